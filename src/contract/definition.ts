@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { Identifier } from './primitives.ts';
+
+/** What an evaluation is, as `evals.start` carries it. */
+
+export const Suite = z.strictObject({
+  id: Identifier,
+  name: z.string(),
+  prompt: z.string().meta({ description: 'The prompt the cases share.' }),
+});
+export type Suite = z.infer<typeof Suite>;
+
+export const SourceFile = z.strictObject({ path: z.string().min(1), content: z.string() });
+export type SourceFile = z.infer<typeof SourceFile>;
+
+export const Validator = z.strictObject({
+  name: z.string(),
+  source: z.string(),
+  capture: z.boolean().optional(),
+  manifest: z.array(z.strictObject({ index: z.int().min(0), name: z.string() })).optional(),
+  sourceFiles: z.array(SourceFile).optional(),
+});
+export type Validator = z.infer<typeof Validator>;
+
+export const SimulatedUser = z.strictObject({
+  kind: z.string().meta({ examples: ['simulated'] }),
+  goal: z.string(),
+  prompt: z.string(),
+});
+export type SimulatedUser = z.infer<typeof SimulatedUser>;
+
+export const Case = z.strictObject({
+  id: Identifier,
+  name: z.string(),
+  user: SimulatedUser.optional(),
+  prepare: z.strictObject({ name: z.string(), source: z.string() }).optional(),
+  source: z.strictObject({ kind: z.string().meta({ examples: ['empty'] }) }).optional(),
+  tags: z.array(z.string()).optional(),
+  variables: z.record(z.string(), z.unknown()).optional(),
+  validator: Validator.optional(),
+  verify: z.string().optional(),
+});
+export type Case = z.infer<typeof Case>;
+
+export const Variant = z.strictObject({
+  model: z.string().min(1),
+  credentials: z
+    .strictObject({ harnessConnectionId: Identifier, sandboxConnectionId: Identifier })
+    .optional(),
+});
+export type Variant = z.infer<typeof Variant>;
+
+export const Trigger = z.strictObject({
+  url: z
+    .string()
+    .meta({ description: 'Client-reported context about what started the run; not authorization.' }),
+});
+export type Trigger = z.infer<typeof Trigger>;
+
+export const limits = { cases: 100, variants: 20, trials: 10, runsPerPage: 20 } as const;
+
+export const StartRequest = z.strictObject({
+  suite: Suite,
+  cases: z.array(Case).min(1).max(limits.cases),
+  variants: z.array(Variant).min(1).max(limits.variants),
+  trials: z.int().min(1).max(limits.trials),
+  local: z.boolean().optional(),
+  trigger: Trigger.optional(),
+});
+export type StartRequest = z.infer<typeof StartRequest>;
+
+export const StartResponse = z.strictObject({
+  id: z.string().meta({ description: 'The batch.' }),
+  runs: z.array(z.strictObject({ id: z.string(), caseId: z.string(), variantIndex: z.number() })),
+});
+export type StartResponse = z.infer<typeof StartResponse>;

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+/** Error bodies of the wire. */
+
+export const Issue = z.strictObject({
+  _tag: z.enum([
+    'Pointer',
+    'Unexpected',
+    'Missing',
+    'Composite',
+    'Refinement',
+    'Transformation',
+    'Type',
+    'Forbidden',
+  ]),
+  path: z.array(
+    z.union([z.string(), z.number(), z.strictObject({ _tag: z.literal('symbol'), key: z.string() })]),
+  ),
+  message: z.string(),
+});
+export type Issue = z.infer<typeof Issue>;
+
+export const DecodeErrorBody = z.strictObject({
+  _tag: z.literal('HttpApiDecodeError'),
+  message: z.string(),
+  issues: z.array(Issue),
+});
+export type DecodeErrorBody = z.infer<typeof DecodeErrorBody>;
+
+/** `_tag` of the error body by status. 400 has {@link DecodeErrorBody}; the others `{_tag, message}`. */
+export const errorTags = {
+  400: 'HttpApiDecodeError',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  500: 'InternalError',
+} as const;
+export type ErrorStatus = keyof typeof errorTags;
+export type ErrorTag = (typeof errorTags)[ErrorStatus];
+
+export const ErrorBody = z.strictObject({
+  _tag: z.enum(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'InternalError']),
+  message: z.string(),
+});
+export type ErrorBody = z.infer<typeof ErrorBody>;
+
+/**
+ * An issue's path as a person reads it: `cases[2].validator.source`. Keys that are no names are quoted: `variables["my key"]`.
+ * A step of a kind we do not know (another service may have one) is written as JSON.
+ */
+export function printPath(path: readonly unknown[]): string {
+  return path
+    .map((step, position) => {
+      const key = isSymbolStep(step) ? step.key : step;
+      if (typeof key !== 'string') return `[${JSON.stringify(key)}]`;
+      if (!/^[\p{ID_Start}$_][\p{ID_Continue}$-]*$/u.test(key)) return `[${JSON.stringify(key)}]`;
+      return position === 0 ? key : `.${key}`;
+    })
+    .join('');
+}
+
+function isSymbolStep(step: unknown): step is { key: string } {
+  return typeof step === 'object' && step !== null && 'key' in step && typeof step.key === 'string';
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { CaseEntry, Integration, Prompt } from './catalog.ts';
+import { Case, Suite, Validator, Variant } from './definition.ts';
+import { DecodeErrorBody, ErrorBody, type ErrorStatus, errorTags, Issue } from './errors.ts';
+import { Credential, Organization, Permission } from './identity.ts';
+import { type OperationName, operations } from './operations.ts';
+import { Costs, Distribution, RunRecord, Setup, Trial } from './record.ts';
+import {
+  Artifact,
+  ReportedOutcome,
+  ReportedTrial,
+  TrajectoryEntry,
+  TrialEvent,
+  Usage,
+  VerifyStep,
+} from './report.ts';
+import { CapturedText, Judgment, ReportedValidation, Validation } from './validation.ts';
+
+/** Schemas that the document names once and refers to. */
+const named = {
+  Artifact,
+  CapturedText,
+  Case,
+  CaseEntry,
+  Costs,
+  Credential,
+  DecodeErrorBody,
+  Distribution,
+  ErrorBody,
+  Integration,
+  Issue,
+  Judgment,
+  Organization,
+  Permission,
+  Prompt,
+  ReportedOutcome,
+  ReportedTrial,
+  ReportedValidation,
+  RunRecord,
+  Setup,
+  Suite,
+  TrajectoryEntry,
+  Trial,
+  TrialEvent,
+  Usage,
+  Validation,
+  Validator,
+  Variant,
+  VerifyStep,
+};
+
+/** The OpenAPI 3.1 document of the contract: a plain value, made from the table of operations and nothing else. */
+export function openApiDocument() {
+  const schemas = componentSchemas();
+  const names = Object.keys(operations) as OperationName[];
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Eval Service',
+      version: '1.0.0',
+      description:
+        'The Eval Service as Offsite implements it. Every operation is a POST with a JSON body. Operations with ' +
+        '`x-offsite-addition` are additions of Offsite; the specification does not name them.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ apiKey: [] }],
+    paths: Object.fromEntries(names.map((name) => [`/v1/${name}`, { post: operationOf(name) }])),
+    components: {
+      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
+      schemas,
+    },
+  };
+}
+
+function operationOf(name: OperationName) {
+  const operation = operations[name];
+  const { summary, permission, errors } = operation;
+  const statuses = [...new Set<ErrorStatus>([...errors, 401, 500])].sort();
+  return {
+    operationId: name,
+    summary,
+    description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key will do.',
+    ...('ours' in operation && { 'x-offsite-addition': true }),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: reference(`${name}.request`) } },
+    },
+    responses: {
+      200: {
+        description: 'Success',
+        content: { 'application/json': { schema: reference(`${name}.response`) } },
+      },
+      ...Object.fromEntries(statuses.map((status) => [status, errorResponse(status)])),
+    },
+  };
+}
+
+function errorResponse(status: ErrorStatus) {
+  return {
+    description: errorTags[status],
+    ...(status === 401 && {
+      headers: {
+        'WWW-Authenticate': { description: 'Names where to authenticate.', schema: { type: 'string' } },
+      },
+    }),
+    content: {
+      'application/json': { schema: reference(status === 400 ? 'DecodeErrorBody' : 'ErrorBody') },
+    },
+  };
+}
+
+function componentSchemas(): Record<string, object> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
+  for (const [name, { request, response }] of Object.entries(operations)) {
+    // A clone: a schema that is named above, or that two operations share, has a name already.
+    registry.add(request.clone(), { id: `${name}.request` });
+    registry.add(response.clone(), { id: `${name}.response` });
+  }
+  const { schemas } = z.toJSONSchema(registry, {
+    target: 'draft-2020-12',
+    uri: (id) => `#/components/schemas/${id}`,
+  });
+  return Object.fromEntries(
+    Object.entries(schemas)
+      .filter(([id]) => id !== '__shared')
+      .map(([id, { $schema, $id, ...schema }]) => [id, schema]),
+  );
+}
+
+function reference(id: string) {
+  return { $ref: `#/components/schemas/${id}` };
+}

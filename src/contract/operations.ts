@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import {
+  BaselineRequest,
+  BaselineResponse,
+  CasesRequest,
+  CasesResponse,
+  Integration,
+  PromoteRequest,
+  PromoteResponse,
+  Prompt,
+  PromptRequest,
+  RerunRequest,
+  RerunResponse,
+  WritePromptRequest,
+} from './catalog.ts';
+import { StartRequest, StartResponse } from './definition.ts';
+import type { ErrorStatus } from './errors.ts';
+import { type Permission, Whoami } from './identity.ts';
+import { RunsRequest, RunsResponse } from './record.ts';
+import { ReportRequest } from './report.ts';
+
+interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
+  summary: string;
+  /** What the key must hold; undefined where any active key will do. Our choice: the specification does not show it. */
+  permission: Permission | undefined;
+  request: Request;
+  response: Response;
+  /** Besides 401 and 500, which any operation may answer. */
+  errors: readonly ErrorStatus[];
+  /** Whether asking twice does no more than asking once, so that a client may repeat it after an unknown outcome. */
+  repeatable: boolean;
+  /** An operation of this service that the specification does not name. */
+  ours?: boolean;
+}
+
+function operation<Request extends z.ZodType, Response extends z.ZodType>(
+  parts: Operation<Request, Response>,
+) {
+  return parts;
+}
+
+/** Every operation: the one table that the client, the service and the documentation are made from. */
+export const operations = {
+  'auth.whoami': operation({
+    summary: 'Shows which organization a credential uses.',
+    permission: undefined,
+    request: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]),
+    response: Whoami,
+    errors: [400, 401, 404, 500],
+    repeatable: true,
+  }),
+  'evals.start': operation({
+    summary: 'Runs every case of a suite on every variant, each as many times as `trials`.',
+    permission: 'evals:write',
+    request: StartRequest,
+    response: StartResponse,
+    errors: [400, 401, 403, 404, 409],
+    repeatable: false,
+  }),
+  'evals.runs.list': operation({
+    summary: "Lists a case's runs, newest first, 20 to a page.",
+    permission: 'evals:read',
+    request: RunsRequest,
+    response: RunsResponse,
+    errors: [400, 401, 403, 404, 409],
+    repeatable: true,
+  }),
+  'evals.rerunCell': operation({
+    summary: 'Reruns one cell of a batch: queues a new run of the same case on the same variant.',
+    permission: 'evals:write',
+    request: RerunRequest,
+    response: RerunResponse,
+    errors: [400, 401, 403, 404, 409],
+    repeatable: false,
+  }),
+  'evals.reportTrial': operation({
+    summary:
+      'Reports a trial that ran outside the platform; it is recorded as reported and kept out of baselines.',
+    permission: 'evals:write',
+    request: ReportRequest,
+    response: z.strictObject({}),
+    errors: [400, 401, 403, 404, 409],
+    repeatable: true,
+  }),
+  'evals.cases.list': operation({
+    summary: 'Lists the cases that runs were started for.',
+    permission: 'evals:read',
+    request: CasesRequest,
+    response: CasesResponse,
+    errors: [400, 401, 403, 404],
+    repeatable: true,
+  }),
+  'evals.baseline': operation({
+    summary: "Reads a cell's baseline, which platform trials alone make.",
+    permission: 'evals:read',
+    request: BaselineRequest,
+    response: BaselineResponse,
+    errors: [400, 401, 403],
+    repeatable: true,
+    ours: true,
+  }),
+  'connectors.integrations': operation({
+    summary: 'Lists the integrations that can be connected, with the auth methods each accepts.',
+    permission: 'credentials:read',
+    request: z.strictObject({}),
+    response: z.array(Integration),
+    errors: [400, 401, 403, 404],
+    repeatable: true,
+  }),
+  'prompts.get': operation({
+    summary: 'Reads a prompt: its newest version, a given version, or the one a channel points to.',
+    permission: 'prompts:read',
+    request: PromptRequest,
+    response: Prompt,
+    errors: [400, 401, 403, 404],
+    repeatable: true,
+  }),
+  'prompts.promote': operation({
+    summary: 'Points a channel at a version.',
+    permission: 'channels:write',
+    request: PromoteRequest,
+    response: PromoteResponse,
+    errors: [400, 401, 403, 404, 409],
+    repeatable: true,
+  }),
+  'prompts.write': operation({
+    summary: 'Appends a version to a prompt; the first write makes it.',
+    permission: 'prompts:write',
+    request: WritePromptRequest,
+    response: Prompt,
+    errors: [400, 401, 403, 409],
+    repeatable: false,
+    ours: true,
+  }),
+} as const;
+
+export type OperationName = keyof typeof operations;
+export type RequestOf<Name extends OperationName> = z.input<(typeof operations)[Name]['request']>;
+export type ResponseOf<Name extends OperationName> = z.output<(typeof operations)[Name]['response']>;
