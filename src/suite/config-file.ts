@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { OffsiteError } from '../offsite-error.ts';
+import { ByteSize, Duration } from './quantities.ts';
+import { Text } from './suite-file.ts';
+import { readYamlFile } from './yaml-file.ts';
+
+/** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
+
+export const ProfileConfig = z.strictObject({
+  install: Text.optional().meta({
+    description: 'A script that runs once, with network; its result is a snapshot.',
+  }),
+  run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  env: z.record(z.string(), z.string()).optional(),
+  files: z
+    .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
+    .optional()
+    .meta({ description: 'Absolute path in the sandbox -> file beside this one.' }),
+});
+
+export const SandboxConfig = z.strictObject({
+  image: z.string().min(1).default('offsite/base'),
+  network: z
+    .enum(['none', 'open'])
+    .default('none')
+    .meta({ description: 'What the harness reaches. Install and prepare always have the network.' }),
+  security: z.enum(['compatible', 'strict']).default('compatible'),
+  memory: ByteSize.default(2 * 1024 ** 3),
+  cpus: z.number().positive().default(1),
+  pids: z.int().min(16).default(512).meta({ description: 'Processes and threads.' }),
+  nofile: z.int().min(64).default(16_384).meta({ description: 'Open files of one process.' }),
+  runtime: z.string().min(1).optional(),
+  timeouts: z
+    .strictObject({
+      install: Duration.default(900_000),
+      prepare: Duration.default(600_000),
+      harness: Duration.default(1_800_000),
+      verify: Duration.default(600_000),
+      validator: Duration.default(300_000),
+    })
+    .prefault({}),
+});
+export type SandboxConfig = z.infer<typeof SandboxConfig>;
+
+const ConnectionNames = z.record(z.string(), z.string()).default({});
+
+export const ConfigFile = z
+  .strictObject({
+    service: z
+      .strictObject({
+        url: z.url(),
+        apiKeyEnv: z
+          .string()
+          .default('OFFSITE_API_KEY')
+          .meta({ description: 'The name of the environment variable that holds the key.' }),
+        insecureHttp: z.boolean().default(false),
+      })
+      .optional(),
+    engine: z.strictObject({ host: z.string().min(1) }).optional(),
+    dataFolder: z.string().min(1).optional(),
+    caBundle: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'PEM file of certificates to trust besides the usual.' }),
+    concurrency: z.int().min(1).optional(),
+    profiles: z.record(z.string(), ProfileConfig).default({}),
+    sandboxes: z.record(z.string(), SandboxConfig).default({}),
+    connections: z
+      .strictObject({ harness: ConnectionNames, sandbox: ConnectionNames })
+      .prefault({})
+      .meta({ description: "Our names of harnesses and sandboxes -> the platform's connection ids." }),
+  })
+  .meta({ title: 'Offsite configuration' });
+
+export type Config = z.infer<typeof ConfigFile> & {
+  /** The file it came from; undefined where there is none and all is default. */
+  file: string | undefined;
+};
+
+/**
+ * Finds and reads `offsite.yaml`: the named file, else `OFFSITE_CONFIG`, else beside the suite, in the working folder, in the user's
+ * config folder; the first there is counts, whole. Throws an `input` error where a file named outright is not there.
+ */
+export function loadConfig(options: {
+  named?: string;
+  suiteFolder?: string;
+  env: NodeJS.ProcessEnv;
+}): Config {
+  const { env, suiteFolder } = options;
+  const named = options.named ?? env.OFFSITE_CONFIG;
+  if (named !== undefined && !existsSync(named)) {
+    throw new OffsiteError(`the configuration file ${named} does not exist`, {
+      code: 'CONFIG_MISSING',
+      kind: 'input',
+      hint: 'It was named by --config or OFFSITE_CONFIG; correct the path, or leave it out.',
+    });
+  }
+  const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
+  const places = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
+  const file = named ?? places.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+  if (file === undefined) return { ...ConfigFile.parse({}), file };
+  const config = readYamlFile(file, ConfigFile).value;
+  const beside = (path: string | undefined) =>
+    path === undefined ? undefined : resolve(dirname(file), path);
+  return { ...config, caBundle: beside(config.caBundle), dataFolder: beside(config.dataFolder), file };
+}

@@ -1,0 +1,11 @@
+import { z } from 'zod';
+import { ConfigFile } from './config-file.ts';
+import { SuiteFile } from './suite-file.ts';
+
+/** JSON Schemas of the files that people write, for their editors; by file name under `schemas/`. */
+export function jsonSchemas(): Record<string, unknown> {
+  return {
+    'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),
+    'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
+  };
+}

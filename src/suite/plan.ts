@@ -1,0 +1,75 @@
+import type { Case, StartRequest } from '../contract/definition.ts';
+import type { SandboxConfig } from './config-file.ts';
+import type { Variables } from './variables.ts';
+
+/** A suite file with its configuration, read and checked: the request for the service, and what only this machine needs. */
+export interface SuitePlan {
+  file: string;
+  suite: { id: string; name: string; prompt: PromptSource };
+  trials: number;
+  cases: PlannedCase[];
+  variants: PlannedVariant[];
+}
+
+/** The suite's prompt: its text, or where the service holds it. */
+export type PromptSource =
+  | { kind: 'text'; text: string }
+  | { kind: 'stored'; id: string; channel?: string | undefined; version?: number | undefined };
+
+export interface PlannedCase {
+  request: Case;
+  /** Globs of workspace files to keep; not part of the request. */
+  artifacts: string[];
+}
+
+export interface PlannedVariant {
+  name: string;
+  model: string;
+  harness: string;
+  profile: Profile;
+  sandbox: Sandbox;
+  /** What stands for harness and sandbox in the request. */
+  credentials: { harnessConnectionId: string; sandboxConnectionId: string };
+}
+
+/** A profile with its files read. */
+export interface Profile {
+  /** Undefined where the variant names none. */
+  name: string | undefined;
+  install?: string | undefined;
+  run?: string | undefined;
+  env: Record<string, string>;
+  files: { path: string; content: Buffer }[];
+}
+
+export interface Sandbox extends SandboxConfig {
+  name: string;
+}
+
+/** What the agent must remember of its own batch, since a run record's `setup` has no place for it. */
+export interface CaseMemory {
+  variables: Variables;
+  manifest: { index: number; name: string }[];
+  capture: boolean;
+  artifacts: string[];
+}
+
+/** The request that starts the planned batch, once the prompt's text is known. */
+export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
+  return {
+    suite: { id: plan.suite.id, name: plan.suite.name, prompt },
+    cases: plan.cases.map(({ request }) => request),
+    variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
+    trials: plan.trials,
+    local: true,
+  };
+}
+
+export function memoryOf({ request, artifacts }: PlannedCase): CaseMemory {
+  return {
+    variables: request.variables ?? {},
+    manifest: request.validator?.manifest ?? [],
+    capture: request.validator?.capture ?? true,
+    artifacts,
+  };
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+
+const byteUnits = { k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const;
+const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+
+/** `512m`, `1.5g`, or a number of bytes; read as bytes (k, m and g are powers of 1024). */
+export const ByteSize = z
+  .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?[kmg]$/i)], {
+    error: 'expected a size such as 512m or 2g, or a number of bytes',
+  })
+  .transform((size) => {
+    if (typeof size === 'number') return size;
+    const unit = size.slice(-1).toLowerCase() as keyof typeof byteUnits;
+    return Math.round(Number(size.slice(0, -1)) * byteUnits[unit]);
+  });
+
+/** `90s`, `10m`, `500ms`, `2h`; read as milliseconds. */
+export const Duration = z
+  .string({ error: 'expected a duration such as 90s, 10m or 2h' })
+  .regex(/^\d+(\.\d+)?(ms|s|m|h)$/, 'expected a duration such as 90s, 10m or 2h')
+  .transform((duration) => {
+    const [, amount, unit] = duration.match(/^([\d.]+)(\w+)$/) ?? [];
+    return Math.round(Number(amount) * timeUnits[unit as keyof typeof timeUnits]);
+  });

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { limits } from '../contract/definition.ts';
+import { Identifier } from '../contract/primitives.ts';
+
+/** The suite file as its author writes it. The JSON Schema for editors is made from this. */
+
+const Path = z.string().min(1).meta({ description: 'A path, relative to this file.' });
+
+const FromFile = z.strictObject({ file: Path });
+
+/** A text in place, or the file that holds it. */
+export const Text = z.union([z.string(), FromFile], { error: 'expected a text, or {file: path}' });
+export type Text = z.infer<typeof Text>;
+
+const Prompt = z.union(
+  [
+    z.string(),
+    FromFile,
+    z.strictObject({
+      prompt: Identifier.meta({ description: 'The id of a prompt that the service holds.' }),
+      channel: Identifier.optional(),
+      version: z.int().min(1).optional(),
+    }),
+  ],
+  { error: 'expected a text, {file: path}, or {prompt: id, channel: name}' },
+);
+
+const Prepare = z.union(
+  [
+    z.string(),
+    z.strictObject({ name: z.string().optional(), source: z.string() }),
+    z.strictObject({ name: z.string().optional(), file: Path }),
+  ],
+  { error: 'expected a script, {name, source: script}, or {name, file: path}' },
+);
+
+const validatorParts = {
+  name: z.string().optional(),
+  capture: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Keep the texts that grading produces. Default true.' }),
+  manifest: z
+    .array(z.string().min(1))
+    .optional()
+    .meta({ description: 'Names of the validations that must be there, in order.' }),
+  sourceFiles: z.array(Path).optional().meta({ description: 'Files to put beside the validator.' }),
+};
+
+const ValidatorSource = z.union(
+  [
+    z.strictObject({ ...validatorParts, source: z.string() }),
+    z.strictObject({ ...validatorParts, file: Path }),
+  ],
+  { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
+);
+
+const ArtifactGlobs = z.array(z.string().min(1)).optional().meta({
+  description: 'Globs of files in the workspace to keep with the result. Local; the service is not told.',
+});
+
+const CaseSource = z.strictObject({
+  id: Identifier,
+  name: z.string().optional(),
+  tags: z.array(z.string()).optional(),
+  variables: z.record(z.string(), z.unknown()).optional().meta({
+    description: '{{name}} in prompt, prepare, verify and validator; environment variables in scripts.',
+  }),
+  source: z
+    .strictObject({ kind: z.literal('empty', { error: 'expected empty: no other source is implemented' }) })
+    .optional(),
+  prepare: Prepare.optional(),
+  verify: Text.optional().meta({ description: 'A script of one command a line; each is a verify step.' }),
+  validator: ValidatorSource.optional(),
+  artifacts: ArtifactGlobs,
+});
+
+const VariantSource = z.strictObject({
+  name: z.string().min(1).optional().meta({ description: 'How this variant is called in tables; local.' }),
+  model: z.string().min(1),
+  harness: z.string().min(1),
+  profile: z.string().min(1).optional().meta({ description: 'A profile of offsite.yaml.' }),
+  sandbox: z
+    .string()
+    .min(1)
+    .default('local')
+    .meta({ description: 'A sandbox of offsite.yaml. Default local.' }),
+});
+
+export const SuiteFile = z
+  .strictObject({
+    suite: z.strictObject({ id: Identifier, name: z.string().optional(), prompt: Prompt }),
+    trials: z.int().min(1).max(limits.trials).default(1),
+    variants: z.array(VariantSource).min(1).max(limits.variants),
+    cases: z.array(CaseSource).min(1).max(limits.cases),
+    artifacts: ArtifactGlobs,
+  })
+  .meta({ title: 'Offsite suite' });
+export type SuiteFile = z.infer<typeof SuiteFile>;
+export type CaseSource = z.infer<typeof CaseSource>;

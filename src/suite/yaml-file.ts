@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
+import { printPath } from '../contract/errors.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { BadFile, type FileIssue } from './file-issues.ts';
+
+type Path = (string | number)[];
+
+/** A YAML file read by a schema, with the way back from a value to its place. */
+export interface YamlFile<Value> {
+  file: string;
+  value: Value;
+  /** An issue at the place of `path`, or of its nearest parent that is in the file. */
+  issue(path: Path, message: string): FileIssue;
+}
+
+/**
+ * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem at its place, or an `input` error where
+ * the file cannot be read.
+ */
+export function readYamlFile<Schema extends z.ZodType>(
+  file: string,
+  schema: Schema,
+): YamlFile<z.output<Schema>> {
+  const lines = new LineCounter();
+  const document = parseDocument(readText(file), { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  if (document.errors.length > 0) {
+    throw new BadFile(
+      document.errors.map(({ pos, message }) => ({
+        ...place(pos[0]),
+        path: '',
+        message: firstLine(message),
+      })),
+    );
+  }
+  const issue = (path: Path, message: string): FileIssue => ({
+    ...place(offsetOf(document, path)),
+    path: printPath(path),
+    message,
+  });
+  const result = schema.safeParse(toValue(document, file));
+  if (!result.success) {
+    throw new BadFile(result.error.issues.flatMap(flatten).map(({ path, message }) => issue(path, message)));
+  }
+  return { file, value: result.data, issue };
+}
+
+/** The text of a file of the user's. */
+export function readText(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+  } catch (error) {
+    throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
+      code: 'FILE_UNREADABLE',
+      kind: 'input',
+      hint: 'Check the path; it is taken relative to the folder that the command runs in.',
+      cause: error,
+    });
+  }
+}
+
+function toValue(document: Document, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    // For example an alias that expands beyond all measure.
+    throw new BadFile([{ file, line: 1, column: 1, path: '', message: messageOf(error) }]);
+  }
+}
+
+function offsetOf(document: Document, path: Path): number {
+  for (let length = path.length; length > 0; length--) {
+    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true);
+    const key = path[length - 1];
+    if (isMap(parent)) {
+      // The key's own place says more than its value's, above all for a key that should not be there.
+      const pair = parent.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === key);
+      if (pair && isNode(pair.key) && pair.key.range) return pair.key.range[0];
+    }
+    const node = document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return isNode(document.contents) && document.contents.range ? document.contents.range[0] : 0;
+}
+
+/** Zod's issues as places and sentences: one for each unknown key, and of a union the member that was meant. */
+function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
+  const path = issue.path as Path;
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown key; check its spelling' }));
+  }
+  if (issue.code === 'invalid_union') {
+    const meant = issue.errors.find((issues) =>
+      issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
+    );
+    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }));
+  }
+  const missing =
+    issue.code === 'invalid_type' && issue.input === undefined && /received undefined/.test(issue.message);
+  const message = missing
+    ? `is required: ${issue.message.replace(/, received undefined/, '')}`
+    : issue.message;
+  return [{ path, message: message.replace(/^Invalid input: /, '').replace('Invalid input: ', '') }];
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
+}

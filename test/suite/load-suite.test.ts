@@ -1,0 +1,189 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/suite/config-file.ts';
+import { BadFile } from '../../src/suite/file-issues.ts';
+import { loadSuite } from '../../src/suite/load-suite.ts';
+import { startRequest } from '../../src/suite/plan.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-suite-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(name: string, content: string): string {
+  const file = join(folder, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+  return file;
+}
+
+function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
+  write('offsite.yaml', config);
+  return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
+    'command',
+    'bash',
+  ]);
+}
+
+function problems(suite: string, config?: string): string[] {
+  try {
+    load(suite, config);
+  } catch (error) {
+    if (!(error instanceof BadFile)) throw error;
+    return error.message.split('\n').map((line) => line.replace(`${folder}/`, ''));
+  }
+  throw new Error('the suite was accepted');
+}
+
+const variants = 'variants: [{ model: none, harness: command, profile: p }]\n';
+
+describe('a good suite', () => {
+  test('becomes a request with its files read, and keeps what is local', () => {
+    write('cases/a/check.ts', 'export {};\n');
+    write('cases/a/data/expected.json', '{}');
+    const plan = load(`
+suite: { id: s, prompt: "do {{task}}" }
+trials: 3
+${variants}
+artifacts: ["*.log"]
+cases:
+  - id: a
+    variables: { task: it }
+    verify: test -f x
+    validator:
+      file: cases/a/check.ts
+      manifest: [first, second]
+      sourceFiles: [cases/a/data/expected.json]
+    artifacts: [out/**]
+`);
+    expect(startRequest(plan, 'do {{task}}')).toEqual({
+      suite: { id: 's', name: 's', prompt: 'do {{task}}' },
+      cases: [
+        {
+          id: 'a',
+          name: 'a',
+          variables: { task: 'it' },
+          verify: 'test -f x',
+          validator: {
+            name: 'check.ts',
+            source: 'export {};\n',
+            manifest: [
+              { index: 0, name: 'first' },
+              { index: 1, name: 'second' },
+            ],
+            sourceFiles: [{ path: 'data/expected.json', content: '{}' }],
+          },
+        },
+      ],
+      variants: [
+        { model: 'none', credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' } },
+      ],
+      trials: 3,
+      local: true,
+    });
+    expect(plan.cases[0]?.artifacts).toEqual(['*.log', 'out/**']);
+    expect(plan.variants[0]?.profile.run).toBe('true');
+  });
+
+  test('takes connection ids from the configuration', () => {
+    const plan = load(
+      `suite: { id: s, prompt: p }\n${variants}cases: [{ id: a, verify: "true" }]\n`,
+      'profiles: { p: { run: "true" } }\nconnections: { harness: { command: conn_1 } }\n',
+    );
+    expect(plan.variants[0]?.credentials).toEqual({
+      harnessConnectionId: 'conn_1',
+      sandboxConnectionId: 'local',
+    });
+  });
+
+  test('names its prompt as one that the service holds', () => {
+    const plan = load(
+      `suite: { id: s, prompt: { prompt: fix, channel: stable } }\n${variants}cases: [{ id: a, verify: "true" }]\n`,
+    );
+    expect(plan.suite.prompt).toEqual({ kind: 'stored', id: 'fix', channel: 'stable', version: undefined });
+  });
+});
+
+describe('a malformed suite', () => {
+  test('is refused with every problem at its place, all at once', () => {
+    expect(
+      problems(`suite: { id: s, prompt: p }
+trials: 11
+variants:
+  - { model: none, harness: commando, profile: p }
+cases:
+  - id: a
+    verify: true
+    prepear: x
+`),
+    ).toEqual([
+      'suite.yaml:2:1: trials: Too big: expected number to be <=10',
+      'suite.yaml:7:5: cases[0].verify: expected a text, or {file: path}',
+      'suite.yaml:8:5: cases[0].prepear: unknown key; check its spelling',
+    ]);
+  });
+
+  test('points at a missing key by its parent', () => {
+    expect(problems(`suite: { id: s }\n${variants}cases: [{ id: a, verify: "true" }]\n`)[0]).toMatch(
+      /^suite\.yaml:1:1: suite\.prompt: /,
+    );
+  });
+
+  test('is refused where its YAML is broken, at the place', () => {
+    expect(problems('suite: [\ncases: ]\n')[0]).toMatch(/^suite\.yaml:\d+:\d+: /);
+  });
+
+  test('names unknown harnesses, profiles and sandboxes', () => {
+    const found = problems(
+      'suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: commando }\n  - { model: m, harness: command, profile: q }\n  - { model: m, harness: command, profile: p, sandbox: moon }\n  - { model: m, harness: command }\ncases: [{ id: a, verify: "true" }]\n',
+    );
+    expect(found[0]).toBe(
+      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; there are: command, bash',
+    );
+    expect(found[1]).toMatch(
+      /^suite\.yaml:4:\d+: variants\[1\]\.profile: "q" is not a profile of .*offsite\.yaml$/,
+    );
+    expect(found[2]).toMatch(/"moon" is not a sandbox of/);
+    expect(found[3]).toMatch(
+      /variants\[3\]\.harness: the command harness needs a profile with a run script$/,
+    );
+  });
+
+  test('names an unknown variable in the file that has it, at its line', () => {
+    write('prepare.sh', 'set -e\necho {{who}}\n');
+    expect(
+      problems(
+        `suite: { id: s, prompt: "{{what}}" }\n${variants}cases: [{ id: a, verify: "true", prepare: { file: prepare.sh } }]\n`,
+      ),
+    ).toEqual([
+      'prepare.sh:2:6: {{who}} is not a variable; write \\{{ for two plain braces',
+      'suite.yaml:1:17: suite.prompt: {{what}} is not a variable in case a; write \\{{ for two plain braces',
+    ]);
+  });
+
+  test('has no case twice, no case without a check, no missing file', () => {
+    const found = problems(
+      `suite: { id: s, prompt: p }\n${variants}cases:\n  - { id: a, verify: { file: gone.sh } }\n  - { id: a, verify: "true" }\n  - { id: b }\n`,
+    );
+    expect(found[0]).toMatch(/^suite\.yaml:4:\d+: cases\[0\]\.verify: cannot read .*gone\.sh/);
+    expect(found[1]).toBe('suite.yaml:5:7: cases[1].id: "a" is taken by cases[0]');
+    expect(found[2]).toMatch(/cases\[2\]: has neither verify nor validator/);
+  });
+});
+
+test('a configuration that is named but missing is an error', () => {
+  expect(() => loadConfig({ named: join(folder, 'no.yaml'), env: {} })).toThrow(/does not exist/);
+});
+
+test('sizes and durations are read in their units', () => {
+  write('offsite.yaml', 'sandboxes: { big: { memory: 1.5g, timeouts: { harness: 90s } } }\n');
+  const { sandboxes } = loadConfig({ suiteFolder: folder, env: {} });
+  expect(sandboxes.big).toMatchObject({
+    memory: 1.5 * 1024 ** 3,
+    network: 'none',
+    timeouts: { harness: 90_000, verify: 600_000 },
+  });
+});
