@@ -1,0 +1,81 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+
+/**
+ * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes version n to n + 1. A backup
+ * (`FILE.before-vN`) is made before a file that holds data is migrated. Throws an `infrastructure` error where the file cannot be
+ * opened, is damaged, or was written by a newer version of Offsite.
+ */
+export function openDatabase(file: string, migrations: readonly string[]): DatabaseSync {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const isNew = !existsSync(file);
+    const database = new DatabaseSync(file, { timeout: 10_000 });
+    try {
+      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;');
+      migrate(database, { file, migrations, isNew });
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    throw new OffsiteError(`cannot open the database ${file}: ${messageOf(error)}`, {
+      code: 'DATABASE_UNUSABLE',
+      kind: 'infrastructure',
+      hint: 'Check that the folder can be written and the disk is not full; --data-folder or OFFSITE_HOME names another.',
+      cause: error,
+    });
+  }
+}
+
+function migrate(
+  database: DatabaseSync,
+  { file, migrations, isNew }: { file: string; migrations: readonly string[]; isNew: boolean },
+): void {
+  const found = versionOf(database);
+  if (found === migrations.length) return;
+  if (found > migrations.length) {
+    throw new OffsiteError(
+      `${file} has version ${found}; this Offsite knows versions up to ${migrations.length}`,
+      {
+        code: 'DATABASE_NEWER',
+        kind: 'infrastructure',
+        hint: 'It was written by a newer Offsite: use that one, or name another data folder.',
+      },
+    );
+  }
+  if (!isNew && found > 0) backUp(database, `${file}.before-v${migrations.length}`);
+  inTransaction(database, () => {
+    // Another process may have migrated while we waited for the lock.
+    for (let version = versionOf(database); version < migrations.length; version++) {
+      database.exec(migrations[version] ?? '');
+      database.exec(`PRAGMA user_version = ${version + 1}`);
+    }
+  });
+}
+
+function backUp(database: DatabaseSync, target: string): void {
+  if (!existsSync(target)) database.prepare('VACUUM INTO ?').run(target);
+}
+
+function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
+}
+
+/** Runs `change` in one transaction that is written when it returns and undone when it throws. Not to be nested. */
+export function inTransaction<Result>(database: DatabaseSync, change: () => Result): Result {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = change();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    // A full disk makes SQLite roll back by itself; a second ROLLBACK would hide the cause.
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
