@@ -1,0 +1,61 @@
+import { isIPv4 } from 'node:net';
+import { OffsiteError } from '../offsite-error.ts';
+
+/** Where the service is, checked. */
+export interface Address {
+  /** `https://evals.example`, for the connection and for messages. */
+  origin: string;
+  /** Path of an operation, below the base address's own path. */
+  pathOf(operation: string): string;
+  protocol: 'http:' | 'https:';
+  /** Whether the host is this machine by its name or number. Such a host is never reached through a proxy. */
+  loopback: boolean;
+}
+
+/**
+ * Reads the base address of a service.
+ * Throws an input error for what is no http(s) address, for one with a user, query or fragment, and for plain http beyond this
+ * machine without `insecureHttp`.
+ */
+export function parseAddress(url: string, insecureHttp: boolean): Address {
+  const parsed = URL.parse(url);
+  if (!parsed || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) {
+    throw invalid('the address of the Eval Service is not an http or https URL');
+  }
+  // Not printed back: what stands before the @ may be a secret.
+  if (parsed.username || parsed.password) {
+    throw invalid('the address of the Eval Service carries a user name or password');
+  }
+  if (parsed.search || parsed.hash)
+    throw invalid('the address of the Eval Service carries a query or fragment');
+
+  const loopback = isLoopback(parsed.hostname);
+  if (parsed.protocol === 'http:' && !loopback && !insecureHttp) {
+    throw new OffsiteError(`${parsed.origin} is plain http: the API key would travel readable`, {
+      code: 'CLIENT_INSECURE_HTTP',
+      kind: 'input',
+      hint: 'Use https, or allow it with --insecure-http.',
+    });
+  }
+  const base = parsed.pathname.replace(/\/+$/, '');
+  return {
+    origin: parsed.origin,
+    pathOf: (operation) => `${base}/v1/${operation}`,
+    protocol: parsed.protocol,
+    loopback,
+  };
+}
+
+function invalid(message: string): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'CLIENT_URL_INVALID',
+    kind: 'input',
+    hint: 'Give its base address, such as https://evals.example.',
+  });
+}
+
+/** URL has already brought numbers to their usual form (127.1 is 127.0.0.1 here). */
+function isLoopback(hostname: string): boolean {
+  if (hostname === 'localhost' || hostname === '[::1]') return true;
+  return isIPv4(hostname) && hostname.startsWith('127.');
+}

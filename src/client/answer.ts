@@ -1,0 +1,146 @@
+import type { z } from 'zod';
+import { type OperationName, operations } from '../contract/operations.ts';
+import { receiving } from '../contract/receiving.ts';
+import type { Quote } from './api-key.ts';
+import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
+import type { Exchange } from './exchange.ts';
+import { readRefusal } from './refusal.ts';
+import { printIssues } from './request.ts';
+import { retryAfter } from './retry-after.ts';
+
+/** What one attempt came to. */
+export type Attempt =
+  | { _tag: 'succeeded'; value: unknown }
+  | {
+      _tag: 'failed';
+      error: ClientError;
+      /** Whether the service may have done what was asked. False is certain. */
+      acted: boolean;
+      /** Whether asking again may end otherwise. */
+      transient: boolean;
+      /** What the service asked to wait, in milliseconds. */
+      retryAfterMs?: number | undefined;
+    };
+
+type Answered = Extract<Exchange, { _tag: 'answered' }>;
+
+const readers = Object.fromEntries(
+  Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
+) as Record<OperationName, z.ZodType>;
+
+/** The specification does not show the body of these answers: whatever it is, 2xx is success. */
+const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial']);
+
+/**
+ * Reads a complete answer.
+ *
+ * `acted` decides whether an operation that must not be repeated may be: a request that was refused (3xx, 4xx), or not
+ * taken in (429, and 503 with `Retry-After`), was not acted on. 500, 502, 504 and a bare 503 may come from a service, or
+ * a proxy before it, that failed half-way, and 408 from a proxy that passed the request on and did not wait.
+ */
+export function readAnswer(answered: Answered, now: number, quote: Quote, context: CallContext): Attempt {
+  const { status, headers } = answered;
+  if (status >= 200 && status < 300) return readSuccess(answered, quote, context);
+  if (status >= 300 && status < 400) return readRedirect(answered, quote, context);
+
+  const retryAfterMs = retryAfter(headers, now);
+  const transient = status === 408 || status === 429 || (status >= 500 && status <= 504);
+  const acted = status === 408 || (status >= 500 && !(status === 503 && retryAfterMs !== undefined));
+  const json = parseJson(answered.body);
+  const authenticate = [headers['www-authenticate'] ?? []].flat().join(', ') || undefined;
+  const refusal =
+    json._tag === 'parsed' || status === 401
+      ? readRefusal(
+          json._tag === 'parsed' ? json.value : undefined,
+          { status, authenticate, retryAfterMs },
+          quote,
+          context,
+        )
+      : undefined;
+  const error = refusal ?? undecodable('is not a documented error', answered, quote, context, retryAfterMs);
+  return { _tag: 'failed', error, acted, transient, retryAfterMs };
+}
+
+function readSuccess(answered: Answered, quote: Quote, context: CallContext): Attempt {
+  const json = parseJson(answered.body);
+  if (unshown.has(context.operation) && !isPage(answered)) {
+    const value = json._tag === 'parsed' ? json.value : undefined;
+    return { _tag: 'succeeded', value: typeof value === 'object' && value !== null ? value : {} };
+  }
+  if (json._tag === 'broken') {
+    const error = undecodable('is not JSON', answered, quote, context);
+    return { _tag: 'failed', error, acted: true, transient: true };
+  }
+  const read = readers[context.operation].safeParse(json.value);
+  if (read.success) return { _tag: 'succeeded', value: read.data };
+  const reason = `is not as documented:${printIssues(read.error.issues, quote)}\n `;
+  const error = undecodable(reason, answered, quote, context);
+  return { _tag: 'failed', error, acted: true, transient: true };
+}
+
+/** No redirect is followed: the key was meant for this host. 303 points to the result of something done. */
+function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): Attempt {
+  const location = headers.location === undefined ? null : URL.parse(headers.location, 'relative:/');
+  const target = location?.host ? quote(`${location.protocol}//${location.host}`, 200) : 'another path';
+  const error = new UndecodableAnswer(
+    `the service answered ${status}, a redirect to ${target}; not followed`,
+    {
+      code: 'CLIENT_REDIRECTED',
+      kind: 'input',
+      hint: 'If that is the service, give its own address.',
+      status,
+      context,
+    },
+  );
+  return { _tag: 'failed', error, acted: status === 303, transient: false };
+}
+
+/** An answer that was cut off because it is larger than any that is documented. */
+export function oversizedAnswer(status: number, maximumBytes: number, context: CallContext): Attempt {
+  const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
+    code: 'CLIENT_ANSWER_TOO_LARGE',
+    status,
+    context,
+  });
+  const refused = status >= 300 && status < 500 && status !== 303 && status !== 408;
+  return { _tag: 'failed', error, acted: !refused, transient: false };
+}
+
+type Parsed = { _tag: 'parsed'; value: unknown } | { _tag: 'broken' };
+
+/** An empty body reads as undefined. */
+function parseJson(body: Buffer): Parsed {
+  if (body.length === 0) return { _tag: 'parsed', value: undefined };
+  try {
+    return { _tag: 'parsed', value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) };
+  } catch {
+    return { _tag: 'broken' };
+  }
+}
+
+/** A web page is not the service, whatever its status: a sign-in page or a site's front page took the request. */
+function isPage({ headers, body }: Answered): boolean {
+  return body.length > 0 && (headers['content-type']?.toLowerCase().startsWith('text/html') ?? false);
+}
+
+function undecodable(
+  reason: string,
+  { status, headers, body }: Answered,
+  quote: Quote,
+  context: CallContext,
+  retryAfterMs?: number,
+) {
+  const type = quote(headers['content-type'] ?? 'without a type', 100);
+  // Cut far beyond what is shown: half a key at the cut would not be recognized.
+  const beginning = quote(body.subarray(0, 1024 * 1024).toString(), 200);
+  return new UndecodableAnswer(
+    `the service's answer (${status}, ${type}) ${reason}${beginning && `; it begins: ${beginning}`}`,
+    {
+      code: 'CLIENT_ANSWER_UNDECODABLE',
+      hint: 'Check the address: is it the base address of an Eval Service, and is nothing else answering in its place?',
+      status,
+      retryAfterMs,
+      context,
+    },
+  );
+}

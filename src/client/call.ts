@@ -1,0 +1,133 @@
+import type { Clock } from '../clock.ts';
+import { type OperationName, operations } from '../contract/operations.ts';
+import type { Address } from './address.ts';
+import { type Attempt, oversizedAnswer, readAnswer } from './answer.ts';
+import type { Quote } from './api-key.ts';
+import { connectionFailure } from './connection-failure.ts';
+import type { Connections } from './connections.ts';
+import { type Bounded, bounded } from './deadline.ts';
+import { type CallContext, DeadlineExceeded, UnknownOutcome } from './errors.ts';
+import { exchange } from './exchange.ts';
+import {
+  type CallOptions,
+  type ClientLog,
+  type Deadlines,
+  maximumAnswerBytes,
+  type RetryLimits,
+} from './options.ts';
+import { encodeRequest } from './request.ts';
+import { type RetryBudget, waitBefore } from './retry.ts';
+
+/** What a client's calls share. */
+export interface CallParts {
+  address: Address;
+  connections: Connections;
+  apiKey: string;
+  quote: Quote;
+  clock: Clock;
+  random: () => number;
+  log: ClientLog | undefined;
+  deadlines: Deadlines;
+  limits: RetryLimits;
+  budget: RetryBudget;
+  /** Aborts when the client is closed. */
+  closing: AbortSignal;
+}
+
+/**
+ * Calls an operation and returns its answer, read tolerantly.
+ *
+ * A transient failure is repeated where that does no harm: always for an operation that is `repeatable`, and for another
+ * only if the service certainly did not act; otherwise {@link UnknownOutcome} is thrown. Throws the last attempt's error
+ * when attempts, budget or time run out, and the signal's reason when it aborts.
+ */
+export async function call(
+  parts: CallParts,
+  operation: OperationName,
+  request: unknown,
+  { signal, deadlineMs = parts.deadlines.call }: CallOptions,
+): Promise<unknown> {
+  const { clock, limits, budget, closing, log } = parts;
+  const body = encodeRequest(operation, request, parts.quote);
+  const context: CallContext = { operation, attempt: 1 };
+  const endsAt = clock.now() + deadlineMs;
+  using whole = bounded(
+    clock,
+    deadlineMs,
+    [closing, signal],
+    () => new DeadlineExceeded('call', deadlineMs, { ...context }),
+  );
+  whole.signal.throwIfAborted();
+
+  for (; ; context.attempt += 1) {
+    const result = await attempt(parts, { ...context }, body, whole);
+    log?.debug({ operation, attempt: context.attempt, result: result._tag }, 'asked the Eval Service');
+    if (result._tag === 'succeeded') {
+      budget.restore();
+      return result.value;
+    }
+    if (result.acted && !operations[operation].repeatable) throw new UnknownOutcome(result.error, context);
+    if (result._tag === 'stopped' || !result.transient || context.attempt >= limits.attempts)
+      throw result.error;
+
+    const wait = waitBefore(context.attempt, result.retryAfterMs, limits, parts.random);
+    if (clock.now() + wait >= endsAt || !budget.take()) throw result.error;
+    log?.warn(
+      { operation, attempt: context.attempt, code: result.error.code, waitMs: wait },
+      `asking the Eval Service again: ${result.error.message}`,
+    );
+    await clock.sleep(wait, whole.signal);
+  }
+}
+
+type Stopped = { _tag: 'stopped'; error: unknown; acted: boolean };
+
+async function attempt(
+  { address, connections, apiKey, quote, clock, deadlines }: CallParts,
+  context: CallContext,
+  body: string,
+  whole: Bounded,
+): Promise<Attempt | Stopped> {
+  const { operation } = context;
+  using limit = bounded(
+    clock,
+    deadlines.attempt,
+    [whole.signal],
+    () => new DeadlineExceeded('attempt', deadlines.attempt, context),
+  );
+  const exchanged = await exchange(
+    operations[operation].repeatable ? connections.kept : connections.fresh,
+    {
+      origin: address.origin,
+      path: address.pathOf(operation),
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'offsite',
+      },
+      body,
+    },
+    { signal: limit.signal, maximumBytes: maximumAnswerBytes },
+  );
+  switch (exchanged._tag) {
+    case 'answered':
+      return readAnswer(exchanged, clock.now(), quote, context);
+    case 'oversized':
+      return oversizedAnswer(exchanged.status, maximumAnswerBytes, context);
+    case 'broken': {
+      const { error, transient } = connectionFailure(
+        { ...exchanged, origin: address.origin },
+        quote,
+        context,
+      );
+      return { _tag: 'failed', error, acted: exchanged.sent, transient };
+    }
+    case 'stopped': {
+      const error = limit.signal.reason;
+      if (!limit.expired()) return { _tag: 'stopped', error, acted: exchanged.sent };
+      return { _tag: 'failed', error, acted: exchanged.sent, transient: true };
+    }
+  }
+}

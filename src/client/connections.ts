@@ -1,0 +1,95 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { OffsiteError } from '../offsite-error.ts';
+import type { Address } from './address.ts';
+import type { ClientOptions } from './options.ts';
+
+export interface Connections extends AsyncDisposable {
+  /** Keeps connections for the next request. */
+  kept: Dispatcher;
+  /**
+   * A new connection for every request. A kept one may have been closed by the service a moment ago, which shows only after
+   * the request is written; then nobody knows whether an operation that must not be repeated was done.
+   */
+  fresh: Dispatcher;
+}
+
+/** The ways to the service: direct, or through the proxy that `env` names for it. Opens nothing yet. */
+export function openConnections(
+  address: Address,
+  { caBundle, env = {} }: Pick<ClientOptions, 'caBundle' | 'env'>,
+  connectMs: number,
+): Connections {
+  const secureContext = address.protocol === 'https:' ? trusting(caBundle) : undefined;
+  const connect = { timeout: connectMs, ...(secureContext && { secureContext }) };
+  const settings = {
+    connect,
+    requestTls: connect,
+    connectTimeout: connectMs,
+    allowH2: false,
+    // Undici's own silent limits (300 s); the attempt's deadline is ours.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
+  const proxy = address.loopback ? undefined : proxyOf(address, env);
+  const open = (pipelining: 0 | 1) =>
+    proxy
+      ? new EnvHttpProxyAgent({ ...settings, ...proxy, pipelining })
+      : new Agent({ ...settings, pipelining });
+  const kept = open(1);
+  // In undici 0 stands for no keep-alive.
+  const fresh = open(0);
+  return {
+    kept,
+    fresh,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([kept.destroy(), fresh.destroy()]);
+    },
+  };
+}
+
+/** The system's authorities, Node's own and the caller's; read once, since undici would parse them for every connection. */
+function trusting(caBundle: string | Buffer | undefined): SecureContext {
+  const authorities = [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
+  if (caBundle !== undefined) {
+    try {
+      // OpenSSL passes over what is no certificate without a word.
+      new X509Certificate(caBundle);
+    } catch (cause) {
+      throw new OffsiteError('the extra CA file holds no PEM certificate', {
+        code: 'CLIENT_CA_INVALID',
+        kind: 'input',
+        hint: 'It starts with -----BEGIN CERTIFICATE-----.',
+        cause,
+      });
+    }
+    authorities.push(caBundle.toString());
+  }
+  return createSecureContext({ ca: authorities });
+}
+
+/**
+ * The proxy settings of an environment as undici takes them; undefined where it names no proxy for this protocol.
+ * Every value is given, empty if need be: undici reads the process's environment for what is missing.
+ */
+function proxyOf({ protocol }: Address, env: NodeJS.ProcessEnv) {
+  const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy';
+  const value = env[variable] || env[variable.toUpperCase()];
+  if (!value) return undefined;
+  // As curl does, `proxy:3128` is taken for http.
+  const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    // The value is not shown: it may carry a password.
+    throw new OffsiteError(`${variable.toUpperCase()} is not the address of an http or https proxy`, {
+      code: 'CLIENT_PROXY_INVALID',
+      kind: 'input',
+      hint: 'It looks like http://proxy.example:3128.',
+    });
+  }
+  return {
+    httpProxy: protocol === 'http:' ? url.href : '',
+    httpsProxy: protocol === 'https:' ? url.href : '',
+    noProxy: env.no_proxy || env.NO_PROXY || '',
+  };
+}

@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+
+/**
+ * What became of one request on the wire. `sent` is false only where not one byte of it was written: undici starts a request
+ * at the moment it writes it, on a connection that stands (through the proxy and TLS, where there are such).
+ */
+export type Exchange =
+  | { _tag: 'answered'; status: number; headers: IncomingHttpHeaders; body: Buffer }
+  | { _tag: 'oversized'; status: number }
+  | { _tag: 'broken'; sent: boolean; error: Error }
+  /** The signal aborted it. */
+  | { _tag: 'stopped'; sent: boolean };
+
+export interface ExchangeRequest {
+  origin: string;
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/**
+ * Posts one request and collects the answer. Never rejects. Follows no redirect.
+ * When `signal` aborts, the connection is closed, and a request still waiting for one is never written.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: ExchangeRequest,
+  { signal, maximumBytes }: { signal: AbortSignal; maximumBytes: number },
+): Promise<Exchange> {
+  const { promise, resolve } = Promise.withResolvers<Exchange>();
+  let controller: Dispatcher.DispatchController | undefined;
+  let status = 0;
+  let headers: IncomingHttpHeaders = {};
+  let size = 0;
+  const chunks: Buffer[] = [];
+
+  const settle = (result: Exchange) => {
+    signal.removeEventListener('abort', stop);
+    resolve(result);
+  };
+  const stop = () => {
+    settle({ _tag: 'stopped', sent: controller !== undefined });
+    controller?.abort(new Error('stopped'));
+  };
+  if (signal.aborted) return Promise.resolve({ _tag: 'stopped', sent: false });
+  signal.addEventListener('abort', stop, { once: true });
+
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(started) {
+      // Undici cannot take back a request that waits for its connection; here is the last moment to.
+      if (signal.aborted) started.abort(new Error('stopped'));
+      else controller = started;
+    },
+    onResponseStart(_controller, statusCode, received) {
+      // 1xx only announce the answer.
+      if (statusCode < 200) return;
+      status = statusCode;
+      headers = received;
+    },
+    onResponseData(current, chunk) {
+      size += chunk.length;
+      if (size <= maximumBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks.length = 0;
+      settle({ _tag: 'oversized', status });
+      current.abort(new Error('oversized'));
+    },
+    onResponseEnd() {
+      settle({ _tag: 'answered', status, headers, body: Buffer.concat(chunks) });
+    },
+    onResponseError(_controller, error) {
+      settle({ _tag: 'broken', sent: controller !== undefined, error });
+    },
+  };
+  try {
+    dispatcher.dispatch({ ...request, method: 'POST' }, handler);
+  } catch (error) {
+    signal.removeEventListener('abort', stop);
+    throw error;
+  }
+  return promise;
+}

@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { errorTags, Issue, printPath } from '../contract/errors.ts';
+import { receiving } from '../contract/receiving.ts';
+import type { Quote } from './api-key.ts';
+import { type CallContext, ClientError } from './errors.ts';
+
+/** One thing a service does not accept. */
+export interface RefusalIssue {
+  tag: string;
+  /** `trial.events[3].command`; empty for the body itself. */
+  path: string;
+  message: string;
+}
+
+export interface RefusalParts {
+  status: number;
+  /** The body's `_tag`; undefined where it had none. Tags we do not know are kept. */
+  tag: string | undefined;
+  /** What the service said, without the key. */
+  said: string;
+  issues: RefusalIssue[];
+  /** The `WWW-Authenticate` header: where to authenticate. */
+  authenticate: string | undefined;
+  /** From the `Retry-After` header, in milliseconds. */
+  retryAfterMs: number | undefined;
+}
+
+/** The service understood the call and did not do it. Subclasses are the documented kinds; any other is this one. */
+export class ServiceRefusal extends ClientError {
+  override readonly name: string = 'ServiceRefusal';
+  readonly status: number;
+  readonly tag: string | undefined;
+  readonly said: string;
+  readonly issues: readonly RefusalIssue[];
+  readonly authenticate: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(parts: RefusalParts, context: CallContext, code: string, hint?: string) {
+    super(describe(parts), {
+      code,
+      // Waiting helps with these; with the others the caller has to change something.
+      kind: parts.status >= 500 || parts.status === 408 || parts.status === 429 ? 'infrastructure' : 'input',
+      ...(hint !== undefined && { hint }),
+      context,
+    });
+    this.status = parts.status;
+    this.tag = parts.tag;
+    this.said = parts.said;
+    this.issues = parts.issues;
+    this.authenticate = parts.authenticate;
+    this.retryAfterMs = parts.retryAfterMs;
+  }
+}
+
+/** 400: the body did not match what the service accepts. `issues` say where. */
+export class DecodeRefusal extends ServiceRefusal {
+  override readonly name = 'DecodeRefusal';
+}
+/** 401: the key is missing, unknown or no longer active. `authenticate` is what `WWW-Authenticate` says. */
+export class Unauthorized extends ServiceRefusal {
+  override readonly name = 'Unauthorized';
+}
+/** 403: the key lacks a permission. */
+export class Forbidden extends ServiceRefusal {
+  override readonly name = 'Forbidden';
+}
+/** 404 */
+export class NotFound extends ServiceRefusal {
+  override readonly name = 'NotFound';
+}
+/** 409: it conflicts with a change already made. */
+export class Conflict extends ServiceRefusal {
+  override readonly name = 'Conflict';
+}
+
+const RefusalBody = z.looseObject({
+  _tag: z.string().optional(),
+  message: z.string().optional(),
+  issues: z.array(receiving(Issue)).optional().catch(undefined),
+});
+
+/** Reads an error answer's body; undefined where it is no error body at all. `json` is undefined for an empty body. */
+export function readRefusal(
+  json: unknown,
+  parts: Pick<RefusalParts, 'status' | 'authenticate' | 'retryAfterMs'>,
+  quote: Quote,
+  context: CallContext,
+): ServiceRefusal | undefined {
+  const read = RefusalBody.safeParse(json ?? {});
+  if (!read.success) return undefined;
+  const { _tag: tag, message, issues } = read.data;
+  return refusalOf(
+    {
+      ...parts,
+      authenticate: parts.authenticate && quote(parts.authenticate),
+      tag: tag && quote(tag, 100),
+      said: quote(message ?? ''),
+      issues: (issues ?? []).map((issue) => ({
+        tag: quote(issue._tag, 100),
+        path: quote(printPath(issue.path), 500),
+        message: quote(issue.message, 500),
+      })),
+    },
+    context,
+  );
+}
+
+/** The `_tag` names the kind; without one, or with one we do not know, the status does. */
+function refusalOf(parts: RefusalParts, context: CallContext): ServiceRefusal {
+  const known: readonly string[] = Object.values(errorTags);
+  const byStatus = errorTags[parts.status as keyof typeof errorTags];
+  switch (parts.tag !== undefined && known.includes(parts.tag) ? parts.tag : byStatus) {
+    case 'HttpApiDecodeError':
+      return new DecodeRefusal(parts, context, 'SERVICE_DECODE_REFUSED');
+    case 'Unauthorized':
+      return new Unauthorized(
+        parts,
+        context,
+        'SERVICE_UNAUTHORIZED',
+        'Check the API key: is it complete, of this service, and still active?',
+      );
+    case 'Forbidden':
+      return new Forbidden(parts, context, 'SERVICE_FORBIDDEN', "See the key's permissions: offsite whoami.");
+    case 'NotFound':
+      return new NotFound(parts, context, 'SERVICE_NOT_FOUND');
+    case 'Conflict':
+      return new Conflict(parts, context, 'SERVICE_CONFLICT');
+    default:
+      return new ServiceRefusal(parts, context, 'SERVICE_REFUSED');
+  }
+}
+
+const issuesShown = 20;
+
+function describe({ status, tag, said, issues, authenticate }: RefusalParts): string {
+  const lines = issues.slice(0, issuesShown).map(({ path, message }) => `\n  ${path || 'body'}: ${message}`);
+  if (issues.length > issuesShown) lines.push(`\n  and ${issues.length - issuesShown} more`);
+  return [
+    `the service answered ${[status, tag].filter(Boolean).join(' ')}`,
+    said && `: ${said}`,
+    authenticate && `; it names where to authenticate: ${authenticate}`,
+    ...lines,
+  ]
+    .filter(Boolean)
+    .join('');
+}

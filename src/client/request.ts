@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import { type Issue, printPath } from '../contract/errors.ts';
+import { type OperationName, operations } from '../contract/operations.ts';
+import type { Quote } from './api-key.ts';
+import { ClientError } from './errors.ts';
+
+/** A request that the contract does not allow; it was not sent. */
+export class RequestInvalid extends ClientError {
+  override readonly name = 'RequestInvalid';
+}
+
+/** The body of a request, checked strictly against the contract. Throws {@link RequestInvalid}, an input error. */
+export function encodeRequest(operation: OperationName, request: unknown, quote: Quote): string {
+  const read = operations[operation].request.safeParse(request);
+  if (!read.success) throw invalid(operation, printIssues(read.error.issues, quote));
+  try {
+    return JSON.stringify(read.data);
+  } catch (cause) {
+    // A free-form value (a case's variables) can hold what JSON cannot: a cycle, a BigInt.
+    throw invalid(operation, ' it cannot be written as JSON', cause);
+  }
+}
+
+function invalid(operation: OperationName, reason: string, cause?: unknown): RequestInvalid {
+  return new RequestInvalid(`the request was not sent:${reason}`, {
+    code: 'CLIENT_REQUEST_INVALID',
+    kind: 'input',
+    cause,
+    context: { operation, attempt: 1 },
+  });
+}
+
+const issuesShown = 20;
+
+/** A line for each issue: `\n  trial.events[3].command: expected string`. */
+export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): string {
+  const leaves = issues.flatMap(innermost);
+  const lines = leaves.slice(0, issuesShown).map(({ path, message }) => {
+    const where = printPath(path.map(step)) || 'body';
+    return `\n  ${quote(where, 500)}: ${quote(message, 500)}`;
+  });
+  if (leaves.length > issuesShown) lines.push(`\n  and ${leaves.length - issuesShown} more`);
+  return lines.join('');
+}
+
+/**
+ * Of a union whose every member failed, the issues of the member that was probably meant: one whose tag (a field with a fixed
+ * value) fits, and of those the one with the fewest issues.
+ */
+function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
+  const misfit = (member: readonly z.core.$ZodIssue[]) =>
+    (member.some(({ code, path }) => path.length === 1 && (code === 'invalid_value' || code === 'custom'))
+      ? 1000
+      : 0) + member.length;
+  const [nearest] = issue.errors.toSorted((one, other) => misfit(one) - misfit(other));
+  return (nearest ?? []).flatMap((inner) =>
+    innermost({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),
+  );
+}
+
+function step(key: PropertyKey): Issue['path'][number] {
+  return typeof key === 'symbol' ? { _tag: 'symbol', key: key.description ?? '' } : key;
+}

@@ -1,0 +1,15 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * How long an answer asks to wait, in milliseconds; undefined where it does not say, or not in a way we can read.
+ * `Retry-After` is seconds or a date. A date is read against the answer's own `Date`, so that clocks may differ.
+ */
+export function retryAfter(headers: IncomingHttpHeaders, now: number): number | undefined {
+  const value = headers['retry-after']?.trim();
+  if (!value) return undefined;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const until = Date.parse(value);
+  if (Number.isNaN(until)) return undefined;
+  const serviceNow = Date.parse(headers.date ?? '');
+  return Math.max(0, until - (Number.isNaN(serviceNow) ? now : serviceNow));
+}
