@@ -100,12 +100,23 @@ function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
     );
     if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }));
   }
-  const missing =
-    issue.code === 'invalid_type' && issue.input === undefined && /received undefined/.test(issue.message);
-  const message = missing
-    ? `is required: ${issue.message.replace(/, received undefined/, '')}`
-    : issue.message;
-  return [{ path, message: message.replace(/^Invalid input: /, '').replace('Invalid input: ', '') }];
+  if (isMissing(issue)) {
+    return [
+      { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },
+    ];
+  }
+  return [{ path, message: expectation(issue.message) }];
+}
+
+/** Zod says what it received only inside its sentence. */
+function isMissing(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === 'invalid_union')
+    return issue.errors.length > 0 && issue.errors.every((member) => member.every(isMissing));
+  return /received undefined$/.test(issue.message);
+}
+
+function expectation(message: string): string {
+  return message.replace(/^Invalid input: /, '');
 }
 
 function firstLine(text: string): string {
