@@ -5,7 +5,7 @@ import type { Quote } from './api-key.ts';
 import { ClientError } from './errors.ts';
 
 /** A request that the contract does not allow; it was not sent. */
-export class RequestInvalid extends ClientError {
+class RequestInvalid extends ClientError {
   override readonly name = 'RequestInvalid';
 }
 

@@ -22,12 +22,11 @@ export const Validator = z.strictObject({
 });
 export type Validator = z.infer<typeof Validator>;
 
-export const SimulatedUser = z.strictObject({
+const SimulatedUser = z.strictObject({
   kind: z.string().meta({ examples: ['simulated'] }),
   goal: z.string(),
   prompt: z.string(),
 });
-export type SimulatedUser = z.infer<typeof SimulatedUser>;
 
 export const Case = z.strictObject({
   id: Identifier,

@@ -37,7 +37,6 @@ export const errorTags = {
   500: 'InternalError',
 } as const;
 export type ErrorStatus = keyof typeof errorTags;
-export type ErrorTag = (typeof errorTags)[ErrorStatus];
 
 export const ErrorBody = z.strictObject({
   _tag: z.enum(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'InternalError']),

@@ -36,7 +36,7 @@ export const TrajectoryEntry = z.strictObject({
 });
 export type TrajectoryEntry = z.infer<typeof TrajectoryEntry>;
 
-export const StartedEvent = z.strictObject({
+const StartedEvent = z.strictObject({
   _tag: z.literal('Started'),
   model: z.string(),
   sessionId: z.string(),

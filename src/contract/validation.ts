@@ -66,7 +66,7 @@ export type Validation = z.infer<typeof Validation>;
 export const ReportedText = z.strictObject({ text: z.string(), truncated: z.boolean().optional() });
 export type ReportedText = z.infer<typeof ReportedText>;
 
-export const ReportedCall = z.strictObject({
+const ReportedCall = z.strictObject({
   index: z.int(),
   startedAt: EpochMillis.optional(),
   durationMs: z.int().optional(),
@@ -74,14 +74,12 @@ export const ReportedCall = z.strictObject({
   output: ReportedText.optional(),
   error: ReportedText.optional(),
 });
-export type ReportedCall = z.infer<typeof ReportedCall>;
 
-export const ReportedLog = z.strictObject({
+const ReportedLog = z.strictObject({
   index: z.int(),
   at: EpochMillis.optional(),
   value: ReportedText.optional(),
 });
-export type ReportedLog = z.infer<typeof ReportedLog>;
 
 export const ReportedValidation = z.strictObject({
   id: z.string(),

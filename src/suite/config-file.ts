@@ -9,7 +9,7 @@ import { readYamlFile } from './yaml-file.ts';
 
 /** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
 
-export const ProfileConfig = z.strictObject({
+const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network; its result is a snapshot.',
   }),

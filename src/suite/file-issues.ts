@@ -10,7 +10,7 @@ export interface FileIssue {
   message: string;
 }
 
-export function printFileIssue({ file, line, column, path, message }: FileIssue): string {
+function printFileIssue({ file, line, column, path, message }: FileIssue): string {
   return `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`;
 }
 
