@@ -58,9 +58,12 @@ export function openApiDocument() {
     info: {
       title: 'Eval Service',
       version: '1.0.0',
-      description:
-        'The Eval Service as Offsite implements it. Every operation is a POST with a JSON body. Operations with ' +
-        '`x-offsite-addition` are additions of Offsite; the specification does not name them.',
+      description: [
+        'The Eval Service as Offsite implements it. Every operation is a POST with a JSON body.',
+        'Operations with `x-offsite-addition` are additions of Offsite; the specification does not name them.',
+        'Any operation may also answer 405 (another method than POST), 408 (a request that is too slow), 413 (a body beyond',
+        '32 MiB), 415 (no application/json) and 431 (headers too large), with a body of the form of ErrorBody.',
+      ].join('\n'),
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],

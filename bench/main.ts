@@ -1,0 +1,11 @@
+/** `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each beside its floor in the same run. */
+const benches = ['overhead', 'service'];
+const [name, ...args] = process.argv.slice(2);
+
+if (name === undefined || !benches.includes(name)) {
+  console.error(`Which measurement? ${benches.join(', ')}`);
+  process.exitCode = 2;
+} else {
+  process.argv = [process.argv[0] ?? '', `bench/${name}/main.ts`, ...args];
+  await import(`./${name}/main.ts`);
+}

@@ -1,0 +1,86 @@
+import { runners } from '../../runners/index.ts';
+import { runBatch } from '../../src/agent/batch.ts';
+import { Delivery } from '../../src/agent/delivery.ts';
+import { createClient } from '../../src/client/client.ts';
+import { systemClock } from '../../src/clock.ts';
+import { permissions } from '../../src/contract/identity.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { openService } from '../../src/service/service.ts';
+import { SandboxConfig } from '../../src/suite/config-file.ts';
+import type { SuitePlan } from '../../src/suite/plan.ts';
+
+/** A whole Offsite, embedded service included, over one data folder. */
+export interface Agent extends AsyncDisposable {
+  /** Runs a batch; resolves when every trial is recorded and reported. Throws where one did not pass. */
+  run(plan: SuitePlan, concurrency: number): Promise<void>;
+}
+
+export async function openAgent(engine: Engine, dataFolder: string): Promise<Agent> {
+  const clock = systemClock;
+  const service = openService({ dataFolder, clock, integrations: [] });
+  const apiKey = service.createKey({ organization: 'Bench', permissions }).secret;
+  const { url } = await service.listen();
+  const client = createClient({ url, apiKey, clock });
+  const ledger = new Ledger(dataFolder, clock);
+  const delivery = new Delivery({ client, outbox: ledger.outbox, clock, warn: console.error });
+  const parts = {
+    engine,
+    client,
+    ledger,
+    delivery,
+    runners,
+    clock,
+    service: 'embedded',
+    extraCertificates: undefined,
+  };
+  return {
+    async run(plan, concurrency) {
+      const batch = await runBatch(
+        plan,
+        { ...parts, concurrency },
+        AbortSignal.timeout(600_000),
+        () => undefined,
+      );
+      const other = batch.trials.find(({ result }) => result.verdict !== 'passed');
+      if (other)
+        throw new Error(
+          `a trial is ${other.result.verdict}: ${other.result.cause?.message} ${other.result.cause?.output ?? ''}`,
+        );
+      if (ledger.outbox.pending().length > 0) throw new Error('a trial was not reported');
+    },
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await service.close();
+      ledger[Symbol.dispose]();
+    },
+  };
+}
+
+/** A suite of no-op trials: `true` as run, one verify step, no validator; `prepare` where there is one to share. */
+export function noopPlan(image: string, cases: number, trials: number, prepare?: string): SuitePlan {
+  return {
+    file: 'bench',
+    suite: { id: 'bench', name: 'Bench', prompt: { kind: 'text', text: 'nothing' } },
+    trials,
+    cases: Array.from({ length: cases }, (_, index) => ({
+      request: {
+        id: `case-${index}`,
+        name: `Case ${index}`,
+        verify: 'true',
+        ...(prepare !== undefined && { prepare: { name: 'prepare', source: prepare } }),
+      },
+      artifacts: [],
+    })),
+    variants: [
+      {
+        name: 'noop',
+        model: 'none',
+        harness: 'command',
+        profile: { name: 'noop', run: 'true', env: {}, files: [] },
+        sandbox: { name: 'local', ...SandboxConfig.parse({ image, memory: '256m' }) },
+        credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' },
+      },
+    ],
+  };
+}

@@ -1,0 +1,29 @@
+import type { Engine } from '../../src/engine/engine.ts';
+
+/**
+ * The floor: what the engine itself costs for one container that runs one command. Create, start, one exec, remove, straight
+ * through the Engine API with nothing between. Resolves when the container is gone.
+ */
+export async function floorTrial(engine: Engine, imageId: string): Promise<void> {
+  const { docker } = engine;
+  const container = await docker.createContainer({
+    Image: imageId,
+    Cmd: ['sleep', 'infinity'],
+    NetworkDisabled: true,
+    HostConfig: { NetworkMode: 'none' },
+    Labels: { offsite: '1', 'offsite.instance': engine.instance },
+  });
+  try {
+    await container.start();
+    const exec = await container.exec({ Cmd: ['true'], AttachStdout: true, AttachStderr: true });
+    const stream = await exec.start({ hijack: true, stdin: false });
+    stream.resume();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    stream.on('end', resolve).on('close', resolve).on('error', reject);
+    await promise;
+    const { ExitCode } = await exec.inspect();
+    if (ExitCode !== 0) throw new Error(`the floor's command exited with ${ExitCode}`);
+  } finally {
+    await container.remove({ force: true });
+  }
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pLimit from 'p-limit';
+import { connectEngine } from '../../src/engine/connect.ts';
+import { type Agent, noopPlan, openAgent } from './batch.ts';
+import { floorTrial } from './floor.ts';
+
+/**
+ * What a trial costs beside what the engine itself costs: whole no-op trials, recorded and reported to the embedded service, over the
+ * floor (see floor.ts), alternating in one run; and ten trials of a case that share one prepare.
+ */
+const { values } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+});
+const rounds = values.quick ? 2 : 5;
+const perRound = values.quick ? 8 : 16;
+const prepareSeconds = values.quick ? 2 : 10;
+const image = 'offsite/base';
+
+await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
+const dataFolder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
+try {
+  const found = await engine.findImage(image);
+  if (!found) throw new Error(`the engine has no image ${image}: offsite base-image`);
+  const imageId = found.id;
+  await using agent = await openAgent(engine, dataFolder);
+  await agent.run(noopPlan(image, 1, 1), 1);
+
+  const floors = (count: number, concurrency: number) => {
+    const limit = pLimit(concurrency);
+    return Promise.all(Array.from({ length: count }, () => limit(() => floorTrial(engine, imageId))));
+  };
+  const compare = async (concurrency: number) => {
+    const floor: number[] = [];
+    const trial: number[] = [];
+    let roundTrips = 0;
+    for (let round = 0; round < rounds; round++) {
+      floor.push((await milliseconds(() => floors(perRound, concurrency))) / perRound);
+      const before = engine.roundTrips;
+      trial.push((await milliseconds(() => trials(agent, concurrency))) / perRound);
+      roundTrips += engine.roundTrips - before;
+    }
+    const [floorMs, trialMs] = [median(floor), median(trial)];
+    return { floorMs, trialMs, ratio: trialMs / floorMs, roundTrips: roundTrips / rounds / perRound };
+  };
+
+  const sequential = await compare(1);
+  const concurrent8 = await compare(8);
+  const prepared = await comparePrepared(agent, sequential.floorMs);
+  const result = {
+    ratioSequential: round(sequential.ratio),
+    ratioConcurrent8: round(concurrent8.ratio),
+    ratioPrepared: round(prepared.ratio),
+    roundTripsPerTrial: round(sequential.roundTrips),
+    sequential,
+    concurrent8,
+    prepared,
+  };
+  if (values.json) console.log(JSON.stringify(result, null, 2));
+  else console.table(result);
+} finally {
+  rmSync(dataFolder, { recursive: true, force: true });
+}
+
+/** `perRound` no-op trials, as two runs of a batch. */
+function trials(agent: Agent, concurrency: number): Promise<void> {
+  return agent.run(noopPlan(image, 2, perRound / 2), concurrency);
+}
+
+/** Ten trials of a case whose prepare takes its time, over one such prepare plus ten floors. */
+async function comparePrepared(agent: Agent, floorMs: number) {
+  // Another script each time, so that no snapshot of an earlier measurement serves.
+  const prepare = `sleep ${prepareSeconds} # ${randomUUID()}`;
+  const totalMs = await milliseconds(() => agent.run(noopPlan(image, 1, 10, prepare), 1));
+  const floorTotalMs = prepareSeconds * 1000 + 10 * floorMs;
+  return { totalMs, floorTotalMs, ratio: totalMs / floorTotalMs };
+}
+
+async function milliseconds(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+function median(numbers: number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+}
+
+function round(ratio: number): number {
+  return Math.round(ratio * 100) / 100;
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import type { Case, Suite } from '../../src/contract/definition.ts';
+import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
+import { reportTrial } from '../../src/service/operations/report-trial.ts';
+import { startBatch } from '../../src/service/operations/start.ts';
+import { migrations } from '../../src/service/store/migrations.ts';
+import { createStores } from '../../src/service/store/stores.ts';
+import { exampleTrial } from './report-body.ts';
+
+const suite: Suite = { id: 'bench', name: 'Bench', prompt: 'Mend the parser. '.repeat(20) };
+const listed: Case = { id: 'listed', name: 'Listed', verify: 'npm test' };
+const open: Case = { id: 'open', name: 'Open', verify: 'npm test' };
+const trialsPerRun = 10;
+
+/**
+ * Puts `runs` finished runs of one trial each of the case `listed` into service.db, and `reports` trials of the case `open` that wait for their
+ * reports. Returns the ids of the waiting runs, each with {@link trialsPerRun} trials.
+ */
+export function fill(
+  folder: string,
+  key: string,
+  { runs, reports }: { runs: number; reports: number },
+): string[] {
+  const database = openDatabase(join(folder, 'service.db'), migrations);
+  try {
+    const now = 1_750_000_000_000;
+    const stores = createStores(database, () => now);
+    stores.keys.seed(key, { organization: 'Bench', permissions: ['evals:read', 'evals:write'] });
+    const principal = stores.keys.find(key);
+    if (!principal) throw new Error('the key that was just seeded is not there');
+    const call = { stores, principal, integrations: [], now };
+    const start = (added: Case, count: number, trials: number) => {
+      const variants = Array.from({ length: count }, (_, index) => ({ model: `model-${index}` }));
+      return startBatch(call, { suite, cases: [added], variants, trials, local: true }).runs;
+    };
+    // Twenty variants are what one request may have.
+    for (let done = 0; done < runs; ) {
+      inTransaction(database, () => {
+        for (let batch = 0; batch < 100 && done < runs; batch++) {
+          for (const run of start(listed, Math.min(20, runs - done), 1)) {
+            reportTrial(call, { id: run.id, trial: exampleTrial('Listed', 0) });
+            done++;
+          }
+        }
+      });
+    }
+    return inTransaction(database, () => {
+      const waiting: string[] = [];
+      while (waiting.length * trialsPerRun < reports) {
+        waiting.push(...start(open, 20, trialsPerRun).map(({ id }) => id));
+      }
+      return waiting;
+    });
+  } finally {
+    database.close();
+  }
+}
+
+/** The n-th report of the runs that `fill` left waiting. */
+export function reportBody(waiting: string[], request: number): string | undefined {
+  const id = waiting[Math.floor(request / trialsPerRun)];
+  return id && JSON.stringify({ id, trial: exampleTrial('Open', request % trialsPerRun) });
+}

@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fill, reportBody } from './fill.ts';
+import { type Load, type Measured, measure, percentile } from './load.ts';
+import { startServer } from './server-process.ts';
+
+/**
+ * How fast the service takes reports and lists runs, with few and many runs stored, beside the floor: see floor-server.ts. The two take turns, second by
+ * second, so that what else the machine does disturbs both alike. `node bench/service/main.ts [--json] [--quick]`; loopback only, each server in a
+ * process of its own.
+ */
+const { values } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+});
+const sizes = values.quick ? [100, 1_000] : [100, 10_000, 100_000];
+const rounds = values.quick ? 2 : 7;
+const roundMs = values.quick ? 300 : 700;
+const connectionCounts = [1, 16];
+const key = 'bench-key-not-a-secret';
+const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+const listBody = JSON.stringify({ caseId: 'listed' });
+
+interface Speed {
+  requestsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+interface Row {
+  operation: string;
+  storedRuns: number;
+  connections: number;
+  answerBytes: number;
+  service: Speed;
+  floor: Speed;
+  /** The median of the rounds' ratios of requests a second. */
+  overFloor: number;
+}
+
+async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Turn = Pick<Load, 'url' | 'body'>;
+
+/** The first round is not counted: it is for the compilers. */
+async function compare(
+  what: Pick<Row, 'operation' | 'storedRuns' | 'connections'>,
+  turns: { service: Turn; floor: Turn },
+): Promise<Row> {
+  const shared = { path: `/v1/${what.operation}`, headers, connections: what.connections, forMs: roundMs };
+  const measured: Record<'service' | 'floor', Measured>[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const floor = await measure({ ...shared, ...turns.floor });
+    const service = await measure({ ...shared, ...turns.service });
+    if (round > 0) measured.push({ floor, service });
+  }
+  const speed = (of: 'service' | 'floor'): Speed => {
+    const latencies = measured.flatMap((round) => round[of].latenciesMs);
+    return {
+      requestsPerSecond: percentile(
+        measured.map((round) => round[of].requestsPerSecond),
+        0.5,
+      ),
+      p50Ms: percentile(latencies, 0.5),
+      p99Ms: percentile(latencies, 0.99),
+    };
+  };
+  const ratios = measured.map(({ floor, service }) => service.requestsPerSecond / floor.requestsPerSecond);
+  return {
+    ...what,
+    answerBytes: measured[0]?.service.answerBytes ?? 0,
+    service: speed('service'),
+    floor: speed('floor'),
+    overFloor: percentile(ratios, 0.5),
+  };
+}
+
+function print({ operation, storedRuns, connections, service, floor, overFloor }: Row): void {
+  const speeds = [service, floor].flatMap(({ requestsPerSecond, p50Ms, p99Ms }) => [
+    requestsPerSecond.toFixed(0).padStart(8),
+    p50Ms.toFixed(2).padStart(8),
+    p99Ms.toFixed(2).padStart(8),
+  ]);
+  console.log(
+    operation.padEnd(18),
+    storedRuns.toLocaleString('en').padStart(8),
+    `${connections}`.padStart(5),
+    ...speeds,
+    overFloor.toFixed(2).padStart(8),
+  );
+}
+
+if (!values.json) {
+  console.log('                                  | service                   | floor                     |');
+  console.log(
+    'operation              runs  conn     req/s   p50 ms   p99 ms    req/s   p50 ms   p99 ms  x floor',
+  );
+}
+
+const rows: Row[] = [];
+for (const storedRuns of sizes) {
+  await inFolder(async (folder) => {
+    // More reports than can be sent in the time: each is of a trial that has not been reported.
+    const most = (rounds + 1) * roundMs * 8 * connectionCounts.length;
+    const waiting = fill(folder, key, { runs: storedRuns, reports: most });
+    await using service = await startServer('./service-server.ts', folder, key);
+    const once = { path: '/v1/evals.runs.list', headers, connections: 1, forMs: 1, body: () => listBody };
+    const { answerBytes } = await measure({ ...once, url: service.url });
+    await using floor = await startServer('./floor-server.ts', folder, `${answerBytes}`);
+    let sent = 0;
+    const aReport = reportBody(waiting, 0);
+    for (const connections of connectionCounts) {
+      const turnsOf = {
+        'evals.reportTrial': {
+          service: { url: service.url, body: () => reportBody(waiting, sent++) },
+          floor: { url: floor.url, body: () => aReport },
+        },
+        'evals.runs.list': {
+          service: { url: service.url, body: () => listBody },
+          floor: { url: floor.url, body: () => listBody },
+        },
+      };
+      for (const [operation, turns] of Object.entries(turnsOf)) {
+        const row = await compare({ operation, storedRuns, connections }, turns);
+        rows.push(row);
+        if (!values.json) print(row);
+      }
+    }
+  });
+}
+if (values.json) console.log(JSON.stringify({ rounds, roundMs, rows }, undefined, 2));

@@ -1,0 +1,145 @@
+import type { Context } from 'hono';
+import { Hono } from 'hono';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Integration } from '../contract/catalog.ts';
+import { openApiDocument } from '../contract/openapi.ts';
+import { type OperationName, operations } from '../contract/operations.ts';
+import { newIdentifier } from './identifiers.ts';
+import { bodyOf } from './json-response.ts';
+import { handlers } from './operations/handlers.ts';
+import { Refusal, refuse, refuseBody } from './refusal.ts';
+import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
+import { issuesOf } from './request/issues.ts';
+import { parseJson } from './request/parse-json.ts';
+import { readBody } from './request/read-body.ts';
+import type { Principal } from './store/keys.ts';
+import type { Stores } from './store/stores.ts';
+import type { Writer } from './store/writer.ts';
+
+/** The largest body taken, in bytes. */
+const bodyLimit = 32 * 1024 * 1024;
+
+export interface ApplicationParts {
+  stores: Stores;
+  writer: Writer;
+  integrations: readonly Integration[];
+  clock: Clock;
+  log: Logger;
+}
+
+interface Environment {
+  Variables: { requestId: string; principal?: Principal };
+}
+
+/** The HTTP side of the service: POST /v1/<operation>, and two documents that need no key. */
+export function createApplication(parts: ApplicationParts): Hono<Environment> {
+  const { clock, log } = parts;
+  const application = new Hono<Environment>();
+  const description = JSON.stringify(openApiDocument());
+
+  application.use(async (context, next) => {
+    const startedAt = clock.now();
+    context.set('requestId', newIdentifier('req'));
+    await next();
+    logRequest(log, context, clock.now() - startedAt);
+  });
+
+  application.all('/v1/:operation', (context) => answer(context, context.req.param('operation'), parts));
+  application.all('/openapi.json', (context) => {
+    allowOnly(['GET', 'HEAD'], context.req.method);
+    return json(context, description);
+  });
+  application.all(resourceMetadataPath, (context) => {
+    allowOnly(['GET', 'HEAD'], context.req.method);
+    return json(context, JSON.stringify(resourceMetadata(context.req.raw)));
+  });
+  application.notFound((context) =>
+    failed(context, refuse(404, 'There is nothing here; operations are at /v1/<operation>.')),
+  );
+  application.onError((error, context) => {
+    if (error instanceof Refusal) return failed(context, error);
+    const requestId = context.get('requestId');
+    log.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
+    const message = `The service failed. Its log says more under ${requestId}.`;
+    return json(context, JSON.stringify({ _tag: 'InternalError', message }), 500);
+  });
+  return application;
+}
+
+/** One operation, in the order that gives away the least: does it exist, who asks, may they, what do they ask. */
+async function answer(
+  context: Context<Environment>,
+  name: string,
+  parts: ApplicationParts,
+): Promise<Response> {
+  if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
+  allowOnly(['POST'], context.req.method);
+  const { stores, writer, integrations, clock } = parts;
+  const principal = authenticate(context.req.raw, stores.keys);
+  context.set('principal', principal);
+  const { permission, request: schema } = operations[name];
+  authorize(principal, permission);
+  const body = parseJson(await readBody(context.req.raw, bodyLimit));
+  const decoded = schema.safeParse(body);
+  if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
+
+  const handler = handlers[name];
+  const call = { stores, principal, integrations, now: clock.now() };
+  // The table pairs each name with its own request; TypeScript cannot follow a name it does not know.
+  const respond = () => handler.answer(call, decoded.data as never);
+  const response: object = handler.writes ? await writer.write(respond) : respond();
+  return json(
+    context,
+    'pieces' in response ? bodyOf(response.pieces as Iterable<string>) : JSON.stringify(response),
+  );
+}
+
+function isOperation(name: string): name is OperationName {
+  return Object.hasOwn(operations, name);
+}
+
+function allowOnly(methods: string[], method: string): void {
+  if (methods.includes(method)) return;
+  throw refuse(405, `Use ${methods[0]} here.`, { allow: methods.join(', ') });
+}
+
+function failed(context: Context<Environment>, { status, body, headers }: Refusal): Response {
+  return json(context, JSON.stringify(body), status, headers);
+}
+
+function json(
+  context: Context<Environment>,
+  body: string | ReadableStream<Uint8Array>,
+  status: 200 | Refusal['status'] | 500 = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return context.body(body, status, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-request-id': context.get('requestId'),
+    ...headers,
+  });
+}
+
+/** Headers and bodies are never logged, so that no key is; a key's id says whose request it was. */
+function logRequest(log: Logger, context: Context<Environment>, durationMs: number): void {
+  const principal = context.get('principal');
+  log.info(
+    {
+      requestId: context.get('requestId'),
+      method: context.req.method,
+      path: printablePath(context),
+      status: context.res.status,
+      durationMs,
+      organization: principal?.organization.slug,
+      key: principal?.keyId,
+    },
+    'request',
+  );
+}
+
+/** The path without its query, and without a key that somebody put into it. */
+function printablePath(context: Context<Environment>): string {
+  return context.req.path.slice(0, 200).replace(/ofs_[\w-]{6,}/g, 'ofs_[redacted]');
+}

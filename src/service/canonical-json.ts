@@ -1,0 +1,18 @@
+import { hash } from 'node:crypto';
+
+/** JSON whose object fields are in one order, so that equal values give equal text. Takes what JSON can say and nothing else. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value)
+      .filter(([, field]) => field !== undefined)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, field]) => `${JSON.stringify(name)}:${canonicalJson(field)}`);
+    return `{${fields.join(',')}}`;
+  }
+  return JSON.stringify(value);
+}
+
+export function sha256(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

@@ -1,0 +1,151 @@
+import { createServer, type Server, STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { getRequestListener } from '@hono/node-server';
+import type { Clock } from '../clock.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+
+/** How long and how much a connection may ask of us before it is closed. Times are milliseconds. */
+export interface ConnectionLimits {
+  /** Until all headers are there. */
+  headersMs: number;
+  /** Until the whole request is there. */
+  requestMs: number;
+  /** Between two requests. */
+  idleMs: number;
+  headerBytes: number;
+}
+
+const defaultLimits: ConnectionLimits = {
+  headersMs: 20_000,
+  requestMs: 120_000,
+  idleMs: 30_000,
+  headerBytes: 16 * 1024,
+};
+
+export interface Listener {
+  url: string;
+  port: number;
+  /** Takes no new connections, lets requests under way end for `graceMs`, then cuts what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface ListenOptions {
+  host?: string;
+  /** 0 for any that is free. */
+  port?: number;
+  limits?: Partial<ConnectionLimits>;
+}
+
+/** Serves `fetch` over HTTP/1.1. Throws an `input` error where the address cannot be had. */
+export async function listen(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { host = '127.0.0.1', port = 0, limits }: ListenOptions,
+  clock: Clock,
+): Promise<Listener> {
+  const { headersMs, requestMs, idleMs, headerBytes } = { ...defaultLimits, ...limits };
+  const server = createServer(
+    {
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: idleMs,
+      maxHeaderSize: headerBytes,
+      connectionsCheckingInterval: Math.min(5_000, headersMs / 2),
+    },
+    getRequestListener(fetch, { hostname: host, errorHandler: unreadable }),
+  );
+  server.on('clientError', answerClientError);
+  const quiet = trackQuietConnections(server);
+  await startListening(server, host, port);
+  const address = server.address() as AddressInfo;
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return {
+    url: `http://${name}:${address.port}`,
+    port: address.port,
+    close: (graceMs) => closeGracefully(server, { quiet, graceMs, clock }),
+  };
+}
+
+function startListening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(
+        new OffsiteError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+          code: 'ADDRESS_UNUSABLE',
+          kind: 'input',
+          hint: 'Choose another --port, or stop what uses this one.',
+          cause: error,
+        }),
+      );
+    });
+    server.listen({ host, port }, resolve);
+  });
+}
+
+/**
+ * The connections that have no request under way: those between two requests, and those that never had one, which
+ * `server.closeIdleConnections()` leaves open.
+ */
+function trackQuietConnections(server: Server): Set<Socket> {
+  const quiet = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    quiet.add(socket);
+    socket.once('close', () => quiet.delete(socket));
+  });
+  server.on('request', ({ socket }, response) => {
+    quiet.delete(socket);
+    response.once('close', () => {
+      if (!server.listening) socket.destroySoon();
+      else if (!socket.destroyed) quiet.add(socket);
+    });
+  });
+  return quiet;
+}
+
+async function closeGracefully(
+  server: Server,
+  { quiet, graceMs, clock }: { quiet: Set<Socket>; graceMs: number; clock: Clock },
+): Promise<void> {
+  const ended = new AbortController();
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const socket of quiet) socket.destroy();
+  try {
+    const grace = clock.sleep(graceMs, ended.signal).catch((error: unknown) => {
+      if (!ended.signal.aborted) throw error;
+    });
+    await Promise.race([closed, grace]);
+    server.closeAllConnections();
+    await closed;
+  } finally {
+    ended.abort();
+  }
+}
+
+/** A request line or Host header that no URL can be made of. */
+function unreadable(): Response {
+  const body = JSON.stringify(decodeError('the request line or the Host header cannot be read'));
+  return new Response(body, { status: 400, headers: { 'content-type': 'application/json' } });
+}
+
+/** What never became a request is answered on the socket: too slow, too many headers, or not HTTP. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || (socket as Socket).bytesWritten > 0) {
+    socket.destroy();
+    return;
+  }
+  const [status, body] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, { _tag: 'HeadersTooLarge', message: 'The headers are too large.' }]
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, { _tag: 'RequestTimeout', message: 'The request did not arrive in time.' }]
+        : [400, decodeError('this is not HTTP')];
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+}
+
+function decodeError(message: string) {
+  return { _tag: 'HttpApiDecodeError', message, issues: [{ _tag: 'Type', path: [], message }] };
+}

@@ -1,0 +1,28 @@
+import type { z } from 'zod';
+import type {
+  BaselineRequest,
+  BaselineResponse,
+  CasesRequest,
+  CasesResponse,
+} from '../../contract/catalog.ts';
+import { distributionOf } from '../record/distribution.ts';
+import type { Call } from './handlers.ts';
+
+export function listCases(
+  { stores, principal }: Call,
+  { suite }: CasesRequest,
+): z.output<typeof CasesResponse> {
+  return { cases: stores.cases.list(principal.organizationKey, suite) };
+}
+
+/** What a cell's platform runs say. Reported trials never enter it, so it is empty while there are only those. */
+export function readBaseline(
+  { stores, principal }: Call,
+  { caseId, variant }: z.output<typeof BaselineRequest>,
+): z.output<typeof BaselineResponse> {
+  const { runs, trials, ended } = stores.cases.baselineTrials(principal.organizationKey, {
+    caseId,
+    variantId: variant,
+  });
+  return runs === 0 ? { runs } : { runs, distribution: distributionOf(trials, ended) };
+}

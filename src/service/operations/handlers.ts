@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import type { Integration } from '../../contract/catalog.ts';
+import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
+import type { Principal } from '../store/keys.ts';
+import type { Stores } from '../store/stores.ts';
+import { listCases, readBaseline } from './cases.ts';
+import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
+import { reportTrial } from './report-trial.ts';
+import { rerunCell } from './rerun-cell.ts';
+import { listRuns } from './runs-list.ts';
+import { startBatch } from './start.ts';
+
+/** What an operation is asked with, besides its request. */
+export interface Call {
+  stores: Stores;
+  principal: Principal;
+  integrations: readonly Integration[];
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** An answer that is made as it is sent: pieces of one JSON text. */
+export interface JsonPieces {
+  pieces: Iterable<string>;
+}
+
+type Answer<Name extends OperationName> = (
+  call: Call,
+  request: z.output<(typeof operations)[Name]['request']>,
+) => ResponseOf<Name> | JsonPieces;
+
+interface Handler<Name extends OperationName> {
+  /** Whether it runs in a transaction and is answered once that is on disk. */
+  writes: boolean;
+  answer: Answer<Name>;
+}
+
+const reads = <Name extends OperationName>(answer: Answer<Name>): Handler<Name> => ({
+  writes: false,
+  answer,
+});
+const writes = <Name extends OperationName>(answer: Answer<Name>): Handler<Name> => ({
+  writes: true,
+  answer,
+});
+
+/** How each operation of the contract is answered; throws a `Refusal` where it is not. All of it is synchronous. */
+export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
+  'auth.whoami': reads(({ principal: { credential, organization, permissions } }) => ({
+    credential,
+    organization,
+    permissions: [...permissions],
+  })),
+  'evals.start': writes(startBatch),
+  'evals.runs.list': reads(listRuns),
+  'evals.rerunCell': writes(rerunCell),
+  'evals.reportTrial': writes(reportTrial),
+  'evals.cases.list': reads(listCases),
+  'evals.baseline': reads(readBaseline),
+  'connectors.integrations': reads(({ integrations }) => [...integrations]),
+  'prompts.get': reads(getPrompt),
+  'prompts.promote': writes(promotePrompt),
+  'prompts.write': writes(writePrompt),
+};

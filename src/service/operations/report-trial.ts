@@ -1,0 +1,36 @@
+import type { ReportRequest } from '../../contract/report.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import { trialIdentifier } from '../identifiers.ts';
+import { storedTrial } from '../record/stored-trial.ts';
+import { refuse } from '../refusal.ts';
+import type { Call } from './handlers.ts';
+
+/**
+ * Records a trial that ran elsewhere. `id` is the run's; with the batch's, `taskIndex` says which run. The same report again changes nothing and
+ * succeeds; another one for the same trial is a conflict, since what was recorded stays recorded. Reports are compared by what is kept of them, which is
+ * all they say, in an order that does not depend on the sender's.
+ */
+export function reportTrial({ stores, principal, now }: Call, { id, trial }: ReportRequest) {
+  const { ordinal, caseName } = trial;
+  const run = stores.runs.findReported(principal.organizationKey, id, trial.taskIndex);
+  if (!run) throw refuse(404, `There is no run or batch ${id}, or the batch has no run ${trial.taskIndex}.`);
+  if (caseName !== run.case.name && caseName !== run.case.id) {
+    throw refuse(
+      409,
+      `The run is of the case ${JSON.stringify(run.case.name)}, not of ${JSON.stringify(caseName)}.`,
+    );
+  }
+  if (!run.local) throw refuse(409, 'The run was not started for local execution.');
+  if (ordinal >= run.trials) {
+    throw refuse(404, `The run has no trial ${ordinal}: it has ${run.trials}, counted from 0.`);
+  }
+  const stored = storedTrial(trialIdentifier(run.id, ordinal), trial, now);
+  const texts = { record: JSON.stringify(stored.record), leftovers: canonicalJson(stored.leftovers) };
+  const recorded = stores.trials.read(run.key, ordinal);
+  if (recorded) {
+    if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
+    throw refuse(409, `Trial ${ordinal} of the run was reported before, with another content.`);
+  }
+  stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
+  return {};
+}

@@ -1,0 +1,30 @@
+import { limits } from '../../contract/definition.ts';
+import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
+import { runRecordPieces } from '../record/run-record.ts';
+import type { Call, JsonPieces } from './handlers.ts';
+
+/** A page of a case's runs, newest first. A case that nothing was started for has none. */
+export function listRuns(
+  { stores, principal }: Call,
+  { caseId, variant, ...request }: RunsRequest,
+): JsonPieces {
+  const page = Math.max(1, request.page ?? 1);
+  const pageSize = limits.runsPerPage;
+  const { total, keys } = stores.runs.page(principal.organizationKey, {
+    caseId,
+    variant,
+    offset: (page - 1) * pageSize,
+    limit: pageSize,
+  });
+  const head: Omit<RunsResponse, 'runs'> = { page, pageSize, total };
+  return { pieces: pieces() };
+
+  function* pieces() {
+    yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
+    for (const [position, key] of keys.entries()) {
+      if (position > 0) yield ',';
+      yield* runRecordPieces(stores.runs.read(key), stores.trials);
+    }
+    yield ']}';
+  }
+}

@@ -1,0 +1,68 @@
+import type { z } from 'zod';
+import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
+import { canonicalJson, sha256 } from '../canonical-json.ts';
+import { setupOf, setupSizeBound } from '../record/setup.ts';
+import { runVariants } from '../record/variant.ts';
+import { refuse, refuseBody } from '../refusal.ts';
+import type { Call } from './handlers.ts';
+
+/** What the texts of one batch may come to once their variables are in them, in characters. */
+const setupSizeLimit = 64 * 1024 * 1024;
+
+/** Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of the variants. */
+export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
+  const { suite, cases, trials, local = false, trigger } = request;
+  checkCaseIds(cases);
+  checkSetupSize(request);
+  if (!local) {
+    throw refuse(
+      409,
+      'This service runs no trials itself: start the batch with local: true and report its trials.',
+    );
+  }
+  const variants = runVariants(request.variants);
+  const organization = principal.organizationKey;
+  const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
+  const runs: z.output<typeof StartResponse>['runs'] = [];
+  for (const started of cases) {
+    const setup = JSON.stringify(setupOf(suite, started));
+    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started, setup);
+    for (const [variantIndex, variant] of variants.entries()) {
+      const definition = { prompt: suite.prompt, case: started, variant: request.variants[variantIndex] };
+      const id = stores.batches.addRun({
+        organization,
+        batch: batch.key,
+        batchCase,
+        taskIndex: runs.length,
+        caseId: started.id,
+        variant,
+        definitionHash: sha256(canonicalJson(definition)).toString('hex'),
+        local,
+        trials,
+        now,
+      });
+      runs.push({ id, caseId: started.id, variantIndex });
+    }
+  }
+  return { id: batch.id, runs };
+}
+
+function checkCaseIds(cases: Case[]): void {
+  const seen = new Set<string>();
+  const issues = cases.flatMap(({ id }, index) => {
+    if (!seen.has(id)) {
+      seen.add(id);
+      return [];
+    }
+    const message = `another case of this request has the id ${JSON.stringify(id)}`;
+    return [{ _tag: 'Refinement' as const, path: ['cases', index, 'id'], message }];
+  });
+  if (issues.length > 0) throw refuseBody(issues);
+}
+
+function checkSetupSize({ suite, cases }: StartRequest): void {
+  const size = cases.reduce((sum, one) => sum + setupSizeBound(suite, one), 0);
+  if (size <= setupSizeLimit) return;
+  const message = `may come to more than ${setupSizeLimit} characters with their variables`;
+  throw refuseBody([{ _tag: 'Refinement', path: ['cases'], message }]);
+}

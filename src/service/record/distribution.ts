@@ -1,0 +1,67 @@
+import type { Costs, Distribution } from '../../contract/record.ts';
+
+/** What the sums over a run's trials need of one that ended. Absent numbers were not measured. */
+export interface TrialSummary {
+  verdict: 'passed' | 'failed' | 'void';
+  commands: number | undefined;
+  costUsd: number | undefined;
+  /** Epoch milliseconds. */
+  endedAt: number;
+}
+
+/**
+ * Over `trials` planned trials of which `ended` are the ones that ended. Void trials are apart from failed ones: the pass rate is of
+ * the scored ones and is left out while there are none; `deterministic` is left out below two.
+ */
+export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
+  const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
+  const failed = ended.filter(({ verdict }) => verdict === 'failed').length;
+  const scored = passed + failed;
+  const commands = ended.flatMap(({ commands }) => commands ?? []).sort((one, other) => one - other);
+  return {
+    trials,
+    scored,
+    passed,
+    failed,
+    voided: ended.length - scored,
+    ...(scored > 0 && { passRate: passed / scored }),
+    ...(commands.length > 0 && {
+      commandMin: commands.at(0),
+      commandMedian: median(commands),
+      commandMax: commands.at(-1),
+    }),
+    ...(scored > 1 && { deterministic: passed === scored || failed === scored }),
+  };
+}
+
+function median(sorted: number[]): number {
+  const upper = sorted.length >> 1;
+  if (sorted.length % 2 === 1) return sorted[upper] ?? 0;
+  // Halved before they are added: two doubles can add up to more than a double holds.
+  return (sorted[upper - 1] ?? 0) / 2 + (sorted[upper] ?? 0) / 2;
+}
+
+/**
+ * What trials cost as far as they said; undefined where none did. It is an estimate (the reporter's prices times its tokens): nobody
+ * has seen a bill. `incomplete` where some trial that ended did not say.
+ */
+export function costsOf(ended: Pick<TrialSummary, 'costUsd'>[]): Costs | undefined {
+  const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
+  if (known.length === 0) return undefined;
+  const usd = known.reduce((sum, one) => sum + one, 0);
+  // Doubles added up may leave the range that JSON can say.
+  if (!Number.isFinite(usd)) return undefined;
+  return {
+    estimatedEquivalentUsd: usd,
+    incomplete: known.length < ended.length,
+    components: [
+      {
+        classification: 'estimated',
+        component: 'agent',
+        source: 'reported',
+        explanation: 'usage.costUsd of the reported trials',
+        usd,
+      },
+    ],
+  };
+}

@@ -1,0 +1,60 @@
+import type { Trial } from '../../contract/record.ts';
+import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, TrialEvent } from '../../contract/report.ts';
+import { costsOf, type TrialSummary } from './distribution.ts';
+import { storedValidations } from './stored-validations.ts';
+
+/** A report as it is kept: the trial of the run record, the numbers that sums need, and what a run record has no field for. */
+export interface StoredTrial {
+  record: Trial;
+  summary: TrialSummary;
+  leftovers: { caseName: string; taskIndex: number; passed: boolean | undefined; events: TrialEvent[] };
+}
+
+/** `now` in epoch milliseconds. */
+export function storedTrial(id: string, report: ReportedTrial, now: number): StoredTrial {
+  const { outcome, usage, events, ordinal, sandboxId } = report;
+  const { commandCount, exitCode, modelMs, sandboxMs, voidFields, artifacts, verifySteps } = outcome;
+  const holds = (field: keyof ReportedOutcome) =>
+    outcome[field] !== undefined && !voidFields?.includes(field);
+  const trajectory = events.filter((event): event is TrajectoryEntry => event._tag === 'command');
+  const summary: TrialSummary = {
+    verdict: holds('passed') ? (outcome.passed ? 'passed' : 'failed') : 'void',
+    commands: holds('commandCount') ? commandCount : undefined,
+    costUsd: usage?.costUsd,
+    endedAt: now,
+  };
+  return {
+    summary,
+    leftovers: {
+      caseName: report.caseName,
+      taskIndex: report.taskIndex,
+      passed: outcome.passed,
+      events: events.filter(({ _tag }) => _tag !== 'command'),
+    },
+    record: {
+      id,
+      ordinal,
+      status: summary.verdict === 'void' ? 'voided' : 'reported',
+      sandboxId,
+      commands: commandCount,
+      failedCommands: failedCommandsOf(trajectory),
+      exitCode,
+      modelMs,
+      sandboxMs,
+      timed: holds('modelMs') && holds('sandboxMs'),
+      artifacts,
+      costs: costsOf([summary]),
+      usage,
+      trajectory,
+      validations: storedValidations(outcome.validations ?? [], outcome.judgments ?? []),
+      verifySteps,
+      voidFields,
+    },
+  };
+}
+
+/** undefined without a trajectory: then nobody counted. A command whose exit code is unknown is not counted as failed. */
+function failedCommandsOf(trajectory: TrajectoryEntry[]): number | undefined {
+  if (trajectory.length === 0) return undefined;
+  return trajectory.filter(({ exitCode }) => exitCode !== undefined && exitCode !== 0).length;
+}

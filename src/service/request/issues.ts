@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import type { Issue } from '../../contract/errors.ts';
+
+type ZodIssue = z.core.$ZodIssue;
+type Path = PropertyKey[];
+
+/** No more issues than this are listed: a body can have as many as it has values. */
+export const issuesListed = 100;
+
+/** What is wrong with `body`, in the words of the wire. Zod says what it expected; what is there is looked up in the body. */
+export function issuesOf(failure: z.ZodError, body: unknown): Issue[] {
+  const issues: Issue[] = [];
+  for (const issue of failure.issues) {
+    if (issues.length >= issuesListed) break;
+    issues.push(...translate(issue, body, []));
+  }
+  return issues.slice(0, issuesListed);
+}
+
+function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
+  const path = [...parent, ...issue.path];
+  const one = (_tag: Issue['_tag'], message = issue.message): Issue[] => [
+    { _tag, path: path.map(pathStep), message },
+  ];
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => ({
+        _tag: 'Unexpected' as const,
+        path: [...path, key].map(pathStep),
+        message: 'is not a field here',
+      }));
+    case 'invalid_type':
+    case 'invalid_value': {
+      const value = valueAt(body, path);
+      if (value === undefined) return one('Missing', 'is missing');
+      const isNumber = issue.code === 'invalid_type' && issue.expected === 'int' && typeof value === 'number';
+      return one(isNumber ? 'Refinement' : 'Type');
+    }
+    case 'invalid_union': {
+      if (valueAt(body, path) === undefined) return one('Missing', 'is missing');
+      return closest(issue.errors)?.flatMap((error) => translate(error, body, path)) ?? one('Type');
+    }
+    case 'invalid_key':
+    case 'invalid_element':
+      return one('Composite');
+    default:
+      return one('Refinement');
+  }
+}
+
+/** The member of the union that the sender most likely meant: the one whose tag fits, then the one with the least wrong. */
+function closest(members: ZodIssue[][]): ZodIssue[] | undefined {
+  const strangeness = (issues: ZodIssue[]) =>
+    issues.length + (issues.some(({ path }) => path.at(-1) === '_tag') ? 1000 : 0);
+  const [first, ...others] = members
+    .filter((issues) => issues.length > 0)
+    .sort((one, other) => strangeness(one) - strangeness(other));
+  // Where the value is of no member's type, naming one member's would mislead.
+  const isOfNone = first?.[0]?.code === 'invalid_type' && first[0].path.length === 0 && others.length > 0;
+  return isOfNone ? undefined : first;
+}
+
+function valueAt(body: unknown, path: Path): unknown {
+  let value = body;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  return value;
+}
+
+function pathStep(key: PropertyKey): Issue['path'][number] {
+  return typeof key === 'symbol' ? { _tag: 'symbol', key: key.description ?? '' } : key;
+}

@@ -1,0 +1,68 @@
+import { refuse, refuseBody } from '../refusal.ts';
+
+/**
+ * The request's body as text. Refuses what is not uncompressed UTF-8 JSON (415), has more than `limit` bytes (413, before they are read
+ * where the sender says how many are to come), or is not UTF-8 (400).
+ */
+export async function readBody(request: Request, limit: number): Promise<string> {
+  checkContentType(request.headers.get('content-type'));
+  const encoding = request.headers.get('content-encoding');
+  if (encoding && encoding.toLowerCase() !== 'identity') {
+    throw refuse(
+      415,
+      `Content-Encoding ${JSON.stringify(encoding)} is not supported; send the body as it is.`,
+    );
+  }
+  const announced = request.headers.get('content-length');
+  if (announced !== null && Number(announced) > limit) throw tooLarge(limit);
+  const bytes = announced === null ? await readStream(request, limit) : await readWhole(request);
+  if (bytes.byteLength > limit) throw tooLarge(limit);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not UTF-8' }]);
+  }
+}
+
+function checkContentType(header: string | null): void {
+  const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const isUtf8 = parameters.every(
+    (parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter),
+  );
+  if (type === 'application/json' && isUtf8) return;
+  throw refuse(415, 'The body must have Content-Type: application/json (UTF-8).');
+}
+
+async function readWhole(request: Request): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await request.arrayBuffer());
+  } catch {
+    throw endedEarly();
+  }
+}
+
+/** For a body of unannounced length: stops at the limit. */
+async function readStream(request: Request, limit: number): Promise<Uint8Array> {
+  if (!request.body) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  const reader = request.body.getReader();
+  for (let size = 0; ; ) {
+    const { done, value } = await reader.read().catch(() => {
+      throw endedEarly();
+    });
+    if (done) return Buffer.concat(chunks);
+    size += value.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(value);
+  }
+}
+
+function tooLarge(limit: number) {
+  // Closing tells a sender that is still writing to stop.
+  return refuse(413, `The body has more than ${limit} bytes.`, { connection: 'close' });
+}
+
+function endedEarly() {
+  return refuseBody([{ _tag: 'Type', path: [], message: 'the body ended before its announced length' }]);
+}

@@ -1,0 +1,143 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Case, Suite, Trigger } from '../../contract/definition.ts';
+import type { RunVariant } from '../../contract/record.ts';
+import { newIdentifier } from '../identifiers.ts';
+
+export interface NewBatch {
+  organization: number;
+  suite: Suite;
+  trials: number;
+  local: boolean;
+  trigger: Trigger | undefined;
+  now: number;
+}
+
+export interface NewRun {
+  organization: number;
+  batch: number;
+  batchCase: number;
+  taskIndex: number;
+  caseId: string;
+  variant: RunVariant;
+  definitionHash: string;
+  local: boolean;
+  trials: number;
+  now: number;
+}
+
+/** What `evals.start` and `evals.rerunCell` write. Rows are named by their keys; identifiers are for the wire. */
+export interface BatchStore {
+  addBatch(batch: NewBatch): { key: number; id: string };
+  /** `setup` is JSON. Remembers the case for `evals.cases.list` as well: the latest definition wins. */
+  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case, setup: string): number;
+  /** Adds a queued run and counts it in the lists it belongs to. Returns its identifier. */
+  addRun(run: NewRun): string;
+  /** The newest run of a cell and what a rerun needs; undefined where the batch or the cell is not the organization's. */
+  findCell(
+    organization: number,
+    cell: { batchId: string; caseId: string; variantId: string },
+  ): Cell | undefined;
+}
+
+export interface Cell {
+  batch: number;
+  batchCase: number;
+  variant: RunVariant;
+  definitionHash: string;
+  local: boolean;
+  /** Of the batch. */
+  trials: number;
+  nextTaskIndex: number;
+}
+
+export function createBatchStore(database: DatabaseSync): BatchStore {
+  const insertBatch = database.prepare(
+    `INSERT INTO batches (id, organization, suite, suite_name, trials, local, trigger, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertCase = database.prepare(
+    'INSERT INTO batch_cases (batch, case_name, definition, setup) VALUES (?, ?, ?, ?)',
+  );
+  const rememberCase = database.prepare(
+    `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET entry = excluded.entry`,
+  );
+  const insertRun = database.prepare(
+    `INSERT INTO runs (id, organization, batch, batch_case, task_index, case_id, variant_id, model, variant,
+       definition_hash, local, trials, started_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const countRun = database.prepare(
+    `INSERT INTO run_totals (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
+     ON CONFLICT DO UPDATE SET total = total + 1`,
+  );
+  const selectCell = database.prepare(
+    `SELECT runs.batch, runs.batch_case AS batchCase, runs.variant, runs.definition_hash AS definitionHash,
+       batches.local, batches.trials,
+       (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS nextTaskIndex
+     FROM batches JOIN runs ON runs.batch = batches.key
+     WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
+     ORDER BY runs.key DESC LIMIT 1`,
+  );
+
+  return {
+    addBatch({ organization, suite, trials, local, trigger, now }) {
+      const id = newIdentifier('batch');
+      const suiteName = JSON.stringify({ id: suite.id, name: suite.name });
+      const triggerText = trigger ? JSON.stringify({ source: 'api', ...trigger }) : null;
+      const { lastInsertRowid } = insertBatch.run(
+        id,
+        organization,
+        JSON.stringify(suite),
+        suiteName,
+        trials,
+        Number(local),
+        triggerText,
+        now,
+      );
+      return { key: Number(lastInsertRowid), id };
+    },
+    addCase({ organization, key, suite }, added, setup) {
+      const name = { id: added.id, name: added.name };
+      const entry = { ...name, suite: { id: suite.id, name: suite.name }, tags: added.tags };
+      rememberCase.run(organization, suite.id, added.id, JSON.stringify(entry));
+      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added), setup);
+      return Number(lastInsertRowid);
+    },
+    addRun({ organization, caseId, variant, ...run }) {
+      const id = newIdentifier('run');
+      insertRun.run(
+        id,
+        organization,
+        run.batch,
+        run.batchCase,
+        run.taskIndex,
+        caseId,
+        variant.id,
+        variant.model,
+        JSON.stringify(variant),
+        run.definitionHash,
+        Number(run.local),
+        run.trials,
+        run.now,
+      );
+      countRun.run(organization, caseId, 'all', '');
+      countRun.run(organization, caseId, 'variant', variant.id);
+      countRun.run(organization, caseId, 'model', variant.model);
+      return id;
+    },
+    findCell(organization, { batchId, caseId, variantId }) {
+      const row = selectCell.get(batchId, organization, caseId, variantId);
+      if (!row) return undefined;
+      return {
+        batch: Number(row.batch),
+        batchCase: Number(row.batchCase),
+        variant: JSON.parse(String(row.variant)),
+        definitionHash: String(row.definitionHash),
+        local: row.local === 1,
+        trials: Number(row.trials),
+        nextTaskIndex: Number(row.nextTaskIndex),
+      };
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Credential, Organization, Permission } from '../../contract/identity.ts';
+import { inTransaction } from '../../ledger/database.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { sha256 } from '../canonical-json.ts';
+import { newIdentifier } from '../identifiers.ts';
+
+/** Who a request comes from. `organizationKey` is the organization's row: every query of a request is bound to it. */
+export interface Principal {
+  keyId: string;
+  organizationKey: number;
+  organization: Organization;
+  credential: Credential;
+  permissions: ReadonlySet<Permission>;
+}
+
+/** What a key is for. The organization is named; it is made where it is new. */
+export interface KeyPurpose {
+  organization: string;
+  permissions: readonly Permission[];
+  name?: string;
+}
+
+/** A key as it may be shown. `start` is null where the secret is too short to show a part of it. Times are epoch milliseconds. */
+export interface KeyEntry {
+  id: string;
+  organization: string;
+  name: string | null;
+  start: string | null;
+  permissions: Permission[];
+  createdAt: number;
+  revokedAt: number | null;
+}
+
+/** API keys. Secrets are kept as sha256 only: they are 32 random bytes, so a slow hash would protect nothing more. */
+export interface KeyStore {
+  find(secret: string): Principal | undefined;
+  /** Adds a key whose secret the caller chose. A secret that is already there stays as it is, revoked ones included. */
+  seed(secret: string, purpose: KeyPurpose): KeyEntry;
+  /** Makes a key. This is the only time its secret is seen. */
+  create(purpose: KeyPurpose): KeyEntry & { secret: string };
+  list(): KeyEntry[];
+  /** Ends a key by its id. Throws an `input` error where there is none; revoking twice changes nothing. */
+  revoke(id: string): KeyEntry;
+}
+
+const columns = `keys.id, organizations.slug AS organization, keys.name, keys.start, keys.permissions,
+  keys.created_at AS createdAt, keys.revoked_at AS revokedAt`;
+const joined = 'keys JOIN organizations ON organizations.key = keys.organization';
+
+export function createKeyStore(database: DatabaseSync, now: () => number): KeyStore {
+  const active = database.prepare(
+    `SELECT organizations.key AS organizationKey, organizations.id, organizations.name, organizations.slug,
+       keys.id AS keyId, keys.name AS keyName, keys.start, keys.permissions
+     FROM ${joined} WHERE keys.hash = ? AND keys.revoked_at IS NULL`,
+  );
+  const byHash = database.prepare(`SELECT ${columns} FROM ${joined} WHERE keys.hash = ?`);
+  const byId = database.prepare(`SELECT ${columns} FROM ${joined} WHERE keys.id = ?`);
+  const all = database.prepare(`SELECT ${columns} FROM ${joined} ORDER BY keys.created_at, keys.id`);
+  const insert = database.prepare(
+    `INSERT INTO keys (id, organization, hash, start, name, permissions, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const revoke = database.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const organizationOf = database.prepare('SELECT key FROM organizations WHERE slug = ?');
+  const insertOrganization = database.prepare(
+    'INSERT INTO organizations (id, name, slug, created_at) VALUES (?, ?, ?, ?)',
+  );
+
+  function organizationKey(name: string): number {
+    const slug = slugOf(name);
+    const found = organizationOf.get(slug);
+    if (found) return Number(found.key);
+    return Number(insertOrganization.run(newIdentifier('org'), name, slug, now()).lastInsertRowid);
+  }
+
+  function seed(secret: string, purpose: KeyPurpose): KeyEntry {
+    checkSecret(secret);
+    return inTransaction(database, () => {
+      const hash = sha256(secret);
+      if (!byHash.get(hash)) {
+        insert.run(
+          newIdentifier('key'),
+          organizationKey(purpose.organization),
+          hash,
+          startOf(secret),
+          purpose.name ?? null,
+          JSON.stringify(purpose.permissions),
+          now(),
+        );
+      }
+      return entryOf(byHash.get(hash));
+    });
+  }
+
+  return {
+    find(secret) {
+      const row = active.get(sha256(secret));
+      if (!row) return undefined;
+      return {
+        keyId: String(row.keyId),
+        organizationKey: Number(row.organizationKey),
+        organization: { id: String(row.id), name: String(row.name), slug: String(row.slug) },
+        credential: { kind: 'apiKey', name: textOrNull(row.keyName), start: textOrNull(row.start) },
+        permissions: new Set(JSON.parse(String(row.permissions))),
+      };
+    },
+    seed,
+    create(purpose) {
+      const secret = `ofs_${randomBytes(32).toString('base64url')}`;
+      return { ...seed(secret, purpose), secret };
+    },
+    list: () => all.all().map(entryOf),
+    revoke(id) {
+      return inTransaction(database, () => {
+        const found = byId.get(id);
+        if (!found) {
+          throw new OffsiteError(`there is no API key ${id}`, {
+            code: 'KEY_UNKNOWN',
+            kind: 'input',
+            hint: 'See `offsite keys list`.',
+          });
+        }
+        revoke.run(now(), id);
+        return entryOf(byId.get(id));
+      });
+    },
+  };
+}
+
+/** Enough to recognize a key by, and never a good part of it. */
+function startOf(secret: string): string | null {
+  return secret.length >= 32 ? secret.slice(0, 10) : null;
+}
+
+function checkSecret(secret: string): void {
+  if (/^[\x21-\x7e]{8,1024}$/.test(secret)) return;
+  throw new OffsiteError('an API key must have 8 to 1024 visible ASCII characters and no spaces', {
+    code: 'KEY_UNUSABLE',
+    kind: 'input',
+    hint: 'It travels in an HTTP header. Make one with `offsite keys create`.',
+  });
+}
+
+function slugOf(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  if (slug) return slug;
+  throw new OffsiteError(`an organization's name needs a letter or a digit: ${JSON.stringify(name)}`, {
+    code: 'ORGANIZATION_NAME',
+    kind: 'input',
+  });
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null ? null : String(value);
+}
+
+function entryOf(row: Record<string, unknown> | undefined): KeyEntry {
+  if (!row) throw new Error('a key that was just written is not there');
+  return {
+    id: String(row.id),
+    organization: String(row.organization),
+    name: textOrNull(row.name),
+    start: textOrNull(row.start),
+    permissions: JSON.parse(String(row.permissions)),
+    createdAt: Number(row.createdAt),
+    revokedAt: row.revokedAt === null ? null : Number(row.revokedAt),
+  };
+}

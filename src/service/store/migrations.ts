@@ -1,0 +1,117 @@
+/**
+ * Steps of service.db's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Texts that a sender may fill with
+ * anything are inside JSON columns, since JSON keeps NUL and lone surrogates that a TEXT column would not. Never edit a released step.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE organizations (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    slug TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    hash BLOB NOT NULL UNIQUE, -- sha256 of the secret
+    start TEXT,
+    name TEXT,
+    permissions TEXT NOT NULL, -- JSON
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER
+  ) STRICT;
+
+  CREATE TABLE batches (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    suite TEXT NOT NULL, -- JSON
+    suite_name TEXT NOT NULL, -- JSON: {id, name}
+    trials INTEGER NOT NULL,
+    local INTEGER NOT NULL,
+    trigger TEXT, -- JSON, as run records carry it
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE batch_cases (
+    key INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL REFERENCES batches (key),
+    case_name TEXT NOT NULL, -- JSON: {id, name}
+    definition TEXT NOT NULL, -- JSON, as it was sent
+    setup TEXT NOT NULL -- JSON, variables expanded: shared by the case's runs
+  ) STRICT;
+
+  CREATE TABLE runs (
+    key INTEGER PRIMARY KEY AUTOINCREMENT, -- grows with time: the order of lists
+    id TEXT NOT NULL UNIQUE,
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    batch INTEGER NOT NULL REFERENCES batches (key),
+    batch_case INTEGER NOT NULL REFERENCES batch_cases (key),
+    task_index INTEGER NOT NULL,
+    case_id TEXT NOT NULL,
+    variant_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    variant TEXT NOT NULL, -- JSON
+    definition_hash TEXT NOT NULL,
+    local INTEGER NOT NULL,
+    trials INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    UNIQUE (batch, task_index)
+  ) STRICT;
+  CREATE INDEX runs_of_case ON runs (organization, case_id);
+  CREATE INDEX runs_of_variant ON runs (organization, case_id, variant_id);
+  CREATE INDEX runs_of_model ON runs (organization, case_id, model);
+  CREATE INDEX runs_of_cell ON runs (batch, case_id, variant_id);
+  CREATE INDEX runs_for_baseline ON runs (organization, case_id, variant_id) WHERE local = 0;
+
+  -- How many runs a list has, so that nobody counts them.
+  CREATE TABLE run_totals (
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    case_id TEXT NOT NULL,
+    filter TEXT NOT NULL CHECK (filter IN ('all', 'variant', 'model')),
+    value TEXT NOT NULL,
+    total INTEGER NOT NULL,
+    PRIMARY KEY (organization, case_id, filter, value)
+  ) STRICT, WITHOUT ROWID;
+
+  -- A trial has a row once it ended, and a report is this one row: a run's state follows from its trials. The key needs no index beside the
+  -- table; a run has 10 trials at most. The columns before the JSON are read without it.
+  CREATE TABLE trials (
+    key INTEGER PRIMARY KEY, -- the run's key * 16 + the ordinal
+    verdict TEXT NOT NULL CHECK (verdict IN ('passed', 'failed', 'void')),
+    commands REAL,
+    cost_usd REAL,
+    ended_at INTEGER NOT NULL,
+    leftovers TEXT NOT NULL, -- JSON: what the report said and a run record has no field for
+    record TEXT NOT NULL -- JSON, as run records carry it
+  ) STRICT;
+
+  CREATE TABLE cases (
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    suite_id TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    entry TEXT NOT NULL, -- JSON, as evals.cases.list answers it
+    PRIMARY KEY (organization, suite_id, case_id)
+  ) STRICT;
+
+  CREATE TABLE prompt_versions (
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    prompt_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    content TEXT NOT NULL, -- JSON
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (organization, prompt_id, version)
+  ) STRICT;
+
+  CREATE TABLE channels (
+    organization INTEGER NOT NULL,
+    prompt_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (organization, prompt_id, name),
+    FOREIGN KEY (organization, prompt_id, version) REFERENCES prompt_versions (organization, prompt_id, version)
+  ) STRICT;
+  `,
+];

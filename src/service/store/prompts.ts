@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Prompt } from '../../contract/catalog.ts';
+
+/** Prompts: writes append versions, counted from 1; a channel points to one version. */
+export interface PromptStore {
+  append(organization: number, id: string, content: string, now: number): Prompt;
+  /** The newest version without `version`; undefined where there is none. */
+  find(organization: number, id: string, version?: number): Prompt | undefined;
+  channelVersion(organization: number, id: string, channel: string): number | undefined;
+  /** The version must be there. */
+  point(organization: number, id: string, channel: string, version: number): void;
+}
+
+export function createPromptStore(database: DatabaseSync): PromptStore {
+  const newest = database.prepare(
+    'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? ORDER BY version DESC LIMIT 1',
+  );
+  const exact = database.prepare(
+    'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? AND version = ?',
+  );
+  const insert = database.prepare(
+    'INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at) VALUES (?, ?, ?, ?, ?)',
+  );
+  const channel = database.prepare(
+    'SELECT version FROM channels WHERE organization = ? AND prompt_id = ? AND name = ?',
+  );
+  const channels = database.prepare(
+    'SELECT name FROM channels WHERE organization = ? AND prompt_id = ? AND version = ? ORDER BY name',
+  );
+  const point = database.prepare(
+    `INSERT INTO channels (organization, prompt_id, name, version) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET version = excluded.version`,
+  );
+
+  function promptOf(organization: number, row: Record<string, unknown> | undefined): Prompt | undefined {
+    if (!row) return undefined;
+    const id = String(row.prompt_id);
+    const version = Number(row.version);
+    return {
+      id,
+      version,
+      content: JSON.parse(String(row.content)),
+      createdAt: new Date(Number(row.created_at)).toISOString(),
+      channels: channels.all(organization, id, version).map(({ name }) => String(name)),
+    };
+  }
+
+  return {
+    append(organization, id, content, now) {
+      const version = Number(newest.get(organization, id)?.version ?? 0) + 1;
+      insert.run(organization, id, version, JSON.stringify(content), now);
+      return { id, version, content, createdAt: new Date(now).toISOString(), channels: [] };
+    },
+    find: (organization, id, version) =>
+      promptOf(
+        organization,
+        version === undefined ? newest.get(organization, id) : exact.get(organization, id, version),
+      ),
+    channelVersion(organization, id, name) {
+      const row = channel.get(organization, id, name);
+      return row && Number(row.version);
+    },
+    point(organization, id, name, version) {
+      point.run(organization, id, name, version);
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type BatchStore, createBatchStore } from './batches.ts';
+import { type CaseStore, createCaseStore } from './cases.ts';
+import { createKeyStore, type KeyStore } from './keys.ts';
+import { createPromptStore, type PromptStore } from './prompts.ts';
+import { createRunStore, type RunStore } from './runs.ts';
+import { createTrialStore, type TrialStore } from './trials.ts';
+
+/** All that service.db holds, by what it is about. */
+export interface Stores {
+  keys: KeyStore;
+  batches: BatchStore;
+  runs: RunStore;
+  trials: TrialStore;
+  cases: CaseStore;
+  prompts: PromptStore;
+}
+
+export function createStores(database: DatabaseSync, now: () => number): Stores {
+  return {
+    keys: createKeyStore(database, now),
+    batches: createBatchStore(database),
+    runs: createRunStore(database),
+    trials: createTrialStore(database),
+    cases: createCaseStore(database),
+    prompts: createPromptStore(database),
+  };
+}

@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { TrialSummary } from '../record/distribution.ts';
+
+export interface NewTrial {
+  /** The run's key. */
+  run: number;
+  ordinal: number;
+  summary: TrialSummary;
+  /** JSON. */
+  leftovers: string;
+  /** JSON of the trial as run records carry it. */
+  record: string;
+}
+
+/** Trials that ended. One that has no row here is still queued. */
+export interface TrialStore {
+  /** What was stored of a trial; undefined where it has not been reported. */
+  read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined;
+  add(trial: NewTrial): void;
+  /** By ordinal; cheap, as it leaves the trials' JSON unread. */
+  summaries(run: number): Map<number, TrialSummary>;
+  /** JSON of one trial. */
+  record(run: number, ordinal: number): string | undefined;
+}
+
+/** Columns of a {@link TrialSummary}. */
+export const summaryColumns = 'verdict, commands, cost_usd, ended_at';
+
+/** A run's trials lie side by side in the table. SQL of the first and the last key that they may have. */
+export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
+const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
+
+export function createTrialStore(database: DatabaseSync): TrialStore {
+  const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
+  const selectRecord = database.prepare('SELECT record FROM trials WHERE key = ?');
+  const insert = database.prepare(
+    `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const selectSummaries = database.prepare(
+    `SELECT key, ${summaryColumns} FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
+  );
+
+  return {
+    read(run, ordinal) {
+      const row = selectTexts.get(keyOf(run, ordinal));
+      return row && { record: String(row.record), leftovers: String(row.leftovers) };
+    },
+    add({ run, ordinal, summary, leftovers, record }) {
+      const { verdict, commands, costUsd, endedAt } = summary;
+      insert.run(keyOf(run, ordinal), verdict, commands ?? null, costUsd ?? null, endedAt, leftovers, record);
+    },
+    summaries(run) {
+      const rows = selectSummaries.all(run);
+      return new Map(rows.map((row) => [Number(row.key) - keyOf(run, 0), summaryOf(row)]));
+    },
+    record: (run, ordinal) => selectRecord.get(keyOf(run, ordinal))?.record as string | undefined,
+  };
+}
+
+export function summaryOf(row: Record<string, unknown>): TrialSummary {
+  return {
+    verdict: row.verdict as TrialSummary['verdict'],
+    commands: row.commands === null ? undefined : Number(row.commands),
+    costUsd: row.cost_usd === null ? undefined : Number(row.cost_usd),
+    endedAt: Number(row.ended_at),
+  };
+}

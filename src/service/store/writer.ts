@@ -1,0 +1,71 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/**
+ * Group commit. A commit waits for the disk, so the changes that arrive in one turn of the event loop share one transaction;
+ * each is told of its success only after the commit. A change that throws is undone alone and does not hurt its neighbours.
+ */
+export interface Writer {
+  /** Runs `change` (synchronous, on the writer's database) and resolves to its result once that is on disk. */
+  write<Result>(change: () => Result): Promise<Result>;
+  /** Commits what is waiting, at once. */
+  flush(): void;
+}
+
+interface Waiting {
+  /** Makes the change and returns what to call after the commit. Throws where the whole transaction is lost. */
+  apply(): () => void;
+  reject(error: unknown): void;
+}
+
+export function createWriter(database: DatabaseSync): Writer {
+  const savepoint = {
+    set: database.prepare('SAVEPOINT change'),
+    keep: database.prepare('RELEASE change'),
+    undo: database.prepare('ROLLBACK TO change'),
+  };
+  let waiting: Waiting[] = [];
+
+  function commitWaiting(): void {
+    const group = waiting;
+    if (group.length === 0) return;
+    waiting = [];
+    try {
+      database.exec('BEGIN IMMEDIATE');
+      const settle = group.map((one) => one.apply());
+      database.exec('COMMIT');
+      for (const tell of settle) tell();
+    } catch (error) {
+      // A full disk makes SQLite roll back by itself; a second ROLLBACK would hide the cause.
+      if (database.isTransaction) database.exec('ROLLBACK');
+      for (const one of group) one.reject(error);
+    }
+  }
+
+  return {
+    write: (change) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length === 0) setImmediate(commitWaiting);
+        waiting.push({ apply: () => applyAlone(database, savepoint, change, { resolve, reject }), reject });
+      }),
+    flush: commitWaiting,
+  };
+}
+
+function applyAlone<Result>(
+  database: DatabaseSync,
+  savepoint: Record<'set' | 'keep' | 'undo', StatementSync>,
+  change: () => Result,
+  { resolve, reject }: { resolve: (result: Result) => void; reject: (error: unknown) => void },
+): () => void {
+  savepoint.set.run();
+  try {
+    const result = change();
+    savepoint.keep.run();
+    return () => resolve(result);
+  } catch (error) {
+    if (!database.isTransaction) throw error;
+    savepoint.undo.run();
+    savepoint.keep.run();
+    return () => reject(error);
+  }
+}

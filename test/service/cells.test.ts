@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { onlyRun, openTestService, report, startRequest, startRun } from './test-service.ts';
+
+test('a rerun is a new queued run of the same cell, in the same batch', async () => {
+  await using service = openTestService();
+  const cases = [{ id: 'a:b', name: 'CSV', verify: 'v' }];
+  const batch = await service.succeed('evals.start', startRequest({ cases }));
+  const first = await onlyRun(service, 'a:b');
+  const cellKey = `a:b:${first.variant?.id}`;
+  const { id } = await service.succeed('evals.rerunCell', { id: batch.id, cellKey });
+  const { runs, total } = await service.succeed('evals.runs.list', { caseId: 'a:b' });
+  expect(total).toBe(2);
+  expect(runs[0]).toEqual({ ...first, id, trials: [expect.anything(), expect.anything()] });
+  expect(runs[1]).toEqual(first);
+  // The third run of the batch can be reported by its place in it, too.
+  await service.succeed('evals.rerunCell', { id: batch.id, cellKey, trials: 5 });
+  await service.succeed('evals.reportTrial', report(batch.id, 4, { passed: true }, { taskIndex: 2 }));
+  const { runs: after } = await service.succeed('evals.runs.list', { caseId: 'a:b' });
+  expect(after.map((run) => [run.status, run.trials?.length])).toEqual([
+    ['running', 5],
+    ['queued', 2],
+    ['queued', 2],
+  ]);
+});
+
+test('a cell that the batch does not have is not found', async () => {
+  await using service = openTestService();
+  const batch = await service.succeed('evals.start', startRequest());
+  const variant = (await onlyRun(service)).variant?.id;
+  for (const [id, cellKey] of [
+    ['batch_none', `csv:${variant}`],
+    [batch.id, `toml:${variant}`],
+    [batch.id, 'csv:v_none'],
+    [batch.id, 'csv'],
+    [batch.id, `:${variant}`],
+  ]) {
+    expect((await service.ask('evals.rerunCell', { id, cellKey })).status).toBe(404);
+  }
+});
+
+test('the cases are those that runs were started for, as they were last', async () => {
+  await using service = openTestService();
+  await startRun(service, { cases: [{ id: 'csv', name: 'Old', tags: ['x'] }] });
+  await startRun(service, {
+    cases: [
+      { id: 'csv', name: 'New' },
+      { id: 'toml', name: 'TOML' },
+    ],
+  });
+  await startRun(service, { suite: { id: 'other', name: 'Other', prompt: '' } });
+  const parsers = { id: 'parsers', name: 'Parsers' };
+  const expected = [
+    { id: 'csv', name: 'CSV', suite: { id: 'other', name: 'Other' } },
+    { id: 'csv', name: 'New', suite: parsers },
+    { id: 'toml', name: 'TOML', suite: parsers },
+  ];
+  expect(await service.succeed('evals.cases.list', {})).toEqual({ cases: expected });
+  expect(await service.succeed('evals.cases.list', { suite: 'parsers' })).toEqual({
+    cases: expected.slice(1),
+  });
+  expect(await service.succeed('evals.cases.list', { suite: 'none' })).toEqual({ cases: [] });
+});
+
+test('reported trials never enter a baseline', async () => {
+  await using service = openTestService();
+  const run = await startRun(service);
+  await service.succeed('evals.reportTrial', report(run, 0));
+  await service.succeed('evals.reportTrial', report(run, 1));
+  const variant = (await onlyRun(service)).variant?.id;
+  const cell = { caseId: 'csv', variant };
+  expect(await service.succeed('evals.baseline', cell)).toEqual({ runs: 0 });
+
+  // This service runs no platform trials yet, so the test makes one of two runs one.
+  const other = await startRun(service);
+  await service.succeed('evals.reportTrial', report(other, 0, { passed: false, commandCount: 7 }));
+  using database = new DatabaseSync(join(service.folder, 'service.db'));
+  database.prepare('UPDATE runs SET local = 0 WHERE id = ?').run(other);
+  expect(await service.succeed('evals.baseline', cell)).toEqual({
+    runs: 1,
+    distribution: {
+      trials: 2,
+      scored: 1,
+      passed: 0,
+      failed: 1,
+      voided: 0,
+      passRate: 0,
+      commandMin: 7,
+      commandMedian: 7,
+      commandMax: 7,
+    },
+  });
+  expect(await service.ask('evals.reportTrial', report(other, 1))).toMatchObject({
+    status: 409,
+    body: { message: expect.stringContaining('not started for local execution') },
+  });
+});

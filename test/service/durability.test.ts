@@ -1,0 +1,155 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import { openService } from '../../src/service/service.ts';
+import { type ServiceProcess, startServiceProcess } from './service-process.ts';
+import { onlyRun, openTestService, report, startRequest, startRun, stillClock } from './test-service.ts';
+
+const key = 'a-key-for-durability';
+
+function folderForTest() {
+  const path = mkdtempSync(join(tmpdir(), 'offsite-durability-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+async function startRuns(service: ServiceProcess, count: number): Promise<string[]> {
+  const variants = Array.from({ length: count }, (_, index) => ({ model: `m${index}` }));
+  const { body } = await service.post('evals.start', startRequest({ variants, trials: 10 }));
+  return (body as { runs: { id: string }[] }).runs.map(({ id }) => id);
+}
+
+test('what was stored is there after the service is opened again', async () => {
+  using folder = folderForTest();
+  const first = openTestService(folder.path);
+  const run = await startRun(first);
+  await first.succeed('evals.reportTrial', report(run));
+  const recorded = await onlyRun(first);
+  await first.service.close();
+  const again = openTestService(folder.path);
+  expect(await onlyRun(again)).toEqual(recorded);
+  await again.service.close();
+});
+
+test('a report that was answered survives the service being killed at once', async () => {
+  using folder = folderForTest();
+  const answered: unknown[] = [];
+  await using victim = await startServiceProcess(folder.path, key);
+  const runs = await startRuns(victim, 10);
+  const reports = runs.flatMap((id) => Array.from({ length: 10 }, (_, ordinal) => report(id, ordinal)));
+  const sent = reports.map(async (one) => {
+    const { status } = await victim.post('evals.reportTrial', one);
+    if (status !== 200) throw new Error(`answered ${status}`);
+    answered.push(one);
+    if (answered.length === 20) await victim.kill();
+  });
+  await Promise.allSettled(sent);
+  expect(answered.length).toBeGreaterThanOrEqual(20);
+
+  await using survivor = openTestService(folder.path);
+  survivor.service.seedKey(key, { organization: 'Local', permissions: [] });
+  const { runs: recorded } = await survivor.succeed('evals.runs.list', { caseId: 'csv' }, key);
+  const stored = new Set(
+    recorded.flatMap((run) =>
+      (run.trials ?? [])
+        .filter(({ status }) => status === 'reported')
+        .map((trial) => `${run.id} ${trial.ordinal}`),
+    ),
+  );
+  for (const one of answered as ReturnType<typeof report>[]) {
+    expect(stored).toContain(`${one.id} ${one.trial.ordinal}`);
+  }
+  // And every report can be sent again, whether it had been answered or not.
+  for (const one of reports) await survivor.succeed('evals.reportTrial', one, key);
+  const { runs: complete } = await survivor.succeed('evals.runs.list', { caseId: 'csv' }, key);
+  expect(complete.map(({ status }) => status)).toEqual(Array(10).fill('completed'));
+});
+
+test('several processes share one new data folder, and a trial reported to all is accepted once', async () => {
+  using folder = folderForTest();
+  const opened = await Promise.all([0, 1, 2].map(() => startServiceProcess(folder.path, key)));
+  try {
+    const [first] = opened;
+    if (!first) throw new Error('no process');
+    const runs = await startRuns(first, 3);
+    const answers = await Promise.all(
+      runs.flatMap((id) =>
+        Array.from({ length: 10 }, (_, ordinal) =>
+          Promise.all(
+            opened.map((process, index) =>
+              process.post('evals.reportTrial', report(id, ordinal, { exitCode: index })),
+            ),
+          ),
+        ),
+      ),
+    );
+    for (const statuses of answers.map((of) => of.map(({ status }) => status).sort())) {
+      expect(statuses).toEqual([200, 409, 409]);
+    }
+  } finally {
+    for (const process of opened) await process.kill();
+  }
+});
+
+test('when the disk is full a report is refused, not lost silently, and taken once there is room', async () => {
+  using folder = folderForTest();
+  const output = 'x'.repeat(300_000);
+  const large = (id: string | undefined, ordinal: number) =>
+    report(id, ordinal, { passed: true }, { events: [{ _tag: 'command', command: 'cat', output }] });
+  let run: string | undefined;
+  const statuses: number[] = [];
+  {
+    await using full = await startServiceProcess(folder.path, key, { fileBlocks: 1500 });
+    [run] = await startRuns(full, 1);
+    for (let ordinal = 0; ordinal < 10; ordinal++) {
+      statuses.push((await full.post('evals.reportTrial', large(run, ordinal))).status);
+    }
+    // It still answers.
+    expect((await full.post('auth.whoami', {})).status).toBe(200);
+  }
+  expect(statuses[0]).toBe(200);
+  expect(statuses.at(-1)).toBe(500);
+
+  await using roomy = openTestService(folder.path);
+  const listed = async () => (await roomy.succeed('evals.runs.list', { caseId: 'csv' }, key)).runs[0];
+  expect((await listed())?.trials?.map(({ status }) => (status === 'reported' ? 200 : 500))).toEqual(
+    statuses,
+  );
+  for (let ordinal = 0; ordinal < 10; ordinal++) {
+    await roomy.succeed('evals.reportTrial', large(run, ordinal), key);
+  }
+  expect((await listed())?.status).toBe('completed');
+});
+
+test('a database of a newer version is refused and left as it is', async () => {
+  using folder = folderForTest();
+  await openTestService(folder.path).service.close();
+  const file = join(folder.path, 'service.db');
+  {
+    using database = new DatabaseSync(file);
+    database.exec('PRAGMA user_version = 1000');
+  }
+  expect(openingOf(folder.path)).toMatchObject({ code: 'DATABASE_NEWER', hint: expect.any(String) });
+  using database = new DatabaseSync(file);
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1000 });
+});
+
+test('a file that is no database is refused and left as it is', async () => {
+  using folder = folderForTest();
+  const content = 'this is a letter, not a database. '.repeat(100);
+  writeFileSync(join(folder.path, 'service.db'), content);
+  expect(openingOf(folder.path)).toMatchObject({ code: 'DATABASE_UNUSABLE' });
+  expect(readdirSync(folder.path)).toEqual(['service.db']);
+});
+
+function openingOf(dataFolder: string): OffsiteError {
+  try {
+    void openService({ dataFolder, clock: stillClock(), integrations: [] }).close();
+  } catch (error) {
+    if (error instanceof OffsiteError) return error;
+    throw error;
+  }
+  throw new Error('it was opened');
+}

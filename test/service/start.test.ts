@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { onlyRun, openTestService, startRequest } from './test-service.ts';
+
+test('a batch has one run for every case and variant, in the order of the request', async () => {
+  await using service = openTestService();
+  const { id, runs } = await service.succeed(
+    'evals.start',
+    startRequest({
+      cases: ['csv', 'toml'].map((name) => ({ id: name, name })),
+      variants: ['small', 'large'].map((model) => ({ model })),
+    }),
+  );
+  expect(id).toMatch(/^batch_/);
+  expect(runs.map(({ caseId, variantIndex }) => [caseId, variantIndex])).toEqual([
+    ['csv', 0],
+    ['csv', 1],
+    ['toml', 0],
+    ['toml', 1],
+  ]);
+  expect(new Set(runs.map((run) => run.id)).size).toBe(4);
+});
+
+test('a new run is queued, marked local, and tells what it is to run', async () => {
+  await using service = openTestService();
+  const { id, runs } = await service.succeed(
+    'evals.start',
+    startRequest({
+      variants: [
+        { model: 'small', credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'docker' } },
+      ],
+      trigger: { url: 'https://ci.example/7' },
+    }),
+  );
+  expect(await onlyRun(service)).toEqual({
+    id: runs[0]?.id,
+    batchId: id,
+    case: { id: 'csv', name: 'CSV' },
+    suite: { id: 'parsers', name: 'Parsers' },
+    variant: {
+      id: expect.stringMatching(/^v_[0-9a-f]{10}$/),
+      model: 'small',
+      harness: 'command',
+      sandbox: 'docker',
+    },
+    status: 'queued',
+    local: true,
+    startedAt: '2026-03-01T12:00:00.000Z',
+    definitionHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    distribution: { trials: 2, scored: 0, passed: 0, failed: 0, voided: 0 },
+    trigger: { source: 'api', url: 'https://ci.example/7' },
+    setup: { prompt: 'Mend the parser.' },
+    trials: [
+      { id: expect.stringMatching(/^trial_.*_0$/), ordinal: 0, status: 'queued' },
+      { id: expect.stringMatching(/^trial_.*_1$/), ordinal: 1, status: 'queued' },
+    ],
+  });
+});
+
+test('the setup has the variables of the case in all its texts', async () => {
+  await using service = openTestService();
+  await service.succeed(
+    'evals.start',
+    startRequest({
+      suite: { id: 's', name: 'S', prompt: 'Mend {{file}}, not \\{{file}} and not {{other}}.' },
+      cases: [
+        {
+          id: 'csv',
+          name: 'CSV',
+          source: { kind: 'empty' },
+          prepare: { name: 'fetch', source: 'fetch {{file}}' },
+          verify: 'check {{count}}',
+          validator: {
+            name: 'v',
+            source: 'read("{{file}}")',
+            sourceFiles: [{ path: 'lib.js', content: '{{count}}' }],
+          },
+          variables: { file: 'parse.js', count: 3 },
+        },
+      ],
+    }),
+  );
+  expect((await onlyRun(service)).setup).toEqual({
+    prompt: 'Mend parse.js, not {{file}} and not {{other}}.',
+    source: { kind: 'empty' },
+    prepare: 'fetch parse.js',
+    verify: 'check 3',
+    validator: 'read("parse.js")',
+    validatorFiles: [{ path: 'lib.js', content: '3' }],
+  });
+});
+
+test('variables that would blow a request up beyond measure are refused', async () => {
+  await using service = openTestService();
+  const bomb = {
+    id: 'csv',
+    name: 'CSV',
+    verify: '{{word}}'.repeat(100_000),
+    variables: { word: 'x'.repeat(100_000) },
+  };
+  expect(await service.issues('evals.start', startRequest({ cases: [bomb] }))).toEqual([
+    { _tag: 'Refinement', path: ['cases'], message: expect.stringContaining('variables') },
+  ]);
+});
+
+test('a variant keeps its id from batch to batch, and two equal ones in a request stay apart', async () => {
+  await using service = openTestService();
+  const variants = [{ model: 'small' }, { model: 'large' }, { model: 'small' }];
+  await service.succeed('evals.start', startRequest({ variants }));
+  await service.succeed('evals.start', startRequest({ variants }));
+  const { runs } = await service.succeed('evals.runs.list', { caseId: 'csv' });
+  const ids = runs.map((run) => run.variant?.id);
+  expect(ids.slice(0, 3)).toEqual(ids.slice(3));
+  expect(new Set(ids).size).toBe(3);
+  expect(ids[0]).toBe(`${ids[2]}-2`);
+});
+
+test('the definition hash is the same for the same work and another for other work', async () => {
+  await using service = openTestService();
+  const hashOf = async (id: string, change: Record<string, unknown> = {}) => {
+    const cases = [{ id, name: 'n', verify: 'v', ...change }];
+    await service.succeed('evals.start', startRequest({ cases }));
+    const { runs } = await service.succeed('evals.runs.list', { caseId: id });
+    return runs[0]?.definitionHash;
+  };
+  const first = await hashOf('csv');
+  expect(await hashOf('csv')).toBe(first);
+  expect(await hashOf('csv', { verify: 'w' })).not.toBe(first);
+  expect(await hashOf('toml')).not.toBe(first);
+});
+
+test('a batch that is not local is refused, with what to do instead', async () => {
+  await using service = openTestService();
+  for (const local of [undefined, false]) {
+    expect(await service.ask('evals.start', startRequest({ local }))).toMatchObject({
+      status: 409,
+      body: { _tag: 'Conflict', message: expect.stringContaining('local: true') },
+    });
+  }
+  expect((await service.succeed('evals.cases.list', {})).cases).toEqual([]);
+});
+
+test('two cases with one id are refused at the second', async () => {
+  await using service = openTestService();
+  const cases = ['csv', 'toml', 'csv'].map((id) => ({ id, name: 'n' }));
+  expect(await service.issues('evals.start', startRequest({ cases }))).toEqual([
+    { _tag: 'Refinement', path: ['cases', 2, 'id'], message: expect.stringContaining('"csv"') },
+  ]);
+});
