@@ -1,0 +1,52 @@
+import { OffsiteError } from '../src/offsite-error.ts';
+import { Interruption } from './interruption.ts';
+
+/**
+ * Runs a script's work and turns what comes of it into the process's exit code: the work's own, 2 when the user has to
+ * act, 3 when a machine or network failed. Ctrl-C aborts the signal, and the work ends in its own way; one more
+ * ends the process. `lastLine` is printed after everything else, whatever happened.
+ */
+export async function runScript(
+  work: (signal: AbortSignal) => Promise<number>,
+  lastLine?: () => string,
+): Promise<void> {
+  const signal = interruptions();
+  try {
+    process.exitCode = await work(signal);
+  } catch (error) {
+    process.exitCode = tell(error);
+  }
+  if (lastLine !== undefined) console.log(lastLine());
+}
+
+/** npm and a terminal's process group deliver the same Ctrl-C twice; what comes within this time, in ms, is one. */
+const togetherMs = 1_000;
+
+function interruptions(): AbortSignal {
+  const controller = new AbortController();
+  let first = 0;
+  const interrupt = (name: NodeJS.Signals) => {
+    const interruption = new Interruption(name);
+    if (!controller.signal.aborted) {
+      first = performance.now();
+      controller.abort(interruption);
+    } else if (performance.now() - first > togetherMs) {
+      process.exit(interruption.exitCode);
+    }
+  };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt);
+  return controller.signal;
+}
+
+function tell(error: unknown): number {
+  if (error instanceof Interruption) {
+    console.error(`\n${error.message}`);
+    return error.exitCode;
+  }
+  if (error instanceof OffsiteError) {
+    console.error(`\n${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}`);
+    return error.kind === 'input' ? 2 : 3;
+  }
+  console.error(error); // a defect of ours: with its stack
+  return 1;
+}

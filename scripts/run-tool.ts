@@ -1,0 +1,33 @@
+import { constants } from 'node:os';
+import { execa } from 'execa';
+import { OffsiteError } from '../src/offsite-error.ts';
+import { Interruption } from './interruption.ts';
+
+/**
+ * Runs a program with our own terminal and returns its exit code (128 and the signal's number when one ended
+ * it). When we are interrupted it is told, and its own end is waited for.
+ */
+export async function runTool(
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<number> {
+  signal.throwIfAborted();
+  const tool = execa(command, args, { stdio: 'inherit', reject: false, preferLocal: true });
+  const passOn = () => {
+    const name = signal.reason instanceof Interruption ? signal.reason.signalName : 'SIGTERM';
+    // A terminal's Ctrl-C reaches the program by itself, and a second one would mean "at once".
+    if (name !== 'SIGINT' || !process.stdin.isTTY) tool.kill(name);
+  };
+  signal.addEventListener('abort', passOn, { once: true });
+  const result = await tool.finally(() => signal.removeEventListener('abort', passOn));
+  signal.throwIfAborted();
+  if (result.exitCode !== undefined) return result.exitCode;
+  if (result.signal !== undefined) return 128 + constants.signals[result.signal as NodeJS.Signals];
+  throw new OffsiteError(`Could not start ${command}: ${result.originalMessage}`, {
+    code: 'TOOL_NOT_STARTED',
+    kind: 'infrastructure',
+    hint: 'Remove node_modules and run this again.',
+    cause: result,
+  });
+}

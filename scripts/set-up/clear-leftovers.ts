@@ -1,0 +1,43 @@
+import { readFile, rm } from 'node:fs/promises';
+
+/** A file with a process id, and the program that must be running under it for the file to hold. */
+export interface ProcessFile {
+  path: string;
+  program: string;
+}
+
+/**
+ * Removes those of the files whose process is gone or is another program's, and returns their paths. A `dockerd` that was
+ * killed leaves such files, and the next one takes any living process of that number for its predecessor, or for
+ * its containerd.
+ */
+export async function clearLeftovers(files: readonly ProcessFile[], proc = '/proc'): Promise<string[]> {
+  const cleared: string[] = [];
+  for (const file of files) {
+    if ((await textOf(file.path)) === undefined || (await isRunning(file, proc))) continue;
+    await rm(file.path, { force: true });
+    cleared.push(file.path);
+  }
+  return cleared;
+}
+
+/** Whether the file names a process, and that process is the file's program. */
+export async function isRunning(file: ProcessFile, proc = '/proc'): Promise<boolean> {
+  const pid = (await textOf(file.path))?.trim() ?? '';
+  if (!/^\d+$/.test(pid)) return false;
+  // `1234 (dockerd) S ...`, from proc(5). A zombie (Z) has ended, though its number is taken until somebody reaps it,
+  // which in a container without an init process nobody does.
+  const [, program, state] = (await textOf(`${proc}/${pid}/stat`))?.match(/\((.*)\) (.)/s) ?? [];
+  return program === file.program && state !== 'Z' && state !== 'X';
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    // ESRCH: the process ended while its entry was read.
+    if (['ENOENT', 'ENOTDIR', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined;
+    throw error;
+  }
+}

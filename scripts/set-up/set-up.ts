@@ -1,0 +1,53 @@
+import Docker from 'dockerode';
+import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
+import { type CaBundle, caBundleOf } from '../../src/base-image/host-certificates.ts';
+import { runHostProgram } from '../../src/base-image/host-program.ts';
+import { imageId } from '../../src/base-image/image-id.ts';
+import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
+import { systemClock } from '../../src/clock.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import { announcer } from './announcer.ts';
+import { ensureEngine } from './ensure-engine.ts';
+import type { EngineAddress } from './ping-engine.ts';
+
+/**
+ * Makes sure that there is a Docker engine with the base image, saying on standard output what it does. When both are
+ * there it takes a moment. Throws an `OffsiteError` that says what the user has to do.
+ */
+export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
+  const { log, during } = announcer(process.stdout, systemClock);
+  const { address, namedBy } = await ensureEngine({ env, log, during, clock: systemClock, signal });
+  const docker = dockerAt(address);
+  const { Version, Arch } = await docker.version();
+  log(`Docker engine: ${Version}, ${Arch} (${namedBy})`);
+  const there = await imageId(docker, baseImageName(baseImageRecipe), signal);
+  const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined; // only to build with
+  const image = await ensureBaseImage({ docker, log, during, env, signal, caBundle });
+  log(`Base image: ${image.name} (${image.built})`);
+}
+
+function dockerAt(address: EngineAddress): Docker {
+  // DOCKER_HOST would beat the socket's path if `host` were left out.
+  if ('socketPath' in address) return new Docker({ socketPath: address.socketPath, host: undefined });
+  return new Docker({ host: address.host, port: address.port, protocol: 'http' });
+}
+
+/** npm is asked only when nothing else names a bundle: it takes a third of a second. */
+async function hostCaBundle(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<CaBundle | undefined> {
+  const sources = { env, explicit: env.OFFSITE_CA_BUNDLE };
+  const named = await caBundleOf(sources);
+  if (named !== undefined) return named;
+  const answer = await runHostProgram({
+    command: 'npm',
+    args: ['config', 'get', 'cafile', '--loglevel=silent'],
+    purpose: "ask npm for its 'cafile' setting",
+    env,
+    deadlineMs: 30_000,
+    signal,
+  }).catch((error) => {
+    if (error instanceof OffsiteError) return 'null'; // without npm there is no setting of npm's
+    throw error;
+  });
+  const path = answer.trim();
+  return caBundleOf({ ...sources, npmCafile: path === 'null' ? undefined : path });
+}

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { runHostProgram, withSystemPath } from '../../src/base-image/host-program.ts';
+import type { Clock } from '../../src/clock.ts';
+import { clearLeftovers, isRunning } from './clear-leftovers.ts';
+import type { EngineHome } from './engine-home.ts';
+import { engineReady } from './engine-readiness.ts';
+
+export interface EngineStart {
+  how: 'systemd' | 'detached';
+  home: EngineHome;
+  log: (line: string) => void;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  signal?: AbortSignal;
+}
+
+/** Starts the installed engine and waits until it answers; throws an infrastructure error when it doesn't. */
+export async function startEngine({ how, home, log, env, clock, signal }: EngineStart): Promise<void> {
+  if (how === 'systemd') {
+    await runHostProgram({
+      command: 'systemctl',
+      args: ['start', 'docker'],
+      purpose: 'start the Docker engine',
+      env: withSystemPath(env),
+      deadlineMs: 120_000,
+      signal,
+      hint: "See 'journalctl -u docker'.",
+    });
+    return engineReady({ home, clock, signal });
+  }
+  // The package's own script may have started one already, which then only has to get ready.
+  const running = () => isRunning(home.daemonFile);
+  if (await running()) {
+    const gone = async () => ((await running()) ? undefined : 'was starting already, and ended');
+    return engineReady({ home, clock, signal, gone });
+  }
+  for (const path of await clearLeftovers(home.leftovers))
+    log(`Removed ${path}, left by an engine that was killed.`);
+  const daemon = await spawnDaemon(home, env);
+  log(`Started dockerd (process ${daemon.pid}); its log is ${home.logPath}.`);
+  await engineReady({ home, clock, signal, gone: daemon.gone });
+}
+
+/** In a session of its own, so that it outlives us and no terminal's Ctrl-C reaches it. */
+async function spawnDaemon(home: EngineHome, env: NodeJS.ProcessEnv) {
+  const output = await open(home.logPath, 'a');
+  try {
+    const daemon = spawn('dockerd', home.args, {
+      cwd: '/',
+      env: daemonEnvironment(env),
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd],
+    });
+    let end: string | undefined;
+    daemon.on('error', (error) => {
+      end = `could not be started: ${error.message}`;
+    });
+    daemon.on('exit', (code, signal) => {
+      end = `ended with ${code === null ? signal : `exit code ${code}`}`;
+    });
+    daemon.unref();
+    return { pid: daemon.pid, gone: async () => end };
+  } finally {
+    await output.close(); // the daemon has its own copy
+  }
+}
+
+/** Ours without npm's settings and PATH, and without the addresses of other engines. */
+function daemonEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !/^(npm_|node|docker_|init_cwd)/i.test(name));
+  return withSystemPath({ ...Object.fromEntries(kept), PATH: '/usr/local/sbin:/usr/local/bin' });
+}

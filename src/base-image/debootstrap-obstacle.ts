@@ -1,0 +1,34 @@
+/** What decides whether a Debian can be unpacked on this host. */
+export interface DebootstrapSituation {
+  platform: NodeJS.Platform;
+  /** Effective user id; undefined where there are none. */
+  uid: number | undefined;
+  hasDebootstrap: boolean;
+  hasAptGet: boolean;
+  /** Whether the user lets us install Debian packages on the host. */
+  mayInstall: boolean;
+  /** Node's name of the host's architecture: `x64`. */
+  hostArch: string;
+  /** The engine's name of its own: `amd64`. */
+  engineArch: string;
+}
+
+const engineNames: Record<string, string> = {
+  x64: 'amd64',
+  arm64: 'arm64',
+  arm: 'arm',
+  s390x: 's390x',
+  ppc64: 'ppc64le',
+};
+
+/** Why this host cannot build the image from Debian's packages, as a clause; undefined when it can. */
+export function debootstrapObstacle(situation: DebootstrapSituation): string | undefined {
+  const { platform, uid, hasDebootstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
+  if (platform !== 'linux') return `that needs Linux, and this is ${platform}`;
+  if (engineNames[hostArch] !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
+  if (uid !== 0) return 'that needs root';
+  if (hasDebootstrap) return undefined;
+  if (!mayInstall) return 'debootstrap is missing and OFFSITE_NO_INSTALL forbids installing it';
+  if (!hasAptGet) return 'debootstrap is missing and there is no apt-get to install it with';
+  return undefined;
+}

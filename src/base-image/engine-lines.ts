@@ -1,0 +1,85 @@
+import type { Readable } from 'node:stream';
+import { OffsiteError } from '../offsite-error.ts';
+
+/** One line of what the engine streams while it pulls, builds or imports. */
+export interface EngineLine {
+  status?: string;
+  stream?: string;
+  error?: string;
+  errorDetail?: { message?: string };
+  aux?: { ID?: string };
+}
+
+export interface EngineLinesOptions {
+  /** What the engine is doing, for errors: `pull node:24`. */
+  purpose: string;
+  /** How long the stream may be silent, in milliseconds. */
+  silenceMs: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Yields every line of such a stream, to its end. The answer's status is 200 before the work begins, so failure
+ * is a line too, often the last: it is thrown as an infrastructure error, as is a silent, cut or
+ * unreadable stream. An abort throws the signal's reason.
+ */
+export async function* engineLines(
+  stream: Readable,
+  options: EngineLinesOptions,
+): AsyncGenerator<EngineLine> {
+  const { purpose, silenceMs, signal } = options;
+  signal?.throwIfAborted();
+  const silence = setTimeout(
+    () => stream.destroy(failed(`Could not ${purpose}: the engine said nothing for ${silenceMs / 1000} s.`)),
+    silenceMs,
+  );
+  const abort = () => stream.destroy(signal?.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  let seen = 0;
+  try {
+    for await (const text of textLines(stream)) {
+      silence.refresh();
+      if (text.trim() === '') continue;
+      seen += 1;
+      yield readLine(text, purpose);
+    }
+    if (seen === 0) throw failed(`Could not ${purpose}: the engine's answer was empty.`);
+  } catch (error) {
+    if (error instanceof OffsiteError || signal?.aborted) throw error;
+    throw failed(`Could not ${purpose}: the engine's answer was cut off.`, error);
+  } finally {
+    clearTimeout(silence);
+    signal?.removeEventListener('abort', abort);
+    stream.destroy();
+  }
+}
+
+async function* textLines(stream: Readable): AsyncGenerator<string> {
+  stream.setEncoding('utf8');
+  let rest = '';
+  for await (const chunk of stream) {
+    const pieces = (rest + chunk).split('\n');
+    rest = pieces.pop() ?? '';
+    yield* pieces;
+  }
+  yield rest;
+}
+
+function readLine(text: string, purpose: string): EngineLine {
+  let line: EngineLine;
+  try {
+    line = JSON.parse(text) as EngineLine;
+  } catch (cause) {
+    throw failed(
+      `Could not ${purpose}: the engine answered "${text.slice(0, 200)}", which is no JSON.`,
+      cause,
+    );
+  }
+  const problem = line.errorDetail?.message ?? line.error;
+  if (problem !== undefined) throw failed(`Could not ${purpose}: ${problem}`);
+  return line;
+}
+
+function failed(message: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure', cause });
+}

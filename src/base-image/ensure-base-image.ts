@@ -1,0 +1,86 @@
+import type Docker from 'dockerode';
+import { systemClock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { buildOnRegistryImage } from './build-on-registry-image.ts';
+import { buildWithDebootstrap } from './build-with-debootstrap.ts';
+import type { CaBundle } from './host-certificates.ts';
+import { imageId } from './image-id.ts';
+import { type During, progressLines } from './progress.ts';
+import { pullImage } from './pull-image.ts';
+import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
+
+export interface BaseImageOptions {
+  docker: Docker;
+  /** Gets one plain line for whatever a user would want to know. */
+  log: (line: string) => void;
+  /** Trusted when fetching npm; never put into the image. */
+  caBundle?: CaBundle;
+  signal?: AbortSignal;
+  /** Build anew although the image is there. */
+  force?: boolean;
+  /** How long steps are shown; lines through `log` unless given. */
+  during?: During;
+  recipe?: BaseImageRecipe;
+  env?: NodeJS.ProcessEnv;
+}
+
+export interface BaseImage {
+  /** The engine's image id, `sha256:...`. */
+  id: string;
+  /** `offsite/base:<recipe hash>`; `offsite/base:latest` is the same image. */
+  name: string;
+  built: 'already there' | 'pulled' | 'debootstrap';
+}
+
+/**
+ * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is there;
+ * a registry's Node image, with our packages on top; a Debian unpacked on this host. Throws an
+ * infrastructure `OffsiteError` that gives the reason of each when none does.
+ */
+export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseImage> {
+  const { docker, signal, force = false, recipe = baseImageRecipe } = options;
+  const name = baseImageName(recipe);
+  const present = force ? undefined : await imageId(docker, name, signal);
+  const built = present === undefined ? await build(options, recipe) : 'already there';
+  const id = present ?? (await imageId(docker, name, signal));
+  if (id === undefined) {
+    const message = `The engine said that it built ${name}, and does not have it.`;
+    throw new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure' });
+  }
+  if ((await imageId(docker, `${recipe.repository}:latest`, signal)) !== id) {
+    await docker.getImage(name).tag({ repo: recipe.repository, tag: 'latest', abortSignal: signal });
+  }
+  return { id, name, built };
+}
+
+async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promise<BaseImage['built']> {
+  const { docker, log, caBundle, signal, force, env = process.env } = options;
+  const { during = progressLines(log, systemClock) } = options;
+  const name = baseImageName(recipe);
+  log(
+    `${force ? 'Making' : 'There is no base image of this version yet; making'} ${name}. This is done once.`,
+  );
+  try {
+    await during(`Pulling ${recipe.registryImage}`, () =>
+      pullUnlessThere(docker, recipe.registryImage, signal),
+    );
+    await during(`Building ${name} on it`, () => buildOnRegistryImage({ docker, recipe, signal }));
+    return 'pulled';
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!(error instanceof OffsiteError)) throw error;
+    log(error.message.split('\n')[0] ?? error.message);
+    log('Making it from Debian packages instead.');
+    await buildWithDebootstrap({ docker, recipe, log, during, caBundle, env, signal, registryError: error });
+    return 'debootstrap';
+  }
+}
+
+/** A registry that does not answer is no obstacle when its image was pulled before. */
+async function pullUnlessThere(docker: Docker, name: string, signal?: AbortSignal): Promise<void> {
+  try {
+    await pullImage({ docker, name, signal });
+  } catch (error) {
+    if (signal?.aborted || (await imageId(docker, name, signal)) === undefined) throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { OffsiteError } from '../offsite-error.ts';
+
+/** Certificate authorities that this host trusts beside the public ones, as PEM. */
+export interface CaBundle {
+  path: string;
+  pem: Buffer;
+  /** Who named the file: `NODE_EXTRA_CA_CERTS`. */
+  namedBy: string;
+}
+
+export interface CaBundleSources {
+  env: NodeJS.ProcessEnv;
+  /** The user's own setting for Offsite. */
+  explicit?: string;
+  /** npm's `cafile` setting; see `npmCafile`. */
+  npmCafile?: string;
+}
+
+/**
+ * Finds the host's CA bundle, for the programs of ours that talk TLS: the explicit setting, else the
+ * first of NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and npm's `cafile` that names a readable PEM file. Undefined: the public
+ * authorities will do. Throws an `input` error when the explicit setting names none; the
+ * others are shared with other programs, and one that is stale is passed over, as those programs do.
+ */
+export async function caBundleOf({
+  env,
+  explicit,
+  npmCafile,
+}: CaBundleSources): Promise<CaBundle | undefined> {
+  if (explicit) return readBundle(explicit, 'the CA bundle setting');
+  const candidates = [
+    ['NODE_EXTRA_CA_CERTS', env.NODE_EXTRA_CA_CERTS],
+    ['SSL_CERT_FILE', env.SSL_CERT_FILE],
+    ["npm's cafile", npmCafile],
+  ] as const;
+  for (const [namedBy, path] of candidates) {
+    if (!path) continue;
+    const bundle = await readBundle(path, namedBy).catch((error: OffsiteError) => error);
+    if (!(bundle instanceof OffsiteError)) return bundle;
+  }
+  return undefined;
+}
+
+/** npm's `cafile`, from the environment or the user's `.npmrc`, without starting npm. */
+export async function npmCafile(
+  env: NodeJS.ProcessEnv,
+  home: string = homedir(),
+): Promise<string | undefined> {
+  const fromEnv = env.npm_config_cafile ?? env.NPM_CONFIG_CAFILE;
+  if (fromEnv) return fromEnv;
+  const path = env.npm_config_userconfig ?? env.NPM_CONFIG_USERCONFIG ?? join(home, '.npmrc');
+  const text = await readFile(path, 'utf8').catch(() => ''); // no such file: no such setting
+  return text.match(/^\s*cafile\s*=\s*"?([^"\r\n]+?)"?\s*$/m)?.[1];
+}
+
+async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
+  const problem = (what: string, cause?: unknown) =>
+    new OffsiteError(`${namedBy} names ${path}, which ${what}.`, {
+      code: 'CA_BUNDLE_UNUSABLE',
+      kind: 'input',
+      hint: 'Name a file of PEM certificates, or remove the setting.',
+      cause,
+    });
+  const pem = await readFile(path).catch((cause) => {
+    throw problem('cannot be read', cause);
+  });
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw problem('holds no PEM certificate');
+  return { path, pem, namedBy };
+}

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+
+/** What the base image is made of. Whatever changes the image belongs in here, so that it changes the hash. */
+export interface BaseImageRecipe {
+  /** Raised when the way of building changes without any other field changing. */
+  revision: number;
+  /** The image's name without a tag. */
+  repository: string;
+  debianSuite: string;
+  debianPackages: readonly string[];
+  nodeMajor: number;
+  /** Used where we put npm in ourselves; an image pulled from a registry brings its own. */
+  npmVersion: string;
+  /** What to build upon where a registry answers. */
+  registryImage: string;
+}
+
+export const baseImageRecipe: BaseImageRecipe = {
+  revision: 1,
+  repository: 'offsite/base',
+  debianSuite: 'bookworm',
+  debianPackages: ['bash', 'ca-certificates', 'curl', 'git', 'procps', 'python3'],
+  nodeMajor: 24,
+  npmVersion: '11.21.2',
+  registryImage: 'node:24-bookworm-slim',
+};
+
+/**
+ * The label that carries the recipe's hash. Containers inherit their image's labels, so its key must never be
+ * one by which a sweep finds containers.
+ */
+export const recipeLabel = 'offsite-base-recipe';
+
+/** The first 12 hex digits of the recipe's sha256; the order of its keys doesn't matter. */
+export function recipeHash(recipe: BaseImageRecipe): string {
+  const sorted = Object.entries(recipe).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 12);
+}
+
+/** The name by which this recipe's image is found again: `offsite/base:<hash>`. A newer recipe has another. */
+export function baseImageName(recipe: BaseImageRecipe): string {
+  return `${recipe.repository}:${recipeHash(recipe)}`;
+}

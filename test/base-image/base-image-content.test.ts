@@ -1,0 +1,88 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { describe, expect, test } from 'vitest';
+import { importRoot } from '../../src/base-image/import-root.ts';
+import {
+  type BaseImageRecipe,
+  baseImageName,
+  baseImageRecipe,
+  recipeLabel,
+} from '../../src/base-image/recipe.ts';
+
+/** The engine that DOCKER_HOST names, else the system's. */
+const docker = new Docker();
+
+/** What a command prints in a new container without a network; with a terminal, as its log then has no frames. */
+async function printed(image: string, command: string[], user = ''): Promise<string> {
+  const container = await docker.createContainer({
+    Image: image,
+    Cmd: command,
+    User: user,
+    Tty: true,
+    HostConfig: { NetworkMode: 'none', LogConfig: { Type: 'json-file', Config: {} } },
+  });
+  try {
+    await container.start();
+    await container.wait();
+    const log = await container.logs({ stdout: true, stderr: true });
+    return log.toString('utf8').replaceAll('\r\n', '\n');
+  } finally {
+    await container.remove({ force: true });
+  }
+}
+
+describe('offsite/base', () => {
+  test('has all that a trial needs, without a network', async () => {
+    const programs = ['node', 'npm', 'npx', 'git', 'python3', 'curl', 'bash'];
+    const each = `for program in ${programs.join(' ')}; do echo "$program: $($program --version 2>&1 | head -1)"; done`;
+    const text = await printed('offsite/base', ['bash', '-c', each]);
+    expect(text).toMatch(/^node: v24\./m);
+    expect(text).toMatch(/^npm: 11\./m);
+    expect(text).toMatch(/^npx: 11\./m);
+    expect(text).toMatch(/^git: git version/m);
+    expect(text).toMatch(/^python3: Python 3/m);
+    expect(text).toMatch(/^curl: curl /m);
+    expect(text).toMatch(/^bash: GNU bash/m);
+  });
+
+  test('can be used by somebody who is not root', async () => {
+    expect(
+      await printed('offsite/base', ['node', '-e', 'console.log("uid " + process.getuid())'], '1000'),
+    ).toBe('uid 1000\n');
+  });
+});
+
+describe('importing a folder as an image', () => {
+  const recipeOf = (repository: string): BaseImageRecipe => ({ ...baseImageRecipe, repository });
+
+  async function folderWithMarker() {
+    const folder = await mkdtempDisposable(join(tmpdir(), 'offsite-import-'));
+    await writeFile(join(folder.path, 'marker'), 'hello');
+    return folder;
+  }
+
+  test('carries the label of its recipe', async () => {
+    await using folder = await folderWithMarker();
+    const recipe = recipeOf('offsite-test/import');
+    const image = docker.getImage(baseImageName(recipe));
+    await importRoot({ docker, env: process.env, root: folder.path, recipe });
+    try {
+      expect((await image.inspect()).Config.Labels).toHaveProperty([recipeLabel]);
+    } finally {
+      await image.remove();
+    }
+  });
+
+  test('leaves no image when the folder could not be read to its end', async () => {
+    await using folder = await folderWithMarker();
+    await using programs = await mkdtempDisposable(join(tmpdir(), 'offsite-tar-'));
+    await writeFile(join(programs.path, 'tar'), '#!/bin/sh\n/bin/tar "$@"; exit 2\n', { mode: 0o755 });
+    const env = { ...process.env, PATH: `${programs.path}:${process.env.PATH}` };
+    const recipe = recipeOf('offsite-test/broken-import');
+    await expect(importRoot({ docker, env, root: folder.path, recipe })).rejects.toThrow('Could not import');
+    const image = docker.getImage(baseImageName(recipe));
+    await expect(image.inspect()).rejects.toMatchObject({ statusCode: 404 });
+  });
+});

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { dockerfileOf } from '../../src/base-image/build-on-registry-image.ts';
+import { baseImageName, baseImageRecipe, recipeHash } from '../../src/base-image/recipe.ts';
+
+describe('the name of the base image', () => {
+  test('is the same for the same recipe, however it is written down', () => {
+    const reversed = Object.fromEntries(Object.entries(baseImageRecipe).reverse()) as typeof baseImageRecipe;
+    expect(baseImageName(reversed)).toBe(baseImageName(baseImageRecipe));
+    expect(baseImageName(baseImageRecipe)).toMatch(/^offsite\/base:[0-9a-f]{12}$/);
+  });
+
+  test.each([
+    ['a package', { debianPackages: [...baseImageRecipe.debianPackages, 'jq'] }],
+    ['npm', { npmVersion: '11.0.0' }],
+    ['the way it is built', { revision: baseImageRecipe.revision + 1 }],
+  ])('is another when %s changes, so that a newer Offsite builds anew', (_what, change) => {
+    expect(recipeHash({ ...baseImageRecipe, ...change })).not.toBe(recipeHash(baseImageRecipe));
+  });
+});
+
+test('the Dockerfile installs the packages on the registry image and carries the hash', () => {
+  const text = dockerfileOf(baseImageRecipe);
+  expect(text).toContain(`FROM ${baseImageRecipe.registryImage}\n`);
+  for (const name of baseImageRecipe.debianPackages)
+    expect(text).toMatch(new RegExp(`install .*\\b${name}\\b`));
+  expect(text).toContain(recipeHash(baseImageRecipe));
+});
+
+test('no container becomes ours by inheriting a label of the image', () => {
+  expect(dockerfileOf(baseImageRecipe)).not.toMatch(/LABEL "?offsite"?[= ]/);
+});
