@@ -1,0 +1,55 @@
+import { pack } from 'tar-stream';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import type { NewEntry } from './entries.ts';
+import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
+
+/**
+ * Writes entries below the absolute folder `at` (which must exist) in one round trip.
+ * A path with `..` throws an input error before anything is sent.
+ */
+export async function putEntries(
+  { client, id }: RunningContainer,
+  entries: Iterable<NewEntry>,
+  at: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const archive = pack();
+  try {
+    for (const entry of entries) addEntry(archive, entry);
+    archive.finalize();
+    await client.call(
+      'putting files into a container',
+      (abortSignal) =>
+        client.docker
+          .getContainer(id)
+          .putArchive(archive as unknown as NodeJS.ReadableStream, { path: at, abortSignal }),
+      { signal, timeoutMs: TRANSFER_TIMEOUT_MS },
+    );
+  } finally {
+    archive.destroy();
+  }
+}
+
+function addEntry(archive: ReturnType<typeof pack>, entry: NewEntry): void {
+  const name = relativeName(entry.path);
+  if ('linkTarget' in entry) {
+    archive.entry({ name, type: 'symlink', linkname: entry.linkTarget });
+    return;
+  }
+  const owner = { uid: entry.uid ?? 0, gid: entry.gid ?? 0 };
+  if ('folder' in entry) archive.entry({ name, type: 'directory', mode: entry.mode ?? 0o755, ...owner });
+  else archive.entry({ name, mode: entry.mode ?? 0o644, ...owner }, entry.content);
+}
+
+function relativeName(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.length === 0 || parts.includes('..') || path.includes('\0')) {
+    throw new OffsiteError(`Not a path for a file in a container: ${JSON.stringify(path)}`, {
+      code: 'ENGINE_UNSAFE_PATH',
+      kind: 'input',
+      hint: 'Use a path without "..".',
+    });
+  }
+  return parts.join('/');
+}

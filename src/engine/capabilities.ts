@@ -1,0 +1,119 @@
+import { OffsiteError } from '../offsite-error.ts';
+import type { EngineClient } from './connection/engine-client.ts';
+import type { ContainerSpec } from './container/container-spec.ts';
+
+/** What an engine is and can do, as it says itself. */
+export interface Capabilities {
+  apiVersion: string;
+  serverVersion: string;
+  /** `linux` or `windows`: of the containers, not of the machine. */
+  os: string;
+  /** As the engine names it: `x86_64`, `aarch64`. */
+  arch: string;
+  cpus: number;
+  memoryBytes: number;
+  storageDriver: string;
+  cgroupVersion: '1' | '2';
+  /** OCI runtimes by name. */
+  runtimes: string[];
+  security: { seccomp: boolean; userns: boolean; rootless: boolean; apparmor: boolean; selinux: boolean };
+  limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
+  /** The engine's own warnings about itself. */
+  warnings: string[];
+}
+
+interface Info {
+  ServerVersion: string;
+  OSType: string;
+  Architecture: string;
+  NCPU: number;
+  MemTotal: number;
+  Driver: string;
+  CgroupVersion?: string;
+  Runtimes?: Record<string, unknown>;
+  SecurityOptions?: string[] | null;
+  MemoryLimit?: boolean;
+  SwapLimit?: boolean;
+  PidsLimit?: boolean;
+  CpuCfsQuota?: boolean;
+  Warnings?: string[] | null;
+}
+
+/** Asks the engine about itself. One round trip. */
+export async function readCapabilities(
+  client: EngineClient,
+  apiVersion: string,
+  signal?: AbortSignal,
+): Promise<Capabilities> {
+  const info = await client.call(
+    'asking the engine what it can do',
+    (abortSignal) => client.dial<Info>({ method: 'GET', path: '/info', expected: [200], abortSignal }),
+    { signal },
+  );
+  const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
+  return {
+    apiVersion,
+    serverVersion: info.ServerVersion,
+    os: info.OSType,
+    arch: info.Architecture,
+    cpus: info.NCPU,
+    memoryBytes: info.MemTotal,
+    storageDriver: info.Driver,
+    // Engines before 20.10 do not say, and know only version 1.
+    cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    security: {
+      seccomp: options.includes('seccomp'),
+      userns: options.includes('userns'),
+      rootless: options.includes('rootless'),
+      apparmor: options.includes('apparmor'),
+      selinux: options.includes('selinux'),
+    },
+    limits: {
+      memory: info.MemoryLimit ?? false,
+      swap: info.SwapLimit ?? false,
+      pids: info.PidsLimit ?? false,
+      cpu: info.CpuCfsQuota ?? false,
+    },
+    warnings: info.Warnings ?? [],
+  };
+}
+
+/** Throws an input error that names all that `spec` demands and this engine cannot give. Nothing is ever quietly left out. */
+export function assertEnforceable(spec: ContainerSpec, capabilities: Capabilities): void {
+  const missing = unmetDemands(spec, capabilities);
+  if (missing.length === 0) return;
+  throw new OffsiteError(`This engine cannot give what the sandbox asks for: ${missing.join('; ')}`, {
+    code: 'ENGINE_CANNOT_ENFORCE',
+    kind: 'input',
+    hint: 'Change the sandbox, or use an engine that supports it.',
+  });
+}
+
+function unmetDemands(spec: ContainerSpec, { limits, ...engine }: Capabilities): string[] {
+  const missing: string[] = [];
+  if (engine.os !== 'linux') missing.push(`Linux containers (it runs ${engine.os})`);
+  if (spec.runtime !== undefined && !engine.runtimes.includes(spec.runtime)) {
+    missing.push(`the runtime ${spec.runtime} (it knows ${engine.runtimes.join(', ')})`);
+  }
+  if (!limits.memory) missing.push('a memory limit');
+  if (!limits.swap) missing.push('a swap limit (kernel option swapaccount=1)');
+  if (!limits.pids) missing.push('a limit on processes');
+  if (!limits.cpu) missing.push('a limit on processors');
+  if (spec.cpus > engine.cpus) missing.push(`${spec.cpus} processors (it has ${engine.cpus})`);
+  if (spec.memoryBytes > engine.memoryBytes) {
+    missing.push(`${mebibytes(spec.memoryBytes)} of memory (it has ${mebibytes(engine.memoryBytes)})`);
+  }
+  if (spec.security === 'strict' && isRoot(spec.user))
+    missing.push('the strict profile for root: name another user');
+  return missing;
+}
+
+function isRoot(user: string | undefined): boolean {
+  const name = user?.split(':')[0];
+  return name === undefined || name === '' || name === 'root' || Number(name) === 0;
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / 2 ** 20)} MiB`;
+}

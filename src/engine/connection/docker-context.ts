@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineCandidate } from './address.ts';
+import { readTlsFolder } from './tls-folder.ts';
+
+/** Where the `docker` CLI keeps its settings. */
+export function configFolder(env: NodeJS.ProcessEnv): string {
+  return env.DOCKER_CONFIG ?? join(env.HOME ?? userInfo().homedir, '.docker');
+}
+
+/** The context that the `docker` CLI would use; undefined for its `default`, which stands for no context. */
+export async function currentContext(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const name = env.DOCKER_CONTEXT || (await contextOfConfigFile(join(configFolder(env), 'config.json')));
+  return name === 'default' ? undefined : name;
+}
+
+async function contextOfConfigFile(path: string): Promise<string | undefined> {
+  const config = await readJson(path);
+  return typeof config?.currentContext === 'string' && config.currentContext !== ''
+    ? config.currentContext
+    : undefined;
+}
+
+/** The engine of a context, by the files that `docker context create` writes: folders named by the sha256 of its name. */
+export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Promise<EngineCandidate> {
+  const folder = createHash('sha256').update(name).digest('hex');
+  const contexts = join(configFolder(env), 'contexts');
+  const metadata = await readJson(join(contexts, 'meta', folder, 'meta.json'));
+  const endpoint = (
+    metadata?.Endpoints as { docker?: { Host?: string; SkipTLSVerify?: boolean } } | undefined
+  )?.docker;
+  if (!endpoint?.Host) {
+    throw new OffsiteError(`There is no Docker context "${name}".`, {
+      code: 'ENGINE_BAD_CONTEXT',
+      kind: 'input',
+      hint: 'See `docker context ls`, or unset DOCKER_CONTEXT.',
+    });
+  }
+  const tls = await readTlsFolder(join(contexts, 'tls', folder, 'docker'));
+  const secured = Object.keys(tls).length > 0 || endpoint.SkipTLSVerify === true;
+  return {
+    host: endpoint.Host,
+    source: `the Docker context "${name}"`,
+    tls: secured ? { ...tls, rejectUnauthorized: endpoint.SkipTLSVerify !== true } : undefined,
+  };
+}
+
+async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw unreadable(path, error);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): OffsiteError {
+  return new OffsiteError(`Cannot read Docker's settings in ${path}`, {
+    code: 'ENGINE_BAD_CONTEXT',
+    kind: 'input',
+    hint: 'Mend the file, or name the engine by DOCKER_HOST.',
+    cause,
+  });
+}

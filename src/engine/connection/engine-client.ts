@@ -1,0 +1,130 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type Docker from 'dockerode';
+import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../deadline.ts';
+import { engineFailure } from '../failure.ts';
+import type { EngineAddress } from './address.ts';
+
+/** Engine requests that answer at once still get this long: a busy engine on a slow disk needs it. */
+const REQUEST_TIMEOUT_MS = 120_000;
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  /** Milliseconds until the request counts as lost. */
+  timeoutMs?: number;
+}
+
+/** One connection to one engine: dockerode, counted, with a deadline on every request. */
+export interface EngineClient {
+  readonly docker: Docker;
+  readonly clock: Clock;
+  /** Requests sent so far. One round trip is the unit of cost of everything here. */
+  readonly roundTrips: number;
+  /**
+   * Makes one request. `doing` continues "while" in the error text; `request` must pass the signal on
+   * as dockerode's `abortSignal`. Throws the caller's abort reason, or an `OffsiteError`.
+   */
+  call<T>(
+    doing: string,
+    request: (abortSignal: AbortSignal) => Promise<T>,
+    options?: CallOptions,
+  ): Promise<T>;
+  /** A request that dockerode has no method for, or whose answer its method drops. */
+  dial<T>(request: DialRequest): Promise<T>;
+  /** Closes idle connections. */
+  close(): void;
+}
+
+export interface DialRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With its query string, if any. */
+  path: string;
+  body?: unknown;
+  expected: number[];
+  abortSignal: AbortSignal;
+}
+
+/** Opens no connection yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
+export async function openClient(
+  address: EngineAddress,
+  clock: Clock,
+  apiVersion?: string,
+): Promise<EngineClient> {
+  // Loaded late: half of the CLI's commands never talk to an engine.
+  const { default: DockerClient } = await import('dockerode');
+  const agent =
+    address.kind === 'https'
+      ? new HttpsAgent({ keepAlive: true, ...address.tls })
+      : new HttpAgent({ keepAlive: true });
+  const options: Docker.DockerOptions & { agent: HttpAgent } = {
+    ...clientOptions(address),
+    agent,
+    // An unset one would be read from DOCKER_CLIENT_TIMEOUT, and would cut idle waits.
+    timeout: undefined,
+    ...(apiVersion === undefined ? {} : { version: `v${apiVersion}` }),
+  };
+  const docker = new DockerClient(options);
+  return wrapClient(docker, clock, () => agent.destroy());
+}
+
+function clientOptions(address: EngineAddress): Docker.DockerOptions {
+  switch (address.kind) {
+    case 'socket':
+      // DOCKER_HOST would win over the socket path, were `host` not there to overrule it.
+      return { socketPath: address.path, host: undefined, port: undefined, protocol: 'http' };
+    case 'http':
+      return { host: address.host, port: address.port, protocol: 'http' };
+    case 'https':
+      // Named even where undefined: what is left out dockerode would take from DOCKER_CERT_PATH.
+      return {
+        host: address.host,
+        port: address.port,
+        protocol: 'https',
+        ca: address.tls.ca,
+        cert: address.tls.cert,
+        key: address.tls.key,
+      };
+  }
+}
+
+function wrapClient(docker: Docker, clock: Clock, close: () => void): EngineClient {
+  let roundTrips = 0;
+  const dial = docker.modem.dial.bind(docker.modem);
+  docker.modem.dial = (options, callback) => {
+    roundTrips += 1;
+    dial(options, callback);
+  };
+  return {
+    docker,
+    clock,
+    get roundTrips() {
+      return roundTrips;
+    },
+    async call(doing, request, options = {}) {
+      options.signal?.throwIfAborted();
+      using deadline = startDeadline(clock, options.timeoutMs ?? REQUEST_TIMEOUT_MS, options.signal);
+      try {
+        return await request(deadline.signal);
+      } catch (thrown) {
+        if (options.signal?.aborted) throw options.signal.reason;
+        throw engineFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown);
+      }
+    },
+    dial<T>(request: DialRequest): Promise<T> {
+      return new Promise<T>((resolve, reject) => {
+        docker.modem.dial(
+          {
+            path: request.path,
+            method: request.method,
+            statusCodes: Object.fromEntries(request.expected.map((status) => [status, true])),
+            options: { _query: {}, _body: request.body ?? {} },
+            abortSignal: request.abortSignal,
+          },
+          (error, answer) => (error ? reject(error) : resolve(answer as T)),
+        );
+      });
+    },
+    close,
+  };
+}

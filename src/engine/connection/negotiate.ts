@@ -1,0 +1,41 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineClient } from './engine-client.ts';
+
+/** The newest version this code was written to; engine 29 refuses below 1.44. */
+const NEWEST = '1.47';
+/** Engine 20.10. Older ones do not say which control groups they use. */
+const OLDEST = '1.41';
+const PING_TIMEOUT_MS = 10_000;
+
+/**
+ * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse versions that are
+ * too old or too new for them. `/version` answers without one.
+ */
+export async function negotiateVersion(client: EngineClient, signal?: AbortSignal): Promise<string> {
+  const { ApiVersion: offered } = await client.call(
+    'asking the engine for its version',
+    (abortSignal) =>
+      client.dial<{ ApiVersion: string; MinAPIVersion?: string }>({
+        method: 'GET',
+        path: '/version',
+        expected: [200],
+        abortSignal,
+      }),
+    { signal, timeoutMs: PING_TIMEOUT_MS },
+  );
+  if (olderThan(offered, OLDEST)) {
+    throw new OffsiteError(`The engine is too old: it speaks API ${offered}, and ${OLDEST} is needed.`, {
+      code: 'ENGINE_TOO_OLD',
+      kind: 'infrastructure',
+      hint: 'Update to Docker Engine 20.10 or newer.',
+    });
+  }
+  return olderThan(offered, NEWEST) ? offered : NEWEST;
+}
+
+/** Compares versions such as 1.9 and 1.41 number by number. */
+function olderThan(version: string, other: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [otherMajor = 0, otherMinor = 0] = other.split('.').map(Number);
+  return major < otherMajor || (major === otherMajor && minor < otherMinor);
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineAddress, EngineCandidate } from './address.ts';
+import { forwardOverSsh } from './ssh-forward.ts';
+
+export interface ReachedEngine {
+  address: EngineAddress;
+  /** Ends what it took to reach it. */
+  close(): Promise<void>;
+}
+
+export interface ReachOptions {
+  clock: Clock;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal | undefined;
+}
+
+/** Turns a candidate's URL into an address that can be dialed; for `ssh://` this starts the forwarding. */
+export async function reach(candidate: EngineCandidate, options: ReachOptions): Promise<ReachedEngine> {
+  const { host, tls } = candidate;
+  const close = async () => undefined;
+  // Not for the URL parser, which knows no pipes and would decode the path.
+  const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
+  if (path !== undefined) return { address: { kind: 'socket', path }, close };
+
+  const url = URL.canParse(host) ? new URL(host) : undefined;
+  switch (url?.hostname ? url.protocol : undefined) {
+    case 'tcp:':
+    case 'http:':
+    case 'https:': {
+      const secure = tls !== undefined || url?.protocol === 'https:';
+      const port = Number(url?.port || (secure ? 2376 : 2375));
+      const hostname = (url?.hostname ?? '').replace(/^\[|\]$/g, '');
+      return {
+        address: secure
+          ? { kind: 'https', host: hostname, port, tls: tls ?? {} }
+          : { kind: 'http', host: hostname, port },
+        close,
+      };
+    }
+    case 'ssh:': {
+      const forward = await forwardOverSsh(url as URL, options);
+      return { address: { kind: 'socket', path: forward.socketPath }, close: forward.close };
+    }
+    default:
+      throw new OffsiteError(`Not an engine's address: ${host} (${candidate.source})`, {
+        code: 'ENGINE_BAD_ADDRESS',
+        kind: 'input',
+        hint: 'Write unix:///path, tcp://host:port or ssh://user@host.',
+      });
+  }
+}

@@ -1,0 +1,86 @@
+import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
+import { putEntries } from './archive/put.ts';
+import { readArchive } from './archive/read.ts';
+import type { EngineClient } from './connection/engine-client.ts';
+import { type FilesystemChange, listChanges } from './container/changes.ts';
+import { type CommitRequest, commitContainer } from './container/commit.ts';
+import type { ContainerSpec } from './container/container-spec.ts';
+import { type KillAllResult, killAll } from './container/kill-all.ts';
+import { type ContainerProcess, listProcesses } from './container/processes.ts';
+import { removeContainer } from './container/remove.ts';
+import type { RunningContainer } from './container/running-container.ts';
+import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
+import { execute } from './exec/execute.ts';
+import { runScript } from './script/run-script.ts';
+import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
+
+/**
+ * A sealed place to run commands in. It runs nothing but an idle init of ours; commands are added by `exec` and
+ * `runScript`. Disposal removes it, whatever runs in it. All methods throw infrastructure errors when the engine fails.
+ */
+export interface Container extends AsyncDisposable {
+  readonly id: string;
+  /** Starts init. One round trip, by far the dearest. */
+  start(signal?: AbortSignal): Promise<void>;
+  /** Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round trip. */
+  put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
+  /** Runs one command. Three round trips. */
+  exec(request: ExecRequest): Promise<ExecResult>;
+  /** Runs a bash script, each command of it a step. Two round trips. */
+  runScript(request: ScriptRequest): Promise<ScriptResult>;
+  /** Ends every process but init and makes sure that none is left; see kill-all.ts for what `restarted` means. */
+  killAll(signal?: AbortSignal): Promise<KillAllResult>;
+  /** What runs beside init. */
+  processes(): Promise<ContainerProcess[]>;
+  /** How its files differ from its image's. */
+  changes(): Promise<FilesystemChange[]>;
+  /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`. */
+  archive(path: string, signal?: AbortSignal): AsyncIterable<ArchivedEntry>;
+  /** Makes an image of its files; resolves with the image's id. */
+  commit(request?: CommitRequest, signal?: AbortSignal): Promise<string>;
+  /** Removes it. Doing so again is fine. */
+  remove(): Promise<void>;
+}
+
+/** The container `id`, which was created from `spec`. */
+export function containerOf(client: EngineClient, id: string, spec: ContainerSpec): Container {
+  const running: RunningContainer = {
+    client,
+    id,
+    env: spec.env ?? {},
+    user: spec.user,
+    diskBytes: spec.diskBytes,
+    activeExecs: new Set(),
+    execCount: 0,
+    initPid: undefined,
+    oomKills: 0,
+  };
+  let removal: Promise<void> | undefined;
+  const remove = () => {
+    removal ??= removeContainer(client, id).catch((error: unknown) => {
+      removal = undefined;
+      throw error;
+    });
+    return removal;
+  };
+  return {
+    id,
+    async start(signal) {
+      await client.call(
+        'starting a container',
+        (abortSignal) => client.docker.getContainer(id).start({ abortSignal }),
+        { signal },
+      );
+    },
+    put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
+    exec: (request) => execute(running, request),
+    runScript: (request) => runScript(running, request),
+    killAll: (signal) => killAll(running, signal),
+    processes: () => listProcesses(running),
+    changes: () => listChanges(running),
+    archive: (path, signal) => readArchive(running, path, signal),
+    commit: (request, signal) => commitContainer(running, request, signal),
+    remove,
+    [Symbol.asyncDispose]: remove,
+  };
+}

@@ -1,0 +1,56 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { Capabilities } from '../capabilities.ts';
+import { assertEnforceable } from '../capabilities.ts';
+import type { EngineClient } from '../connection/engine-client.ts';
+import { ownershipLabels } from '../labels.ts';
+import { type ContainerSpec, hostConfig } from './container-spec.ts';
+import { INIT_COMMAND } from './init-command.ts';
+import { removeContainer } from './remove.ts';
+
+/**
+ * Creates a container and resolves with its id. One round trip; it does not run yet.
+ * Throws when the engine cannot enforce what the spec asks for, be it known before or said by the engine's warnings.
+ */
+export async function createFromSpec(
+  client: EngineClient,
+  capabilities: Capabilities,
+  instance: string,
+  spec: ContainerSpec,
+  signal?: AbortSignal,
+): Promise<string> {
+  assertEnforceable(spec, capabilities);
+  const created = await client.call(
+    'creating a container',
+    (abortSignal) =>
+      // Not dockerode's own method, which drops the warnings.
+      client.dial<{ Id: string; Warnings?: string[] | null }>({
+        method: 'POST',
+        path: '/containers/create?',
+        expected: [200, 201],
+        body: {
+          Image: spec.imageId,
+          Entrypoint: INIT_COMMAND,
+          Cmd: [],
+          WorkingDir: spec.workingDir,
+          Labels: ownershipLabels(
+            { instance, role: 'container', createdAt: client.clock.now() },
+            spec.labels,
+          ),
+          // An image's health check would run in the sandbox.
+          Healthcheck: { Test: ['NONE'] },
+          HostConfig: hostConfig(spec),
+          ...(spec.user === undefined ? {} : { User: spec.user }),
+        },
+        abortSignal,
+      }),
+    { signal },
+  );
+  const warnings = created.Warnings ?? [];
+  if (warnings.length === 0) return created.Id;
+  await removeContainer(client, created.Id);
+  throw new OffsiteError(`The engine cannot enforce a limit: ${warnings.join(' ')}`, {
+    code: 'ENGINE_CANNOT_ENFORCE',
+    kind: 'infrastructure',
+    hint: 'Ask for less, or use an engine that supports it.',
+  });
+}

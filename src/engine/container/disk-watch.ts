@@ -1,0 +1,45 @@
+import type { RunningContainer } from './running-container.ts';
+
+/** Between two looks. A look costs the engine a walk over what the container wrote: 4 ms for large files, 90 ms for 20,000. */
+const LOOK_EVERY_MS = 1_000;
+
+export interface DiskWatch extends Disposable {
+  /** Resolves when the container has written more than it may; rejects when the engine cannot say. Without a limit, never. */
+  readonly exceeded: Promise<'out-of-disk'>;
+}
+
+/**
+ * Watches how much a container has written to its own layer. Few engines can limit that by themselves (it takes xfs with
+ * project quotas), so what is beyond the limit is noticed up to a second late. /dev/shm counts as memory instead.
+ */
+export function watchDisk(container: RunningContainer): DiskWatch {
+  const stop = new AbortController();
+  const { diskBytes } = container;
+  const exceeded =
+    diskBytes === undefined ? new Promise<never>(() => undefined) : look(container, diskBytes, stop.signal);
+  // Raced against an end that may come first.
+  exceeded.catch(() => undefined);
+  return { exceeded, [Symbol.dispose]: () => stop.abort() };
+}
+
+async function look(container: RunningContainer, limit: number, signal: AbortSignal): Promise<'out-of-disk'> {
+  do await container.client.clock.sleep(LOOK_EVERY_MS, signal);
+  while ((await writtenBytes(container, signal)) <= limit);
+  return 'out-of-disk';
+}
+
+async function writtenBytes({ client, id }: RunningContainer, signal: AbortSignal): Promise<number> {
+  const { SizeRw } = await client.call(
+    'measuring what a container wrote',
+    (abortSignal) =>
+      client.dial<{ SizeRw?: number }>({
+        method: 'GET',
+        path: `/containers/${id}/json?size=true`,
+        expected: [200],
+        abortSignal,
+      }),
+    { signal },
+  );
+  // The engine leaves out a zero.
+  return SizeRw ?? 0;
+}

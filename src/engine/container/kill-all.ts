@@ -1,0 +1,84 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import { runQuietly } from '../exec/run-quietly.ts';
+import { containerDamaged } from '../failure.ts';
+import { type ContainerProcess, listProcesses } from './processes.ts';
+import type { RunningContainer } from './running-container.ts';
+
+/** Most processes that were killed are gone at once. */
+const QUICK_DEATH_MS = 100;
+/** One with gigabytes to give back needs this long at most. */
+const DEATH_MS = 3_000;
+const POLL_MS = 20;
+
+/** What it took to be alone: `killed` by signal, or `restarted`, where signals left something alive. */
+export type KillAllResult = 'killed' | 'restarted';
+
+/**
+ * Ends every process of the container but init, and looks that none is left. Processes of other users are killed as those
+ * users, since the container has no CAP_KILL. What survives even that goes with its process namespace: the container
+ * is killed and started again, which keeps its files but not its network namespace or /dev/shm.
+ * Throws when something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` when the container does not come back.
+ */
+export async function killAll(container: RunningContainer, signal?: AbortSignal): Promise<KillAllResult> {
+  signal?.throwIfAborted();
+  if (await killBySignal(container)) return 'killed';
+  await restart(container);
+  const left = await listProcesses(container);
+  if (left.length > 0) throw survivors(left);
+  return 'restarted';
+}
+
+async function killBySignal(container: RunningContainer): Promise<boolean> {
+  try {
+    await runQuietly(container, 'kill -9 -1');
+    const survivors = await waitForDeath(container, QUICK_DEATH_MS);
+    if (survivors.length === 0) return true;
+    for (const uid of new Set(survivors.map((process) => process.uid))) {
+      await runQuietly(container, 'kill -9 -1', { user: String(uid) });
+    }
+    return (await waitForDeath(container, DEATH_MS)).length === 0;
+  } catch (thrown) {
+    // A container so full, or so damaged, that nothing can be started in it: only a restart helps.
+    if (thrown instanceof OffsiteError && thrown.code !== 'ENGINE_CONNECTION') return false;
+    throw thrown;
+  }
+}
+
+/** The processes that are left after `ms` milliseconds, or sooner when none is. */
+async function waitForDeath(container: RunningContainer, ms: number): Promise<ContainerProcess[]> {
+  const { clock } = container.client;
+  const until = clock.now() + ms;
+  let left = await listProcesses(container);
+  while (left.length > 0 && clock.now() < until) {
+    await clock.sleep(POLL_MS);
+    left = await listProcesses(container);
+  }
+  return left;
+}
+
+async function restart(running: RunningContainer): Promise<void> {
+  const { client, id } = running;
+  const container = client.docker.getContainer(id);
+  running.initPid = undefined;
+  try {
+    await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
+  } catch (thrown) {
+    // Its init may be what was killed.
+    if (!(thrown instanceof OffsiteError) || thrown.code !== 'ENGINE_CONTAINER_STOPPED') throw thrown;
+  }
+  await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));
+  try {
+    await client.call('starting a container again', (abortSignal) => container.start({ abortSignal }));
+  } catch (thrown) {
+    if (thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONNECTION') throw thrown;
+    throw containerDamaged('The container does not start again.', thrown);
+  }
+}
+
+function survivors(left: ContainerProcess[]): OffsiteError {
+  const names = left.map((process) => `${process.command} (${process.pid})`).join(', ');
+  return new OffsiteError(`Processes in the container survive being killed: ${names}`, {
+    code: 'ENGINE_PROCESS_SURVIVES',
+    kind: 'infrastructure',
+  });
+}

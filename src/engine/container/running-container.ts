@@ -1,0 +1,20 @@
+import type { EngineClient } from '../connection/engine-client.ts';
+
+/** What the functions on a container share: who it is, what every exec in it gets, and what was seen so far. */
+export interface RunningContainer {
+  readonly client: EngineClient;
+  readonly id: string;
+  /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string | undefined;
+  /** What it may write to its own layer. */
+  readonly diskBytes: number | undefined;
+  /** Execs now running, for the decision whom a deadline may kill. */
+  readonly activeExecs: Set<string>;
+  /** How many execs were started; the next one's tag. */
+  execCount: number;
+  /** Init's process id in the engine host's numbering, once asked for; another one after a restart. */
+  initPid: number | undefined;
+  /** The control group's kill counter when it was last read. */
+  oomKills: number;
+}

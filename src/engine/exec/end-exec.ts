@@ -1,0 +1,41 @@
+import { killAll } from '../container/kill-all.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import { startDeadline } from '../deadline.ts';
+import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
+import type { OpenExec } from './open-exec.ts';
+import { runQuietly } from './run-quietly.ts';
+
+/** How long the engine may take to close the stream of a process that was killed: 2 s where a child held it. */
+const STREAM_END_MS = 4_000;
+
+/** Kills what carries the tag, and the process groups of that. */
+const KILL_TAGGED = `
+for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
+  dir=\${file%/environ}
+  { read -r stat < "$dir/stat"; } 2>/dev/null || continue
+  set -- \${stat##*) }
+  kill -9 -"$3" "\${dir#/proc/}" 2>/dev/null
+done`;
+
+/**
+ * Ends a command whose time is up. No engine call kills an exec, and what it started may have left its process
+ * group (setsid), so everything in the container but init is killed and looked after. Only while another exec
+ * runs beside it are its own processes told apart by their tag; if it survives that, the other is not spared either.
+ * Resolves when the rest of its output has arrived.
+ */
+export async function endExec(container: RunningContainer, exec: OpenExec & TaggedExec): Promise<void> {
+  const others = [...container.activeExecs].some((other) => other !== exec.tag);
+  if (others) {
+    // As the user it runs as: root without CAP_SYS_PTRACE may not read another's environment.
+    await runQuietly(container, KILL_TAGGED, { args: [exec.tag], user: exec.user });
+    await streamEnd(container, exec);
+    if (!(await exec.inspect()).running) return;
+  }
+  await killAll(container);
+  await streamEnd(container, exec);
+}
+
+async function streamEnd(container: RunningContainer, exec: OpenExec): Promise<void> {
+  using deadline = startDeadline(container.client.clock, STREAM_END_MS);
+  await Promise.race([exec.streamEnded.catch(() => undefined), deadline.reached]);
+}

@@ -1,0 +1,42 @@
+import type { OutputStream } from './frame-reader.ts';
+import type { CapturedOutput } from './output-capture.ts';
+
+export interface ExecRequest {
+  argv: readonly string[];
+  /** Added to the container's own; names given here win. */
+  env?: Readonly<Record<string, string>>;
+  /** Absolute; the container's working folder when left out. */
+  cwd?: string;
+  user?: string;
+  /** The process reads this and then end-of-file. */
+  stdin?: Buffer | string;
+  /** Milliseconds from now until the process and all it started are killed. */
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** Bytes kept of each stream; half of them are the beginning, half the end. Default 1 MiB. */
+  capBytes?: number;
+  /** Sees every byte, kept or not, as it comes. The buffer is only lent: copy what you keep. */
+  onOutput?(stream: OutputStream, bytes: Buffer): void;
+}
+
+interface ExecFacts {
+  stdout: CapturedOutput;
+  stderr: CapturedOutput;
+  /** Epoch milliseconds of this machine. */
+  startedAt: number;
+  finishedAt: number;
+  /** The kernel killed a process of the container for memory while this ran. */
+  oomKilled: boolean;
+}
+
+/** How a command ended. An exit code exists only where the process ended by itself. */
+export type ExecResult = ExecFacts &
+  (
+    | { ended: 'exited'; exitCode: number }
+    /** `out-of-disk`: ended for writing more than the container's `diskBytes`. */
+    | { ended: 'timed-out' | 'canceled' | 'out-of-disk'; exitCode?: undefined }
+    /** The engine could not start it: no such program, folder or user. */
+    | { ended: 'not-started'; exitCode?: undefined; message: string }
+  );
+
+export const DEFAULT_CAP_BYTES = 1024 * 1024;

@@ -1,0 +1,76 @@
+import { watchDisk } from '../container/disk-watch.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import { type DeadlineCause, startDeadline } from '../deadline.ts';
+import { endExec } from './end-exec.ts';
+import { DEFAULT_CAP_BYTES, type ExecRequest, type ExecResult } from './exec-request.ts';
+import { EXEC_TAG, type TaggedExec, tagExec } from './exec-tag.ts';
+import { finalState, knownExitCode } from './exit-code.ts';
+import { oomKilledSinceLastAsked } from './oom.ts';
+import { type ExecState, type OpenExec, openExec } from './open-exec.ts';
+import { OutputCapture } from './output-capture.ts';
+
+/**
+ * Runs one command to its end: three round trips. Throws an infrastructure error when the engine or the connection
+ * failed, so that what happened is not known; every other outcome is a result.
+ */
+export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
+  const { clock } = container.client;
+  const cap = request.capBytes ?? DEFAULT_CAP_BYTES;
+  const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
+  const startedAt = clock.now();
+  const facts = (oomKilled: boolean) => ({
+    stdout: output.stdout.result(),
+    stderr: output.stderr.result(),
+    startedAt,
+    finishedAt: clock.now(),
+    oomKilled,
+  });
+  if (request.signal?.aborted) return { ended: 'canceled', ...facts(false) };
+
+  using tagged = tagExec(container, request.user);
+  using deadline = startDeadline(clock, request.timeoutMs, request.signal);
+  const opened = await openExec(container.client, container.id, {
+    ...request,
+    env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
+    user: tagged.user,
+    // A start that was sent is waited for, so that what it started can be ended.
+    signal: undefined,
+    onPiece: ({ stream, bytes }) => {
+      output[stream].push(bytes);
+      request.onOutput?.(stream, bytes);
+    },
+  });
+  if (!opened.started) return { ended: 'not-started', message: opened.message, ...facts(false) };
+  using attached = opened.exec;
+  const exec = { ...attached, ...tagged };
+  using disk = watchDisk(container);
+  const end = await Promise.race([exitOf(container, exec, deadline.signal), deadline.reached, disk.exceeded]);
+  if (typeof end === 'string') {
+    await endExec(container, exec);
+    return { ended: end, ...facts(await oomKilledSinceLastAsked(container)) };
+  }
+  if (end.pid === 0) {
+    // Older engines print why they could not start it as if the command had said it.
+    const nothing = new OutputCapture(0).result();
+    const message = output.stdout.result().text.trim();
+    return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
+  }
+  const exitCode = knownExitCode(end);
+  const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container));
+  return { ended: 'exited', exitCode, ...facts(oomKilled) };
+}
+
+/** The state of a command that has ended by itself; never settles once the deadline took over. */
+async function exitOf(
+  container: RunningContainer,
+  exec: OpenExec & TaggedExec,
+  deadline: AbortSignal,
+): Promise<ExecState | DeadlineCause> {
+  try {
+    await exec.streamEnded;
+    return await finalState(container, exec, deadline);
+  } catch (thrown) {
+    if (deadline.aborted) return new Promise<never>(() => undefined);
+    throw thrown;
+  }
+}

@@ -1,0 +1,62 @@
+import type { RunningContainer } from '../container/running-container.ts';
+import { execLost } from '../failure.ts';
+import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
+import type { ExecState, OpenExec } from './open-exec.ts';
+import { runQuietly } from './run-quietly.ts';
+
+/** The engine may need a moment to note the exit of a process whose output has ended. */
+const NOTED_WITHIN_MS = [0, 5, 10, 20, 40];
+const SLOWEST_POLL_MS = 250;
+/** 128 + SIGTERM. */
+const TERMINATED = 143;
+
+/** Prints the targets of stdout and stderr of the tagged process that the engine itself started (parent 0). */
+const LEADER_OUTPUTS = `
+for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
+  dir=\${file%/environ}
+  { read -r stat < "$dir/stat"; } 2>/dev/null || continue
+  set -- \${stat##*) }
+  [ "$2" = 0 ] && readlink "$dir/fd/1" "$dir/fd/2"
+done`;
+
+/**
+ * Waits until a command whose stream has ended is noted as ended, and resolves with its state.
+ * A stream that ends while the process runs on has two causes that look the same: the process closed its outputs, or the
+ * connection was cut. The process's own descriptors tell: if stdout is still a pipe, output was lost and this throws.
+ */
+export async function finalState(
+  container: RunningContainer,
+  exec: OpenExec & TaggedExec,
+  signal: AbortSignal,
+): Promise<ExecState> {
+  const { clock } = container.client;
+  for (const wait of NOTED_WITHIN_MS) {
+    await clock.sleep(wait, signal);
+    const state = await exec.inspect();
+    if (state.running) continue;
+    // To a client that is cut off, the engine's answer is to terminate the command a moment later.
+    if (wait > 0 && state.exitCode === TERMINATED) throw cutOff();
+    return state;
+  }
+  const outputs = await runQuietly(container, LEADER_OUTPUTS, { args: [exec.tag], user: exec.user });
+  if (outputs.includes('pipe:')) throw cutOff();
+  for (let wait = NOTED_WITHIN_MS.length * 10; ; wait = Math.min(wait * 2, SLOWEST_POLL_MS)) {
+    const state = await exec.inspect();
+    if (!state.running) return state;
+    await clock.sleep(wait, signal);
+  }
+}
+
+function cutOff() {
+  return execLost(
+    'The connection to the engine was cut while a command ran; the rest of its output is lost.',
+  );
+}
+
+/** The exit code, or an infrastructure error: an unknown one is never read as 0. */
+export function knownExitCode(state: ExecState): number {
+  if (state.exitCode === null || state.exitCode === undefined) {
+    throw execLost('The engine does not know the exit code of a command.');
+  }
+  return state.exitCode;
+}

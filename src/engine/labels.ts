@@ -1,0 +1,24 @@
+/** Every object this engine room creates carries this label. */
+export const OWNED_LABEL = 'offsite';
+/** The instance (one running agent) that created the object. */
+export const INSTANCE_LABEL = 'offsite.instance';
+/** When it was created: epoch milliseconds of the creating machine. */
+export const CREATED_LABEL = 'offsite.created';
+/** What the object is for the engine room itself: `container`, `marker` or `snapshot`. */
+export const ROLE_LABEL = 'offsite.role';
+
+export type Role = 'container' | 'marker' | 'snapshot';
+
+/** The labels of a new object; the caller's own come first, so that they cannot change whose it is. */
+export function ownershipLabels(
+  owner: { instance: string; role: Role; createdAt: number },
+  extra: Record<string, string> = {},
+): Record<string, string> {
+  return {
+    ...extra,
+    [OWNED_LABEL]: '1',
+    [INSTANCE_LABEL]: owner.instance,
+    [ROLE_LABEL]: owner.role,
+    [CREATED_LABEL]: String(owner.createdAt),
+  };
+}

@@ -1,0 +1,113 @@
+# Runs a script command by command in this one shell, and says where each begins and ends.
+#
+# Descriptor 3 carries a secret word; standard input the number of lines, and the lines. Marks are written among the output,
+# each a line that begins with the secret, so that nothing the script prints can pass for one:
+#   B first next micros    a command begins: its lines, counted from 0, and the time
+#   E status micros        it ended
+#
+# What the script can reach (functions, options, traps, IFS, descriptors) is its own: commands of ours are `builtin`,
+# names are prefixed, and its options are put aside between its commands.
+
+__offsite_mark() {
+  # Microseconds since the epoch; the decimal sign depends on the locale.
+  builtin printf '%s %s %s\n' "$__offsite_secret" "$1" "${EPOCHREALTIME//[!0-9]/}" >&"$__offsite_out"
+}
+
+# Asks the shell's own parser about $__offsite_text without running any of it. What it says is in the message.
+__offsite_parse() {
+  __offsite_message=$(
+    LC_ALL=C
+    builtin eval $'builtin set -n\n'"$__offsite_text$1" 2>&1
+  )
+}
+
+# Adds the next line to the text.
+__offsite_take_line() {
+  __offsite_text+=${__offsite_lines[__offsite_next]}$'\n'
+  ((__offsite_next += 1))
+}
+
+# Straight on to the word that ends a here-document: asking the parser at every line of a long one would be slow.
+__offsite_take_document() {
+  builtin local word=${__offsite_message#*'(wanted `'} line
+  word=${word%%"')"*}
+  while ((__offsite_next < __offsite_count)); do
+    line=${__offsite_lines[__offsite_next]}
+    [[ ${line##*$'\t'} == "$word" ]] && builtin break
+    __offsite_take_line
+  done
+}
+
+# Takes the lines of the next command: as many as the parser wants. Fails when there is none.
+# Sets __offsite_first, __offsite_next, __offsite_text and __offsite_verdict (good or bad).
+__offsite_take_command() {
+  while ((__offsite_next < __offsite_count)); do
+    [[ ${__offsite_lines[__offsite_next]} =~ ^[[:space:]]*(#.*)?$ ]] || builtin break
+    ((__offsite_next += 1))
+  done
+  ((__offsite_next < __offsite_count)) || builtin return 1
+  __offsite_first=$__offsite_next
+  __offsite_text=
+  while ((__offsite_next < __offsite_count)); do
+    __offsite_take_line
+    __offsite_verdict=good
+    if __offsite_parse ''; then
+      if [[ $__offsite_message == *here-document*'(wanted `'* ]]; then
+        __offsite_take_document
+        builtin continue
+      fi
+      # A backslash at the end goes on in the next line, unless a comment holds it: then a new command may follow.
+      [[ $__offsite_text =~ (^|[^\\])(\\\\)*\\$'\n'$ ]] || builtin return 0
+      __offsite_parse 'if :; then :; fi' && builtin return 0
+    else
+      __offsite_verdict=bad
+      # Anything but "there must be more" cannot be mended by more lines.
+      [[ $__offsite_message == *'unexpected end of file'* || $__offsite_message == *'unexpected EOF'* ]] ||
+        builtin return 0
+    fi
+  done
+  builtin return 0
+}
+
+# Ends the command that ran, if one did: called right after it, with its status in $?.
+# Its options are noted and put aside, so that they do not work on the commands here.
+__offsite_end_command() {
+  __offsite_last=$?
+  __offsite_flags=${-//[!euxvfC]/}
+  builtin set +euxvfC
+  [[ -n $__offsite_running ]] || builtin return 0
+  __offsite_running=
+  [[ $__offsite_verdict == bad ]] && __offsite_last=2
+  __offsite_mark "E $__offsite_last"
+}
+
+# So that a command sees in $? how the one before it ended.
+__offsite_status() { builtin return "$1"; }
+
+# Plain `exec`: under `builtin` its redirections would not last. Nothing of the script has run yet.
+exec {__offsite_out}>&1 2>&1
+IFS= builtin read -r __offsite_secret <&3
+exec 3<&-
+IFS= builtin read -r __offsite_count
+__offsite_lines=()
+((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
+exec < /dev/null
+__offsite_next=0
+__offsite_running=
+__offsite_last=0
+
+# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are survived.
+# The loop cannot be a function: there `declare` would be local.
+until ((__offsite_next >= __offsite_count)); do
+  while { __offsite_end_command; } 2> /dev/null; __offsite_take_command; do
+    __offsite_mark "B $__offsite_first $__offsite_next"
+    __offsite_running=yes
+    if [[ -n $__offsite_flags ]]; then
+      __offsite_text="builtin set -$__offsite_flags"$'\n'$__offsite_text
+    fi
+    __offsite_status "$__offsite_last"
+    builtin eval "$__offsite_text"
+  done
+done
+{ __offsite_end_command; } 2> /dev/null
+builtin exit 0

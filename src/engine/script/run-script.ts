@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { OffsiteError } from '../../offsite-error.ts';
+import { watchDisk } from '../container/disk-watch.ts';
+import { killAll } from '../container/kill-all.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import { startDeadline } from '../deadline.ts';
+import { endExec } from '../exec/end-exec.ts';
+import { DEFAULT_CAP_BYTES } from '../exec/exec-request.ts';
+import { EXEC_TAG, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
+import { finalState, knownExitCode } from '../exec/exit-code.ts';
+import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
+import { type OpenExec, openExec } from '../exec/open-exec.ts';
+import { execLost } from '../failure.ts';
+import { MarkReader } from './mark-reader.ts';
+import type { ScriptRequest, ScriptResult } from './script-request.ts';
+import { type ScriptOver, StepRecorder } from './step-recorder.ts';
+
+/** 128 + SIGKILL. */
+const KILLED = 137;
+
+const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
+const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
+
+/**
+ * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit codes.
+ * All steps run, whatever their exit codes, unless the script itself leaves (`exit`, `exec`, `set -e`).
+ * Throws an infrastructure error when the engine failed, an input error for a script that bash cannot be given.
+ */
+export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
+  const { clock } = container.client;
+  const lines = scriptLines(request.script);
+  const startedAt = clock.now();
+  if (request.signal?.aborted) {
+    return { ended: 'canceled', steps: [], startedAt, finishedAt: startedAt, oomKilled: false };
+  }
+  let attempt = await runOnce(container, request, lines, request.killFirst ?? false);
+  if (attempt === 'survivors') {
+    await killAll(container);
+    attempt = await runOnce(container, request, lines, false);
+  }
+  if (attempt === 'survivors')
+    throw new Error('The guardian reported survivors without being asked to kill.');
+  return { ...attempt, startedAt, finishedAt: clock.now() };
+}
+
+type Attempt = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
+  (
+    | { ended: 'finished' | 'timed-out' | 'canceled' | 'out-of-disk' }
+    | { ended: 'not-started'; message: string }
+  );
+
+async function runOnce(
+  container: RunningContainer,
+  request: ScriptRequest,
+  lines: string[],
+  killFirst: boolean,
+): Promise<Attempt | 'survivors'> {
+  const { clock } = container.client;
+  // Secret from the script: it goes in by stdin, not by argv or environment.
+  const secret = randomBytes(16).toString('hex');
+  const marks = new MarkReader(secret);
+  const recorder = new StepRecorder(lines, request.capBytes ?? DEFAULT_CAP_BYTES, clock, request.onStep);
+  const over = Promise.withResolvers<ScriptOver>();
+  // What an engine or a shell says when nothing could be started.
+  let firstOutput = '';
+
+  using tagged = tagExec(container, request.user);
+  using deadline = startDeadline(clock, request.timeoutMs, request.signal);
+  const opened = await openExec(container.client, container.id, {
+    argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', DRIVER],
+    env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
+    cwd: request.cwd,
+    user: tagged.user,
+    stdin: `${[secret, killFirst ? 'kill' : 'keep', lines.length, ...lines].join('\n')}\n`,
+    onPiece: ({ bytes }) => {
+      if (firstOutput.length < 4096) firstOutput += bytes.toString('utf8', 0, 4096);
+      for (const piece of marks.read(bytes)) {
+        const last = recorder.take(piece);
+        if (last !== undefined) over.resolve(last);
+      }
+    },
+  });
+  if (!opened.started) {
+    return { ended: 'not-started', message: opened.message, steps: [], oomKilled: false };
+  }
+  using attached = opened.exec;
+  const exec = { ...attached, ...tagged };
+  using disk = watchDisk(container);
+  const end = await Promise.race([
+    over.promise,
+    ended(container, exec, deadline.signal),
+    deadline.reached,
+    disk.exceeded,
+  ]);
+
+  if (typeof end === 'string') {
+    await endExec(container, exec);
+    for (const piece of marks.end()) recorder.take(piece);
+    recorder.close({ ended: end });
+    return { ended: end, steps: recorder.steps, oomKilled: await oomKilledSinceLastAsked(container) };
+  }
+  if (end.how === 'survivors') return 'survivors';
+  if (end.how === 'done') {
+    const oomKilled = noteOomKills(container, end.oomKills);
+    // The driver never spoke: there is no bash, or none that works.
+    const mute = recorder.steps.length === 0 && end.exitCode !== 0;
+    return mute
+      ? {
+          ended: 'not-started',
+          message: firstOutput.split(secret)[0]?.trim() || 'bash cannot be started',
+          steps: [],
+          oomKilled,
+        }
+      : { ended: 'finished', steps: recorder.steps, oomKilled };
+  }
+  if (end.state.pid === 0) {
+    return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
+  }
+  // Only SIGKILL keeps the guardian from its last word. After any other end it was said, and lost on its way.
+  const exitCode = knownExitCode(end.state);
+  if (exitCode !== KILLED) throw execLost('The end of a script was lost on its way from the engine.');
+  await endExec(container, exec);
+  for (const piece of marks.end()) recorder.take(piece);
+  recorder.close({ ended: 'exited', exitCode });
+  return { ended: 'finished', steps: recorder.steps, oomKilled: await oomKilledSinceLastAsked(container) };
+}
+
+/** The end without a last word. One that came with the last bytes wins, being there before the engine is asked. */
+async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, deadline: AbortSignal) {
+  try {
+    await exec.streamEnded;
+    return { how: 'died' as const, state: await finalState(container, exec, deadline) };
+  } catch (thrown) {
+    if (deadline.aborted) return new Promise<never>(() => undefined);
+    throw thrown;
+  }
+}
+
+function scriptLines(script: string): string[] {
+  if (script.includes('\0')) {
+    throw new OffsiteError('A script contains a NUL character, which bash cannot read.', {
+      code: 'ENGINE_SCRIPT_NUL',
+      kind: 'input',
+    });
+  }
+  const lines = script.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}

@@ -1,0 +1,51 @@
+export interface ScriptRequest {
+  /** Bash. Every command, on however many lines, becomes a step; comments and blank lines do not. */
+  script: string;
+  env?: Readonly<Record<string, string>>;
+  cwd?: string;
+  user?: string;
+  /** Milliseconds for the whole script. */
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** Bytes of output kept of each step, half its beginning, half its end. Default 1 MiB. */
+  capBytes?: number;
+  /** First end every other process in the container, and make sure that they are gone. */
+  killFirst?: boolean;
+  /** Sees each step as soon as it has ended. */
+  onStep?(step: ScriptStep): void;
+}
+
+interface StepFacts {
+  /** The step's source, as it stands in the script. */
+  command: string;
+  /** Epoch milliseconds by the container's clock, which is the engine host's. */
+  startedAtMillis: number;
+  finishedAtMillis: number;
+  /** stdout and stderr in the order they were written. A line in it says what was cut. */
+  output: string;
+  outputTruncated: boolean;
+  /** Bytes written, kept or not. */
+  outputBytes: number;
+}
+
+export type ScriptStep = StepFacts &
+  (
+    | { ended: 'exited'; exitCode: number }
+    | { ended: 'timed-out' | 'canceled' | 'out-of-disk'; exitCode?: undefined }
+  );
+
+/**
+ * `finished`: the script ran to its end or left by itself, whatever its exit codes. In the other cases `steps` holds
+ * what ran until then, its last one marked with the same word.
+ */
+export type ScriptResult = {
+  steps: ScriptStep[];
+  /** Epoch milliseconds of this machine. */
+  startedAt: number;
+  finishedAt: number;
+  oomKilled: boolean;
+} & (
+  | { ended: 'finished' }
+  | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
+  | { ended: 'not-started'; message: string }
+);

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { OffsiteError } from '../offsite-error.ts';
+import type { EngineClient } from './connection/engine-client.ts';
+import type { ContainerSpec } from './container/container-spec.ts';
+import type { Container } from './container.ts';
+import { findImage } from './image.ts';
+
+const REPOSITORY = 'offsite/snapshot';
+
+/** A step that turns one image into another: the container it runs in, and what it does there. */
+export interface SnapshotRequest {
+  parentImageId: string;
+  /** The container it is built in. */
+  container: Omit<ContainerSpec, 'imageId'>;
+  /** All that the result depends on beside the parent image: script, files, environment, user. Hashed, never shown. */
+  key: string;
+  /** Makes the state. The container is started; what this throws is thrown to whoever asked. */
+  build(container: Container): Promise<void>;
+}
+
+export type SnapshotResult =
+  /** `built`: by this very request, rather than found or made for another. */
+  | { kind: 'snapshot'; imageId: string; built: boolean }
+  /** The commands that were still running when `build` was done: their state cannot be kept in an image. */
+  | { kind: 'not-snapshotable'; processes: string[] };
+
+export interface SnapshotStore {
+  snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
+}
+
+/** Snapshots of one engine. Concurrent requests for the same one wait for a single build. */
+export function snapshotStore(
+  client: EngineClient,
+  createContainer: (spec: ContainerSpec, signal?: AbortSignal) => Promise<Container>,
+): SnapshotStore {
+  const running = new Map<string, Promise<SnapshotResult>>();
+  const impossible = new Map<string, SnapshotResult>();
+
+  async function make(request: SnapshotRequest, tag: string, signal?: AbortSignal): Promise<SnapshotResult> {
+    const known = await findImage(client, `${REPOSITORY}:${tag}`, signal);
+    if (known !== undefined) return { kind: 'snapshot', imageId: known.id, built: false };
+    await using container = await createContainer(
+      { ...request.container, imageId: request.parentImageId },
+      signal,
+    );
+    await container.start(signal);
+    await request.build(container);
+    const processes = await container.processes();
+    if (processes.length > 0) {
+      const result: SnapshotResult = {
+        kind: 'not-snapshotable',
+        processes: processes.map(({ command }) => command),
+      };
+      impossible.set(tag, result);
+      return result;
+    }
+    const imageId = await container.commit({ repository: REPOSITORY, tag }, signal);
+    return { kind: 'snapshot', imageId, built: true };
+  }
+
+  return {
+    async snapshot(request, signal) {
+      const tag = snapshotTag(request);
+      for (;;) {
+        signal?.throwIfAborted();
+        const refused = impossible.get(tag);
+        if (refused !== undefined) return refused;
+        const other = running.get(tag);
+        if (other === undefined) break;
+        const result = await waitFor(other, signal);
+        if (result !== 'builder-canceled') {
+          return result.kind === 'snapshot' ? { ...result, built: false } : result;
+        }
+      }
+      const own = make(request, tag, signal).catch((error: unknown) => {
+        // Whoever waits for this build did not cancel it: they try again.
+        throw signal?.aborted ? new BuilderCanceled(error) : error;
+      });
+      running.set(tag, own);
+      try {
+        return await own;
+      } catch (error) {
+        throw error instanceof BuilderCanceled ? error.cause : error;
+      } finally {
+        running.delete(tag);
+      }
+    },
+  };
+}
+
+class BuilderCanceled extends Error {
+  constructor(cause: unknown) {
+    super('the request that built this snapshot was canceled', { cause });
+  }
+}
+
+async function waitFor(
+  build: Promise<SnapshotResult>,
+  signal?: AbortSignal,
+): Promise<SnapshotResult | 'builder-canceled'> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal?.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([build, aborted]);
+  } catch (error) {
+    if (error instanceof BuilderCanceled) return 'builder-canceled';
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function snapshotTag({ parentImageId, key }: SnapshotRequest): string {
+  if (key === '') {
+    throw new OffsiteError('A snapshot needs a key that says what it is made of.', {
+      code: 'ENGINE_SNAPSHOT_KEY',
+      kind: 'input',
+    });
+  }
+  return createHash('sha256')
+    .update(JSON.stringify([parentImageId, key]))
+    .digest('hex')
+    .slice(0, 32);
+}

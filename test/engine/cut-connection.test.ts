@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { type CuttingProxy, cuttingProxy } from './cutting-proxy.ts';
+import { startedContainer, testEngine } from './engine-fixture.ts';
+
+let proxy: CuttingProxy;
+let engine: Engine;
+let container: Container;
+beforeAll(async () => {
+  proxy = await cuttingProxy();
+  engine = await testEngine({ host: proxy.host });
+  container = await startedContainer(engine);
+});
+afterAll(async () => {
+  await engine?.[Symbol.asyncDispose]();
+  await proxy?.[Symbol.asyncDispose]();
+});
+
+for (const how of ['end', 'reset'] as const) {
+  test(`a connection cut (${how}) in the middle of a command is an infrastructure error, never a success`, async () => {
+    const command = container.exec({
+      argv: ['sh', '-c', 'echo first; sleep 3; echo second'],
+      timeoutMs: 20_000,
+      onOutput: () => proxy.cut(how),
+    });
+    await expect(command).rejects.toMatchObject({ code: 'ENGINE_EXEC_LOST', kind: 'infrastructure' });
+    await container.killAll();
+  });
+
+  test(`a connection cut (${how}) in the middle of a script is one too, though the script ends well by itself`, async () => {
+    const script = container.runScript({
+      script: 'echo first\nsleep 0.02\necho second',
+      timeoutMs: 20_000,
+      onStep: () => proxy.cut(how),
+    });
+    await expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
+    await container.killAll();
+  });
+
+  test(`a connection cut (${how}) while files are read is an error, never a short file`, async () => {
+    await container.exec({ argv: ['sh', '-c', 'head -c 50000000 /dev/zero > /tmp/big'], timeoutMs: 20_000 });
+    const read = async () => {
+      for await (const entry of container.archive('/tmp/big')) {
+        for await (const _ of entry.content()) proxy.cut(how);
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ kind: 'infrastructure' });
+  });
+}

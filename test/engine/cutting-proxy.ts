@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A socket before the engine's that can cut what goes through it. */
+export interface CuttingProxy extends AsyncDisposable {
+  /** `unix://...`, to connect to instead of the engine. */
+  host: string;
+  /** Ends all open connections: cleanly, as a proxy that is stopped does, or with a reset. */
+  cut(how: 'end' | 'reset'): void;
+}
+
+export async function cuttingProxy(): Promise<CuttingProxy> {
+  const folder = await mkdtemp(join(tmpdir(), 'offsite-proxy-'));
+  const path = join(folder, 'docker.sock');
+  const pairs = new Set<[Socket, Socket]>();
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ path: '/var/run/docker.sock', allowHalfOpen: true });
+    const pair: [Socket, Socket] = [near, far];
+    pairs.add(pair);
+    near.pipe(far).pipe(near);
+    for (const socket of pair) socket.on('error', () => undefined).on('close', () => pairs.delete(pair));
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  const cut = (how: 'end' | 'reset') => {
+    for (const [near, far] of pairs) {
+      far.unpipe(near);
+      if (how === 'end') near.end();
+      else near.destroy();
+      far.destroy();
+    }
+  };
+  return {
+    host: `unix://${path}`,
+    cut,
+    async [Symbol.asyncDispose]() {
+      cut('reset');
+      server.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

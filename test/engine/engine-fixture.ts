@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+
+const BASE_IMAGE = 'offsite/base';
+
+/** A real engine under an instance name of the test's own. It fails, not skips, where no engine runs. */
+export function testEngine(
+  options: { host?: string; clock?: Clock; instance?: string } = {},
+): Promise<Engine> {
+  return connectEngine({ instance: `test-${randomUUID()}`, ...options });
+}
+
+/** A small sealed sandbox of the base image. */
+export async function testSpec(engine: Engine, changes: Partial<ContainerSpec> = {}): Promise<ContainerSpec> {
+  const image = await engine.findImage(BASE_IMAGE);
+  if (image === undefined) throw new Error(`the image ${BASE_IMAGE} is missing: run npm test once`);
+  return {
+    imageId: image.id,
+    network: 'none',
+    security: 'compatible',
+    memoryBytes: 256 * 2 ** 20,
+    cpus: 2,
+    pids: 128,
+    workingDir: '/workspace',
+    ...changes,
+  };
+}
+
+/** The same, started. */
+export async function startedContainer(
+  engine: Engine,
+  changes: Partial<ContainerSpec> = {},
+): Promise<Container> {
+  const container = await engine.createContainer(await testSpec(engine, changes));
+  await container.start();
+  return container;
+}
+
+/** Runs a line of shell with a deadline that only a hang reaches. */
+export function shell(
+  container: Container,
+  script: string,
+  more: { timeoutMs?: number; user?: string } = {},
+) {
+  return container.exec({ argv: ['sh', '-c', script], timeoutMs: 20_000, ...more });
+}
+
+/** A daemon that holds no output: one that does would delay the end of its exec by 2 s, by the engine's design. */
+export function daemon(command: string): string {
+  return `setsid -f ${command} < /dev/null > /dev/null 2>&1`;
+}

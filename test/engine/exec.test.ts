@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+
+let engine: Engine;
+let container: Container;
+beforeAll(async () => {
+  engine = await testEngine();
+  container = await startedContainer(engine, { env: { FROM_SPEC: 'spec', BOTH: 'spec' } });
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+describe('output', () => {
+  test('is exact on both streams, for all bytes there are', async () => {
+    const script =
+      'import sys; b = bytes(range(256)); sys.stdout.buffer.write(b * 50); sys.stderr.buffer.write(b)';
+    const result = await container.exec({ argv: ['python3', '-c', script], timeoutMs: 20_000 });
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    expect(result.ended).toBe('exited');
+    expect(result.stdout.bytes.equals(Buffer.concat(Array.from({ length: 50 }, () => all)))).toBe(true);
+    expect(result.stderr.bytes.equals(all)).toBe(true);
+  });
+
+  test('shows a character that was written in two halves', async () => {
+    const result = await shell(container, "printf '\\342'; sleep 0.05; printf '\\202\\254'");
+    expect(result.stdout.text).toBe('€');
+  });
+
+  test('of 50 MB is drained, counted and cut in the middle', async () => {
+    let seen = 0;
+    const result = await container.exec({
+      argv: ['sh', '-c', 'echo first; head -c 52428800 /dev/zero; echo last'],
+      timeoutMs: 30_000,
+      capBytes: 1_000,
+      onOutput: (_stream, bytes) => {
+        seen += bytes.length;
+      },
+    });
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(result.stdout).toMatchObject({ truncated: true, totalBytes: 52_428_800 + 11 });
+    expect(seen).toBe(52_428_811);
+    expect(result.stdout.text.startsWith('first\n')).toBe(true);
+    expect(result.stdout.text.endsWith('last\n')).toBe(true);
+    expect(result.stdout.text).toContain('[... 52427811 bytes cut ...]');
+  });
+});
+
+describe('the end of a command', () => {
+  test('has its exit code', async () => {
+    for (const code of [0, 1, 126, 127, 255]) {
+      expect(await shell(container, `exit ${code}`)).toMatchObject({ ended: 'exited', exitCode: code });
+    }
+    expect(await shell(container, 'kill -9 $$')).toMatchObject({ ended: 'exited', exitCode: 137 });
+  });
+
+  test('is "not started" when the program, folder or user does not exist', async () => {
+    for (const request of [
+      { argv: ['no-such-program'] },
+      { argv: ['true'], cwd: '/etc/passwd' },
+      { argv: ['true'], user: 'nobody-known' },
+      { argv: ['/etc/passwd'] },
+    ]) {
+      const result = await container.exec({ timeoutMs: 20_000, ...request });
+      expect(result.ended, JSON.stringify(request)).toBe('not-started');
+      expect(result).toHaveProperty('message', expect.stringMatching(/\w{4}/));
+      expect(result.stdout.totalBytes).toBe(0);
+    }
+  });
+
+  test('waits for a program that closed its outputs and runs on', async () => {
+    const result = await shell(container, 'echo said; exec >&- 2>&-; sleep 0.7; exit 5');
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 5 });
+    expect(result.stdout.text).toBe('said\n');
+    expect(result.finishedAt - result.startedAt).toBeGreaterThan(600);
+  });
+
+  test('comes with a child left in the background that holds the outputs', async () => {
+    const result = await shell(container, 'sleep 60 & echo started');
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(result.stdout.text).toBe('started\n');
+    expect(result.finishedAt - result.startedAt).toBeLessThan(5_000);
+    await container.killAll();
+  });
+});
+
+describe('a deadline', () => {
+  test('ends the command, keeps what it said, and leaves nothing running, not even what left its group', async () => {
+    const result = await shell(
+      container,
+      'trap "" TERM INT; setsid -f sh -c "trap \\"\\" TERM; sleep 100"; echo before; sleep 100',
+      { timeoutMs: 300 },
+    );
+    expect(result.ended).toBe('timed-out');
+    expect(result).not.toHaveProperty('exitCode');
+    expect(result.stdout.text).toBe('before\n');
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test("spares another command that runs beside it, and ends the command's own daemons", async () => {
+    const beside = shell(container, 'sleep 1.2; echo done');
+    const late = await shell(container, 'setsid -f sleep 101; sleep 100', { timeoutMs: 200, user: '1234' });
+    expect(late.ended).toBe('timed-out');
+    expect((await container.processes()).map(({ command }) => command)).not.toContain('sleep 101');
+    expect((await beside).stdout.text).toBe('done\n');
+  });
+
+  test('is also met by a program that closed its outputs', async () => {
+    const result = await shell(container, 'exec >&- 2>&-; sleep 100', { timeoutMs: 400 });
+    expect(result.ended).toBe('timed-out');
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test('an abort is told from a timeout', async () => {
+    const abort = new AbortController();
+    const result = await container.exec({
+      argv: ['sh', '-c', 'echo up; sleep 100'],
+      timeoutMs: 20_000,
+      signal: abort.signal,
+      onOutput: () => abort.abort(),
+    });
+    expect(result.ended).toBe('canceled');
+    expect(await container.processes()).toEqual([]);
+    const never = await container.exec({ argv: ['true'], timeoutMs: 1_000, signal: AbortSignal.abort() });
+    expect(never.ended).toBe('canceled');
+  });
+});
+
+describe('what a command is given', () => {
+  test('stdin arrives whole and ends', async () => {
+    const stdin = Buffer.alloc(3_000_000, 'abc\n');
+    const result = await container.exec({ argv: ['wc', '-c'], stdin, timeoutMs: 20_000 });
+    expect(result.stdout.text.trim()).toBe('3000000');
+    expect((await container.exec({ argv: ['cat'], timeoutMs: 20_000 })).stdout.text).toBe('');
+  });
+
+  test('stdin that nobody reads does no harm', async () => {
+    const result = await container.exec({
+      argv: ['sh', '-c', 'exec <&-; echo fine'],
+      stdin: Buffer.alloc(5_000_000),
+      timeoutMs: 20_000,
+    });
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(result.stdout.text).toBe('fine\n');
+  });
+
+  test("environment: the request's names win over the container's, and values are exact", async () => {
+    const env = { BOTH: 'request', ODD: 'a=b "c" $HOME\nline' };
+    const script = 'printf "%s|%s|%s" "$FROM_SPEC" "$BOTH" "$ODD"';
+    const result = await container.exec({ argv: ['sh', '-c', script], env, timeoutMs: 20_000 });
+    expect(result.stdout.text).toBe('spec|request|a=b "c" $HOME\nline');
+  });
+
+  test('environment is not in what the engine tells about the container or its commands', async () => {
+    const secret = 'sk-do-not-tell';
+    const running = container.exec({
+      argv: ['sh', '-c', 'echo up; sleep 5'],
+      env: { KEY: secret },
+      timeoutMs: 500,
+    });
+    const about = await engine.docker.getContainer(container.id).inspect();
+    const exec = about.ExecIDs?.[0];
+    const aboutExec = exec === undefined ? {} : await engine.docker.getExec(exec).inspect();
+    expect(JSON.stringify([about, aboutExec, await container.processes()])).not.toContain(secret);
+    expect(JSON.stringify(about)).not.toContain('FROM_SPEC');
+    await running;
+  });
+
+  test('user and folder', async () => {
+    const result = await container.exec({
+      argv: ['sh', '-c', 'id -u; pwd'],
+      user: '1234',
+      cwd: '/tmp',
+      timeoutMs: 20_000,
+    });
+    expect(result.stdout.text).toBe('1234\n/tmp\n');
+  });
+});

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../src/engine/engine.ts';
+import { daemon, shell, startedContainer, testEngine } from './engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+test('processes of every user end, daemons among them, and files stay', async () => {
+  await using container = await startedContainer(engine);
+  await shell(container, `echo kept > kept; ${daemon('sleep 100')}; sleep 101 > /dev/null 2>&1 &`);
+  await shell(container, daemon('sleep 102'), { user: '1234' });
+  expect((await container.processes()).map(({ uid }) => uid).sort()).toEqual([0, 0, 1234]);
+  expect(await container.killAll()).toBe('killed');
+  expect(await container.processes()).toEqual([]);
+  expect((await shell(container, 'cat kept')).stdout.text).toBe('kept\n');
+});
+
+test('orphans are reaped: zombies do not use up the process limit', async () => {
+  await using container = await startedContainer(engine, { pids: 32 });
+  const result = await shell(container, 'for i in $(seq 100); do setsid -f true; done; echo alive');
+  expect(result.stdout.text).toBe('alive\n');
+  const zombies = await shell(container, "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l");
+  expect(zombies.stdout.text.trim()).toBe('0');
+});
+
+test('a fork bomb is held by the process limit, and ended', async () => {
+  await using container = await startedContainer(engine, { pids: 64, cpus: 1 });
+  const bomb = await container.exec({
+    argv: ['bash', '-c', 'b() { b | b & }; b; sleep 100'],
+    timeoutMs: 700,
+  });
+  expect(bomb.ended).toBe('timed-out');
+  expect(await container.processes()).toEqual([]);
+  expect(await shell(container, 'true')).toMatchObject({ ended: 'exited', exitCode: 0 });
+});
+
+test('where signals cannot be sent, the container is restarted, and its files stay', async () => {
+  await using container = await startedContainer(engine);
+  await shell(container, `echo kept > kept; ${daemon('sleep 100')}`);
+  // A shell that will not kill.
+  await container.put([
+    { path: 'usr/bin/dash', content: '#!/bin/bash\n[[ $2 == *kill* ]] || exec bash "$@"\n', mode: 0o755 },
+  ]);
+  expect(await container.killAll()).toBe('restarted');
+  expect(await container.processes()).toEqual([]);
+  const kept = await container.exec({ argv: ['cat', '/workspace/kept'], timeoutMs: 20_000 });
+  expect(kept.stdout.text).toBe('kept\n');
+});
+
+test('a command that removes all programs has its result, and the container counts as damaged, not as fine', async () => {
+  await using container = await startedContainer(engine);
+  const result = await shell(container, `${daemon('sleep 100')}; rm -rf /usr/bin /bin; exit 3`);
+  expect(result).toMatchObject({ ended: 'exited', exitCode: 3 });
+  expect(await container.runScript({ script: 'true', timeoutMs: 5_000 })).toMatchObject({
+    ended: 'not-started',
+  });
+  await expect(container.killAll()).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_DAMAGED' });
+  await expect(shell(container, 'true')).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_STOPPED' });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Engine } from '../../src/engine/engine.ts';
+import { daemon, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+const EAT = 'b = bytearray()\nwhile True: b += bytes(10**7)';
+
+describe('memory', () => {
+  test('a child that runs out of it is seen, though the parent ends as it likes', async () => {
+    await using container = await startedContainer(engine, { memoryBytes: 64 * 2 ** 20 });
+    const before = await shell(container, 'exit 137');
+    expect(before).toMatchObject({ exitCode: 137, oomKilled: false });
+    const bomb = await container.exec({
+      argv: ['sh', '-c', `python3 -c '${EAT}'; exit 3`],
+      timeoutMs: 20_000,
+    });
+    expect(bomb).toMatchObject({ ended: 'exited', exitCode: 3, oomKilled: true });
+    const script = await container.runScript({ script: `python3 -c '${EAT}'\ntrue`, timeoutMs: 20_000 });
+    expect(script.oomKilled).toBe(true);
+    expect(script.steps.map(({ exitCode }) => exitCode)).toEqual([137, 0]);
+    // A kill counts for the command that it happened in, not for all later ones.
+    expect(await shell(container, 'exit 1')).toMatchObject({ exitCode: 1, oomKilled: false });
+  });
+
+  test('swap is no way out, and the other limits are set as asked', async () => {
+    const spec = await testSpec(engine, { cpus: 0.5, pids: 77, nofile: 512, fsizeBytes: 2 ** 20 });
+    await using container = await engine.createContainer(spec);
+    const { HostConfig: host } = await engine.docker.getContainer(container.id).inspect();
+    expect(host).toMatchObject({ MemorySwap: host.Memory, NanoCpus: 5e8, PidsLimit: 77 });
+    await container.start();
+    const limits = await shell(container, 'ulimit -n; head -c 2000000 /dev/zero > big; stat -c %s big');
+    expect(limits.stdout.text).toBe('512\n1048576\n');
+  });
+});
+
+describe('the disk', () => {
+  test('who fills it is ended, by a command as by a script, and others are not', async () => {
+    await using container = await startedContainer(engine, { diskBytes: 20_000_000 });
+    const fill =
+      'head -c 15000000 /dev/zero > a; sleep 1.1; echo half; head -c 15000000 /dev/zero > b; sleep 60';
+    const filled = await shell(container, fill);
+    expect(filled).toMatchObject({ ended: 'out-of-disk', stdout: { text: 'half\n' } });
+    expect(await container.processes()).toEqual([]);
+    const script = await container.runScript({ script: 'echo a\nsleep 60\necho never', timeoutMs: 20_000 });
+    expect(script.ended).toBe('out-of-disk');
+    expect(script.steps.map(({ ended }) => ended)).toEqual(['exited', 'out-of-disk']);
+    expect(await shell(container, 'rm a b')).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(await shell(container, 'sleep 1.1')).toMatchObject({ ended: 'exited', exitCode: 0 });
+  });
+});
+
+describe('the network', () => {
+  test('"none" has the loopback and nothing else', async () => {
+    await using container = await startedContainer(engine);
+    const result = await shell(container, 'ls /sys/class/net; cat /proc/net/route | wc -l');
+    expect(result.stdout.text).toBe('lo\n1\n');
+  });
+
+  test("another container's can be shared", async () => {
+    await using first = await startedContainer(engine);
+    await using second = await startedContainer(engine, { network: { sharedWith: first.id } });
+    const namespaces = [first, second].map((container) => shell(container, 'readlink /proc/self/ns/net'));
+    const [one, two] = await Promise.all(namespaces);
+    expect(one?.stdout.text).toBe(two?.stdout.text);
+  });
+});
+
+describe('privileges', () => {
+  test('"compatible" can install packages and change owners, and no more', async () => {
+    await using container = await startedContainer(engine);
+    const result = await shell(
+      container,
+      'touch f; chown 1:1 f && su nobody -s /bin/sh -c "id -u"; mount -t tmpfs t /mnt 2>/dev/null || echo no mount;' +
+        'grep CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status',
+    );
+    expect(result.stdout.text).toBe(
+      '65534\nno mount\nCapEff:\t00000000000000cb\nNoNewPrivs:\t1\nSeccomp:\t2\n',
+    );
+  });
+
+  test('"strict" has no capability and refuses root', async () => {
+    await using container = await startedContainer(engine, { security: 'strict', user: '1234:1234' });
+    const result = await shell(container, 'id -u; grep CapEff /proc/self/status');
+    expect(result.stdout.text).toBe('1234\nCapEff:\t0000000000000000\n');
+    await shell(container, daemon('sleep 100'));
+    expect(await container.killAll()).toBe('killed');
+    await expect(testSpec(engine, { security: 'strict' }).then(engine.createContainer)).rejects.toMatchObject(
+      {
+        code: 'ENGINE_CANNOT_ENFORCE',
+        kind: 'input',
+      },
+    );
+  });
+});
+
+test('what the engine cannot enforce is an error that names it, never left out', async () => {
+  const spec = await testSpec(engine, { runtime: 'runsc-unknown', cpus: 4096 });
+  await expect(engine.createContainer(spec)).rejects.toMatchObject({
+    code: 'ENGINE_CANNOT_ENFORCE',
+    message: expect.stringMatching(/runsc-unknown.*4096 processors/),
+  });
+});

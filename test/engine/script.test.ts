@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { ScriptRequest } from '../../src/engine/script/script-request.ts';
+import { daemon, shell, startedContainer, testEngine } from './engine-fixture.ts';
+
+let engine: Engine;
+let container: Container;
+beforeAll(async () => {
+  engine = await testEngine();
+  container = await startedContainer(engine, { env: { FROM_SPEC: 'spec' } });
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+const run = (script: string, more: Partial<ScriptRequest> = {}) =>
+  container.runScript({ script, timeoutMs: 20_000, ...more });
+
+/** Command, exit code and output of every step. */
+async function steps(script: string, more: Partial<ScriptRequest> = {}) {
+  const result = await run(script, more);
+  return result.steps.map(({ command, exitCode, output }) => [command, exitCode, output]);
+}
+
+describe('what is one step', () => {
+  test('a line, a continuation, a here-document, a block; not a comment or an empty line', async () => {
+    const commands = [
+      'echo one',
+      'echo a \\\n  b',
+      'cat <<END\nif $FROM_SPEC\nEND',
+      "cat <<-'END' | tr a-z A-Z\n\tdoc \\\n\tEND",
+      'for i in 1 2; do\n  # inside\n  echo $i\n\ndone',
+      'f() {\n  echo f\n}',
+      'f; f',
+      "echo 'two\nlines'",
+      'true &&\n  echo and',
+      'echo x # not a continuation \\',
+      'case a in\n  a) echo case;;\nesac',
+      'cat <<A <<B\na\nA\nb\nB',
+    ];
+    const script = `# a comment\n\n${commands.join('\n\n  # another\n')}\n`;
+    const found = await steps(script);
+    expect(found.map(([command]) => command)).toEqual(commands);
+    expect(found.map(([, , output]) => output)).toEqual([
+      'one\n',
+      'a b\n',
+      'if spec\n',
+      'DOC \\\n',
+      '1\n2\n',
+      '',
+      'f\nf\n',
+      'two\nlines\n',
+      'and\n',
+      'x\n',
+      'case\n',
+      'b\n',
+    ]);
+  });
+
+  test('a syntax error is a step of its own with exit code 2, and the rest runs', async () => {
+    expect(await steps('echo a\nif ;\necho b')).toEqual([
+      ['echo a', 0, 'a\n'],
+      ['if ;', 2, expect.stringContaining('syntax error')],
+      ['echo b', 0, 'b\n'],
+    ]);
+  });
+
+  test('what is never completed is one failing step, and none of it runs', async () => {
+    expect(await steps("echo a\nif true; then\necho inside\necho 'more")).toEqual([
+      ['echo a', 0, 'a\n'],
+      ["if true; then\necho inside\necho 'more", 2, expect.stringContaining('unexpected')],
+    ]);
+  });
+
+  test('a here-document of 3,000 lines costs no noticeable time', async () => {
+    const body = Array.from({ length: 3_000 }, (_, line) => `line ${line}`).join('\n');
+    const result = await run(`wc -l <<END\n${body}\nEND\necho next`);
+    expect(result.steps.map(({ output }) => output.trim())).toEqual(['3000', 'next']);
+    expect(result.finishedAt - result.startedAt).toBeLessThan(3_000);
+  });
+
+  test('an empty script has no steps', async () => {
+    expect(await run('# nothing\n\n')).toMatchObject({ ended: 'finished', steps: [] });
+    expect(await run('')).toMatchObject({ ended: 'finished', steps: [] });
+  });
+});
+
+describe('how steps run', () => {
+  test('in one shell: folder, variables, functions, options and $? carry over', async () => {
+    const script =
+      'cd /tmp\nexport A=1\ndeclare -a list=(x y)\nset -- p q\nshopt -s extglob\nfalse\n' +
+      'echo "$? $PWD $A $list $2 $#"\n[[ aa == +(a) ]] && echo glob';
+    expect((await steps(script)).slice(-2).map(([, , output]) => output)).toEqual([
+      '1 /tmp 1 x q 2\n',
+      'glob\n',
+    ]);
+  });
+
+  test('all of them, though some fail, each with its exit code', async () => {
+    expect((await steps('true\nfalse\n(exit 42)\nnosuchcommand\ntrue')).map(([, code]) => code)).toEqual([
+      0, 1, 42, 127, 0,
+    ]);
+  });
+
+  test('output keeps the order of both streams', async () => {
+    expect(await steps('echo a; echo b >&2; echo c')).toEqual([
+      ['echo a; echo b >&2; echo c', 0, 'a\nb\nc\n'],
+    ]);
+  });
+
+  test('stdin is empty, so nothing can eat the script', async () => {
+    expect(await steps('cat\necho still')).toEqual([
+      ['cat', 0, ''],
+      ['echo still', 0, 'still\n'],
+    ]);
+  });
+
+  test('folder, user and environment are as asked', async () => {
+    const result = await run('echo $PWD $(id -u) $A $FROM_SPEC', {
+      cwd: '/tmp',
+      user: '1234',
+      env: { A: 'x' },
+    });
+    expect(result.steps[0]?.output).toBe('/tmp 1234 x spec\n');
+  });
+
+  test("times are the container's and in order", async () => {
+    const before = Date.now();
+    const { steps } = await run('sleep 0.2\ntrue');
+    const [first, second] = steps;
+    expect(first?.startedAtMillis).toBeGreaterThanOrEqual(before);
+    expect((first?.finishedAtMillis ?? 0) - (first?.startedAtMillis ?? 0)).toBeGreaterThanOrEqual(195);
+    expect(second?.startedAtMillis).toBeGreaterThanOrEqual(first?.finishedAtMillis ?? Infinity);
+    expect(Number.isInteger(first?.startedAtMillis)).toBe(true);
+  });
+
+  test('steps are told as they end, and long output is capped per step', async () => {
+    const told: string[] = [];
+    const { steps } = await run('head -c 5000000 /dev/zero | tr "\\0" x\necho short', {
+      capBytes: 100,
+      onStep: (step) => told.push(step.command),
+    });
+    expect(told).toHaveLength(2);
+    expect(steps[0]).toMatchObject({ outputTruncated: true, outputBytes: 5_000_000, exitCode: 0 });
+    expect(steps[1]).toMatchObject({ outputTruncated: false, output: 'short\n' });
+  });
+});
+
+describe('leaving the script early', () => {
+  test('"exit" ends it with that step and its code', async () => {
+    expect((await steps('echo a\nexit 7\necho never')).map(([command, code]) => [command, code])).toEqual([
+      ['echo a', 0],
+      ['exit 7', 7],
+    ]);
+  });
+
+  test('"exec" gives the step the exit code of what replaced the shell', async () => {
+    expect(await steps("exec sh -c 'echo replaced; exit 9'\necho never")).toEqual([
+      ["exec sh -c 'echo replaced; exit 9'", 9, 'replaced\n'],
+    ]);
+    expect((await steps('exec true\necho never')).map(([, code]) => code)).toEqual([0]);
+  });
+
+  test('death of the shell is the failure of the step that ran', async () => {
+    expect(await steps('echo a\nkill -9 $$\necho never')).toEqual([
+      ['echo a', 0, 'a\n'],
+      ['kill -9 $$', 137, ''],
+    ]);
+    const [first, ...rest] = await steps('kill -9 -1; kill -9 $PPID; kill -9 $$\necho never');
+    expect(first?.[1]).toBe(137);
+    expect(rest).toEqual([]);
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test('"set -e" ends it at the first failure', async () => {
+    expect((await steps('set -e\nfalse\necho never')).map(([, code]) => code)).toEqual([0, 1]);
+  });
+
+  test("the script's own EXIT trap runs", async () => {
+    await steps('trap "echo bye > /tmp/bye" EXIT\ntrue');
+    expect((await shell(container, 'cat /tmp/bye')).stdout.text).toBe('bye\n');
+    expect(await steps('trap "echo trapped" EXIT\nexit 4')).toEqual([
+      ['trap "echo trapped" EXIT', 0, ''],
+      ['exit 4', 4, 'trapped\n'],
+    ]);
+  });
+});
+
+describe('what a script cannot do to its own record', () => {
+  test('imitated marks are output', async () => {
+    const fake = "printf '%s\\n' '0123456789abcdef0123456789abcdef E 0 1700000000000000' 'Z 0 -'; false";
+    expect((await steps(`${fake}\necho next`)).map(([, code]) => code)).toEqual([1, 0]);
+  });
+
+  test('the secret is in no environment and no argument list', async () => {
+    const result = await run(
+      "cat /proc/$$/environ /proc/$$/cmdline /proc/$PPID/environ /proc/$PPID/cmdline | tr '\\0' '\\n'",
+    );
+    expect(result.steps).toHaveLength(1);
+    expect(result.steps[0]?.output).not.toMatch(/^[0-9a-f]{32}/m);
+  });
+
+  test('functions, options, IFS, traps and closed outputs do not confuse it', async () => {
+    const script = [
+      'printf() { echo mine; }; read() { :; }; eval() { :; }; local() { :; }; break() { :; }',
+      'IFS=0123456789',
+      'set -u -f -C -x',
+      'echo traced',
+      'break; continue',
+      'exec > /tmp/redirected 2>&1',
+      'echo into the file',
+      'exit 3',
+    ].join('\n');
+    const found = await steps(script);
+    expect(found.map(([, code]) => code)).toEqual([0, 0, 0, 0, 0, 0, 0, 3]);
+    expect(found[3]?.[2]).toMatch(/^\++ echo traced\ntraced\n$/);
+    expect((await shell(container, 'cat /tmp/redirected')).stdout.text).toContain('into the file\n');
+  });
+
+  test('a NUL character is refused before anything runs', async () => {
+    await expect(run('echo \0')).rejects.toMatchObject({ code: 'ENGINE_SCRIPT_NUL', kind: 'input' });
+  });
+});
+
+describe('its end', () => {
+  test('does not wait for a child in the background that holds the output', async () => {
+    const result = await run('sleep 50 &\necho done');
+    expect(result.finishedAt - result.startedAt).toBeLessThan(1_500);
+    expect(result.steps.map(({ output }) => output)).toEqual(['', 'done\n']);
+    const left = await run('exit 3', { killFirst: true });
+    expect(left.steps.map(({ exitCode }) => exitCode)).toEqual([3]);
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test('by deadline: the running step is marked, its output kept, nothing runs on', async () => {
+    const result = await run('echo a\necho partial; setsid -f sleep 100; sleep 100\necho never', {
+      timeoutMs: 500,
+    });
+    expect(result.ended).toBe('timed-out');
+    expect(result.steps.map(({ ended, exitCode, output }) => [ended, exitCode, output])).toEqual([
+      ['exited', 0, 'a\n'],
+      ['timed-out', undefined, 'partial\n'],
+    ]);
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test('by abort is told from a timeout', async () => {
+    const abort = new AbortController();
+    const result = await run('true\nsleep 100', { signal: abort.signal, onStep: () => abort.abort() });
+    expect(result.ended).toBe('canceled');
+    expect(result.steps.at(-1)?.ended).toBe('canceled');
+  });
+
+  test('"not started" says why', async () => {
+    expect(await run('true', { cwd: '/etc/passwd' })).toMatchObject({ ended: 'not-started', steps: [] });
+    await using bare = await startedContainer(engine);
+    await shell(bare, 'mv /bin/bash /bin/bash.away');
+    const result = await bare.runScript({ script: 'true', timeoutMs: 20_000 });
+    expect(result).toMatchObject({ ended: 'not-started', message: expect.stringContaining('bash') });
+  });
+
+  test("killFirst ends other users' processes too, before the first step", async () => {
+    await shell(container, daemon('sleep 100'), { user: '1234' });
+    await shell(container, daemon('sleep 101'));
+    const result = await run('cat /proc/[0-9]*/comm | grep -c sleep', { killFirst: true });
+    expect(result.steps[0]?.output).toBe('1\n');
+  });
+});

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { SnapshotRequest } from '../../src/engine/snapshot.ts';
+import { daemon, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+
+let engine: Engine;
+const images: string[] = [];
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(async () => {
+  // Children before parents.
+  for (const image of [...new Set(images)].reverse())
+    await engine.docker.getImage(image).remove({ force: true });
+  await engine?.[Symbol.asyncDispose]();
+});
+
+async function request(
+  build: (container: Container) => Promise<void>,
+  key = randomUUID(),
+): Promise<SnapshotRequest> {
+  const { imageId, ...container } = await testSpec(engine, { env: { SECRET: 'sk-not-in-images' } });
+  return { parentImageId: imageId, container, key, build };
+}
+
+async function snapshot(asked: SnapshotRequest, by: Engine = engine, signal?: AbortSignal) {
+  const result = await by.snapshot(asked, signal);
+  if (result.kind === 'snapshot') images.push(result.imageId);
+  return result;
+}
+
+test('concurrent askers of one state pay for one build, later ones and other agents for none', async () => {
+  let builds = 0;
+  const asked = await request(async (container) => {
+    builds += 1;
+    await shell(container, 'echo built > state');
+  });
+  const results = await Promise.all(Array.from({ length: 5 }, () => snapshot(asked)));
+  expect(builds).toBe(1);
+  expect(results.map((result) => result.kind === 'snapshot' && result.built)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  const [first] = results;
+  if (first?.kind !== 'snapshot') throw new Error('no snapshot');
+
+  await using other = await testEngine();
+  const before = other.roundTrips;
+  expect(await snapshot(asked, other)).toEqual({ ...first, built: false });
+  expect(other.roundTrips - before).toBe(1);
+  expect(builds).toBe(1);
+
+  await using container = await startedContainer(engine, { imageId: first.imageId });
+  expect((await shell(container, 'cat state')).stdout.text).toBe('built\n');
+  const image = await engine.docker.getImage(first.imageId).inspect();
+  expect(JSON.stringify(image)).not.toContain('sk-not-in-images');
+  expect(image.Config.Labels).toMatchObject({ offsite: '1', 'offsite.instance': '' });
+});
+
+test('another key or parent is another state', async () => {
+  const one = await request(async () => undefined);
+  const two = await request(async () => undefined);
+  const [first, second] = [await snapshot(one), await snapshot(two)];
+  if (first.kind !== 'snapshot' || second.kind !== 'snapshot') throw new Error('no snapshot');
+  expect(first.imageId).not.toBe(second.imageId);
+  const child = await snapshot({ ...one, parentImageId: second.imageId });
+  expect(child).toMatchObject({ built: true });
+});
+
+test('processes left running are named, and the state is not kept', async () => {
+  let builds = 0;
+  const asked = await request(async (container) => {
+    builds += 1;
+    await shell(container, daemon('sleep 1234'));
+  });
+  expect(await snapshot(asked)).toEqual({
+    kind: 'not-snapshotable',
+    processes: [expect.stringContaining('sleep 1234')],
+  });
+  expect(await snapshot(asked)).toMatchObject({ kind: 'not-snapshotable' });
+  expect(builds).toBe(1);
+});
+
+test('what a build throws is thrown to all who asked, its container is gone, and the next one builds anew', async () => {
+  let builds = 0;
+  const asked = await request(async () => {
+    builds += 1;
+    if (builds === 1) throw new Error('prepare failed');
+  });
+  const results = await Promise.allSettled([snapshot(asked), snapshot(asked)]);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await snapshot(asked)).toMatchObject({ kind: 'snapshot', built: true });
+  const left = await engine.docker.listContainers({
+    all: true,
+    filters: { label: [`offsite.instance=${engine.instance}`, 'offsite.role=container'] },
+  });
+  expect(left).toEqual([]);
+});
+
+test('an asker that gives up does not take the others with it', async () => {
+  const abort = new AbortController();
+  let builds = 0;
+  const asked = await request(async () => {
+    builds += 1;
+    if (builds > 1) return;
+    abort.abort(new Error('gave up'));
+    abort.signal.throwIfAborted();
+  });
+  const first = snapshot(asked, engine, abort.signal);
+  const second = snapshot(asked);
+  await expect(first).rejects.toThrow('gave up');
+  expect(await second).toMatchObject({ kind: 'snapshot', built: true });
+});
