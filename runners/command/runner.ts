@@ -1,0 +1,56 @@
+import type { TrajectoryEntry } from '../../src/contract/report.ts';
+import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
+import type { HarnessEnding, HarnessRun, Runner, Turn } from '../../src/harness/runner.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
+
+/**
+ * Any program as a harness: the profile's `run` script, one command a line, each of which is a command of the trajectory. The exit
+ * code is the last command's.
+ */
+export const command: Runner = {
+  name: 'command',
+  label: 'Command (a profile with a run script)',
+  run,
+};
+
+/** 128 + SIGKILL: what a program that was killed exits with. */
+const killed = 137;
+
+async function run({ container, profile, env, workspace, timeoutMs, signal }: Turn): Promise<HarnessRun> {
+  const result = await container.runScript({
+    script: profile.run ?? '',
+    env,
+    cwd: workspace,
+    timeoutMs,
+    signal,
+  });
+  if (result.ended === 'not-started') {
+    throw new OffsiteError(
+      `the run script of profile ${profile.name} could not be started: ${result.message}`,
+      {
+        code: 'RUNNER_NOT_STARTED',
+        kind: 'infrastructure',
+      },
+    );
+  }
+  return { ending: endingOf(result, timeoutMs), trajectory: result.steps.map(entryOf) };
+}
+
+function endingOf({ ended, steps }: ScriptResult, timeoutMs: number): HarnessEnding {
+  if (ended === 'timed-out') return { ended, afterMs: timeoutMs };
+  const last = steps.at(-1);
+  if (last === undefined) return { ended: 'exited', exitCode: 0 };
+  return { ended: 'exited', exitCode: last.ended === 'exited' ? last.exitCode : killed };
+}
+
+function entryOf(step: ScriptStep): TrajectoryEntry {
+  return {
+    _tag: 'command',
+    command: step.command,
+    startedAtMillis: step.startedAtMillis,
+    finishedAtMillis: step.finishedAtMillis,
+    output: step.output,
+    outputTruncated: step.outputTruncated,
+    ...(step.ended === 'exited' && { exitCode: step.exitCode }),
+  };
+}

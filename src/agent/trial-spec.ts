@@ -1,0 +1,68 @@
+import type { RunRecord } from '../contract/record.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
+import { expandVariables } from '../suite/variables.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+
+export interface OwnRun {
+  record: RunRecord;
+  taskIndex: number;
+  case: PlannedCase;
+  variant: PlannedVariant;
+  /** The suite's prompt as it was sent. */
+  prompt: string;
+  batchId: string;
+}
+
+/**
+ * What to do in a trial of a run that this agent started: the texts of the pulled `setup`, and from our own request what a run
+ * record has no place for. A text that comes back as it was sent is not expanded yet; any other has been.
+ */
+export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
+  const { record, variant } = run;
+  const { request } = run.case;
+  const { setup } = record;
+  if (!setup) {
+    throw new OffsiteError(`the service gave run ${record.id} no setup, so that there is nothing to run`, {
+      code: 'SETUP_MISSING',
+      kind: 'infrastructure',
+    });
+  }
+  refuseSource(setup.source?.kind ?? 'empty');
+  const { variables, manifest, capture, artifacts } = memoryOf(run.case);
+  const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
+    pulled === undefined || pulled === null || pulled === ''
+      ? undefined
+      : pulled === sent
+        ? expandVariables(pulled, variables, 'keep')
+        : pulled;
+  const validator = expanded(setup.validator, request.validator?.source);
+  return {
+    batchId: run.batchId,
+    runId: record.id,
+    ordinal,
+    caseName: request.name,
+    taskIndex: run.taskIndex,
+    prompt: expanded(setup.prompt, run.prompt) ?? '',
+    prepare: expanded(setup.prepare, request.prepare?.source),
+    verify: expanded(setup.verify, request.verify),
+    validator:
+      validator === undefined
+        ? undefined
+        : { source: validator, files: setup.validatorFiles ?? [], manifest, capture },
+    variables,
+    artifacts,
+    model: variant.model,
+    harness: variant.harness,
+    profile: variant.profile,
+    sandbox: variant.sandbox,
+  };
+}
+
+function refuseSource(kind: string): void {
+  if (kind === 'empty') return;
+  throw new OffsiteError(`a case's source of kind "${kind}" is not implemented; only "empty" is`, {
+    code: 'SOURCE_UNKNOWN',
+    kind: 'input',
+  });
+}

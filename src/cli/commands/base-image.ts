@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { Command } from '@commander-js/extra-typings';
+import { ensureBaseImage } from '../../base-image/ensure-base-image.ts';
+import { systemClock } from '../../clock.ts';
+import { connectEngine } from '../../engine/connect.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { hostCertificates } from '../host-certificates.ts';
+import { interruption } from '../interruption.ts';
+
+export function baseImageCommand() {
+  return new Command('base-image')
+    .description(
+      'make the image offsite/base on the engine, if it is not there: pulled where a registry answers, else built',
+    )
+    .option('--force', 'build it anew')
+    .option('--config <file>', 'the configuration')
+    .action(async (options) => {
+      const { env } = process;
+      const config = loadConfig({ named: options.config, env });
+      using interrupted = interruption((message) => console.error(message));
+      const { signal } = interrupted;
+      await using engine = await connectEngine({
+        host: config.engine?.host,
+        env,
+        instance: randomUUID(),
+        signal,
+        clock: systemClock,
+      });
+      const caBundle = await hostCertificates(config, env);
+      const image = await ensureBaseImage({
+        docker: engine.docker,
+        log: (line) => console.error(line),
+        ...(caBundle && { caBundle }),
+        signal,
+        force: options.force === true,
+        env,
+      });
+      console.log(`${image.name} (${image.built}): ${image.id}`);
+    });
+}

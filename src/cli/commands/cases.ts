@@ -1,0 +1,28 @@
+import { Command } from '@commander-js/extra-typings';
+import { withService } from '../options.ts';
+import { table } from '../output/table.ts';
+import { askService } from '../with-client.ts';
+
+export function casesCommand() {
+  return withService(new Command('cases'))
+    .description('list the cases that the service knows')
+    .option('--suite <suite>', 'only of this suite: its id')
+    .action((options) =>
+      askService(
+        options,
+        (client, signal) => client.call('evals.cases.list', { suite: options.suite }, { signal }),
+        ({ cases }) =>
+          cases.length === 0
+            ? 'no cases'
+            : table(
+                [{ title: 'case' }, { title: 'name' }, { title: 'suite' }, { title: 'tags' }],
+                cases.map(({ id, name, suite, tags }) => [
+                  id,
+                  name ?? '',
+                  suite?.id ?? '',
+                  tags?.join(', ') ?? '',
+                ]),
+              ),
+      ),
+    );
+}

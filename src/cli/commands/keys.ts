@@ -1,0 +1,94 @@
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { systemClock } from '../../clock.ts';
+import { type Permission, permissions } from '../../contract/identity.ts';
+import { openService, type Service } from '../../service/service.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { withPlaces } from '../options.ts';
+import { table } from '../output/table.ts';
+import { localOrganization } from '../service-access.ts';
+
+export function keysCommand() {
+  const keys = new Command('keys').description(
+    'API keys of the embedded service, in the data folder of this machine',
+  );
+  for (const command of [createCommand(), listCommand(), revokeCommand()]) keys.addCommand(command);
+  return keys;
+}
+
+function createCommand() {
+  return withPlaces(new Command('create'))
+    .description('make a key and print its secret, this once')
+    .option('--name <name>', 'what it is for')
+    .option('--organization <name>', 'what it belongs to; made if new', localOrganization)
+    .option('--permission <permission...>', 'what it may do (default: everything)', permission)
+    .action((options) =>
+      withEmbedded(options, (service) => {
+        const { name, organization } = options;
+        const key = service.createKey({
+          organization,
+          permissions: options.permission ?? permissions,
+          ...(name !== undefined && { name }),
+        });
+        console.error(`key ${key.id} of ${key.organization}; its secret is shown now and never again:`);
+        console.log(key.secret);
+      }),
+    );
+}
+
+function listCommand() {
+  return withPlaces(new Command('list'))
+    .description('list the keys, without their secrets')
+    .option('--json', 'print one JSON document on stdout')
+    .action((options) =>
+      withEmbedded(options, (service) => {
+        const keys = service.listKeys();
+        if (options.json) console.log(JSON.stringify(keys, null, 2));
+        else {
+          const rows = keys.map((key) => [
+            key.id,
+            key.organization,
+            key.name ?? '',
+            key.start ? `${key.start}…` : '',
+            key.revokedAt === null ? 'active' : 'revoked',
+            key.permissions.length === permissions.length ? 'everything' : key.permissions.join(', '),
+          ]);
+          const titles = ['key', 'organization', 'name', 'start', 'state', 'permissions'];
+          console.log(
+            table(
+              titles.map((title) => ({ title })),
+              rows,
+            ),
+          );
+        }
+      }),
+    );
+}
+
+function revokeCommand() {
+  return withPlaces(new Command('revoke'))
+    .description('end a key')
+    .argument('<id>', 'as `offsite keys list` shows it')
+    .action((id, options) =>
+      withEmbedded(options, (service) => {
+        service.revokeKey(id);
+        console.log(`key ${id} is revoked`);
+      }),
+    );
+}
+
+async function withEmbedded(
+  options: { config?: string | undefined; dataFolder?: string | undefined },
+  work: (service: Service) => void,
+): Promise<void> {
+  const config = loadConfig({ named: options.config, env: process.env });
+  const dataFolder = dataFolderOf(options.dataFolder, config, process.env);
+  await using service = openService({ dataFolder, clock: systemClock, integrations: [] });
+  work(service);
+}
+
+function permission(text: string, before: Permission[] | undefined): Permission[] {
+  const known = permissions.find((name) => name === text);
+  if (!known) throw new InvalidArgumentError(`expected one of ${permissions.join(', ')}.`);
+  return [...(before ?? []), known];
+}

@@ -1,0 +1,56 @@
+import { Command } from '@commander-js/extra-typings';
+import { readText } from '../../suite/yaml-file.ts';
+import { wholeNumber, withService } from '../options.ts';
+import { askService } from '../with-client.ts';
+
+export function promptsCommand() {
+  const prompts = new Command('prompts').description('read and promote versioned prompts');
+  for (const command of [getCommand(), promoteCommand(), writeCommand()]) prompts.addCommand(command);
+  return prompts;
+}
+
+function getCommand() {
+  return withService(new Command('get'))
+    .description('print a prompt: its newest version, or another')
+    .argument('<id>')
+    .option('--version <n>', 'this version', wholeNumber)
+    .option('--channel <name>', 'the version that this channel points to')
+    .action((id, { version, channel, ...options }) =>
+      askService(
+        options,
+        (client, signal) => client.call('prompts.get', { id, version, channel }, { signal }),
+        (prompt) => prompt.content,
+      ),
+    );
+}
+
+function promoteCommand() {
+  return withService(new Command('promote'))
+    .description('point a channel at a version of a prompt')
+    .argument('<id>')
+    .argument('<channel>')
+    .argument('<version>', 'from 1', wholeNumber)
+    .action((id, channel, version, options) =>
+      askService(
+        options,
+        (client, signal) => client.call('prompts.promote', { id, channel, version }, { signal }),
+        () => `${channel} of ${id} is now version ${version}`,
+      ),
+    );
+}
+
+function writeCommand() {
+  return withService(new Command('write'))
+    .description(
+      'append a version to a prompt (an operation of the embedded service; the specification does not name it)',
+    )
+    .argument('<id>')
+    .argument('<file>', "the version's text")
+    .action((id, file, options) =>
+      askService(
+        options,
+        (client, signal) => client.call('prompts.write', { id, content: readText(file) }, { signal }),
+        (prompt) => `${id} has version ${prompt.version}`,
+      ),
+    );
+}

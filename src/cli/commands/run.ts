@@ -1,0 +1,100 @@
+import { dirname } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import { runners } from '../../../runners/index.ts';
+import { type FinishedBatch, runBatch } from '../../agent/batch.ts';
+import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { systemClock } from '../../clock.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { loadSuite } from '../../suite/load-suite.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { exitCodes } from '../failure.ts';
+import { interruption } from '../interruption.ts';
+import { rate, wholeNumber, withService } from '../options.ts';
+import { plainProgress, progressOn } from '../output/progress.ts';
+import { plural } from '../output/quantities.ts';
+import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import type { ServiceOptions } from '../with-client.ts';
+import { concurrencyFor, openWorkplace } from '../workplace.ts';
+
+export function runCommand() {
+  return withService(new Command('run'))
+    .description(
+      'run a suite: every case on every variant, each trial in a sandbox of its own, each result reported',
+    )
+    .argument('<file>', 'the suite file (YAML)')
+    .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .action(async (file, options) => {
+      process.exitCode = await run(file, options);
+    });
+}
+
+interface RunOptions extends ServiceOptions {
+  concurrency?: number | undefined;
+  failUnder?: number | undefined;
+}
+
+async function run(file: string, options: RunOptions): Promise<number> {
+  const env = process.env;
+  const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
+  const plan = loadSuite(
+    file,
+    config,
+    runners.map(({ name }) => name),
+  );
+
+  using progress =
+    process.stderr.isTTY && !options.json
+      ? progressOn(process.stderr)
+      : plainProgress((line) => console.error(line));
+  using interrupted = interruption(progress.note);
+  const { signal } = interrupted;
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  await using workplace = await openWorkplace(
+    {
+      config,
+      dataFolder,
+      env,
+      clock: systemClock,
+      runners,
+      insecureHttp: options.insecureHttp,
+      note: progress.note,
+    },
+    signal,
+  );
+  const { service, ledger } = workplace;
+  const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
+  const concurrency =
+    options.concurrency ?? config.concurrency ?? concurrencyFor(workplace.engine, sandboxes);
+  progress.note(`service: ${service}; ${plural(concurrency, 'trial')} at a time; results in ${dataFolder}`);
+
+  let batch: FinishedBatch;
+  try {
+    batch = await runBatch(plan, { ...workplace, concurrency }, signal, progress.event);
+  } catch (error) {
+    const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
+    if (kept > 0)
+      progress.note(
+        `${plural(kept, 'result')} kept in ${dataFolder}; the next run or \`offsite outbox --send\` reports them`,
+      );
+    throw error;
+  }
+  await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
+  progress[Symbol.dispose]();
+
+  const summary = summaryOf(batch, service, ledger.outbox.pending());
+  if (options.json) console.log(JSON.stringify(summary, null, 2));
+  else console.log(`\n${summaryTable(summary)}\n`);
+  if (summary.unreported > 0) {
+    progress.note(
+      `${plural(summary.unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,
+    );
+  }
+  return exitCodeOf(summary, options.failUnder);
+}
+
+function exitCodeOf(summary: BatchSummary, failUnder: number | undefined): number {
+  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
+  if (failUnder !== undefined && (summary.passRate ?? 0) < failUnder) return exitCodes.belowThreshold;
+  return exitCodes.done;
+}

@@ -1,0 +1,58 @@
+import { Command } from '@commander-js/extra-typings';
+import type { RunRecord } from '../../contract/record.ts';
+import { wholeNumber, withService } from '../options.ts';
+import { percent } from '../output/quantities.ts';
+import { table } from '../output/table.ts';
+import { askService } from '../with-client.ts';
+
+export function runsCommand() {
+  return withService(new Command('runs'))
+    .description("list a case's runs, newest first, 20 to a page")
+    .argument('<case>', "the case's id")
+    .option('--variant <variant>', 'only of this variant: its id, or its model')
+    .option('--page <n>', 'from 1', wholeNumber, 1)
+    .action((caseId, options) =>
+      askService(
+        options,
+        (client, signal) =>
+          client.call(
+            'evals.runs.list',
+            { caseId, page: options.page, variant: options.variant },
+            { signal },
+          ),
+        ({ runs, page, pageSize, total }) =>
+          total === 0
+            ? `no runs of case ${caseId}`
+            : `${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${total} runs`,
+      ),
+    );
+}
+
+function runsTable(runs: readonly RunRecord[]): string {
+  return table(
+    [
+      { title: 'run' },
+      { title: 'batch' },
+      { title: 'variant' },
+      { title: 'status' },
+      { title: 'local' },
+      { title: 'passed', align: 'right' },
+      { title: 'failed', align: 'right' },
+      { title: 'void', align: 'right' },
+      { title: 'pass rate', align: 'right' },
+      { title: 'started' },
+    ],
+    runs.map(({ id, batchId, variant, status, local, distribution, startedAt }) => [
+      id,
+      batchId ?? '',
+      [variant?.id, variant?.model, variant?.harness].filter(Boolean).join(' '),
+      status ?? '',
+      local ? 'local' : '',
+      String(distribution?.passed ?? ''),
+      String(distribution?.failed ?? ''),
+      String(distribution?.voided ?? ''),
+      percent(distribution?.passRate),
+      startedAt ?? '',
+    ]),
+  );
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { Command } from '@commander-js/extra-typings';
+import { pino } from 'pino';
+import { runners } from '../../../runners/index.ts';
+import { systemClock } from '../../clock.ts';
+import { permissions } from '../../contract/identity.ts';
+import { openService } from '../../service/service.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { integrationsOf } from '../integrations.ts';
+import { interruption } from '../interruption.ts';
+import { port } from '../options.ts';
+import { localOrganization } from '../service-access.ts';
+
+export function serveCommand() {
+  return new Command('serve')
+    .description('serve the embedded Eval Service over HTTP until stopped')
+    .option('-p, --port <port>', 'the port (default: any that is free)', port, 0)
+    .option('--host <host>', 'the address to listen on', '127.0.0.1')
+    .option(
+      '--data-folder, --data <folder>',
+      'where it keeps its database (default: $OFFSITE_HOME or ~/.local/share/offsite)',
+    )
+    .option('--config <file>', 'the configuration')
+    .option('--quiet', 'no line for each request')
+    .action(async (options) => {
+      const { env } = process;
+      const config = loadConfig({ named: options.config, env });
+      const dataFolder = dataFolderOf(options.data, config, env);
+      const log = pino({ level: options.quiet ? 'warn' : 'info' }, pino.destination(2));
+      using interrupted = interruption((message) => log.info(message));
+      await using service = openService({
+        dataFolder,
+        clock: systemClock,
+        integrations: integrationsOf(runners),
+        log,
+      });
+      if (env.OFFSITE_API_KEY) {
+        service.seedKey(env.OFFSITE_API_KEY, {
+          organization: localOrganization,
+          permissions,
+          name: 'OFFSITE_API_KEY',
+        });
+      }
+      const { url } = await service.listen({ host: options.host, port: options.port });
+      console.log(`Eval Service at ${url}; its data is in ${dataFolder}`);
+      if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
+    });
+}

@@ -1,0 +1,44 @@
+import { mkdirSync, statfsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { Config } from '../suite/config-file.ts';
+
+/** Bytes to be free before a batch is started: its databases, and the results of some trials. */
+const neededBytes = 32 * 1024 ** 2;
+
+const hint =
+  'Free some space or name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.';
+
+/** Where this machine keeps its results: the flag, `OFFSITE_HOME`, the configuration, else the user's data folder. */
+export function dataFolderOf(flag: string | undefined, config: Config, env: NodeJS.ProcessEnv): string {
+  const chosen = flag ?? env.OFFSITE_HOME ?? config.dataFolder;
+  if (chosen) return resolve(chosen);
+  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'offsite');
+}
+
+/** Makes the data folder where it is not there. Throws where that fails, or where results would soon fill its disk. */
+export function requireRoom(dataFolder: string): void {
+  const free = freeBytes(dataFolder);
+  if (free >= neededBytes) return;
+  const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
+  throw new OffsiteError(
+    `the disk of ${dataFolder} is full: ${mebibytes(free)} are free, and ${mebibytes(neededBytes)} are the least to start with`,
+    { code: 'DISK_FULL', kind: 'infrastructure', hint },
+  );
+}
+
+function freeBytes(folder: string): number {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch (error) {
+    throw new OffsiteError(`cannot keep results in ${folder}: ${messageOf(error)}`, {
+      code: 'DATA_FOLDER_UNUSABLE',
+      kind: 'infrastructure',
+      hint,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import { OffsiteError } from '../offsite-error.ts';
+import { BadFile } from '../suite/file-issues.ts';
+
+/** The exit codes of every command. */
+export const exitCodes = {
+  done: 0,
+  belowThreshold: 1,
+  badInput: 2,
+  infrastructure: 3,
+  interrupted: 130,
+} as const;
+
+/** Prints a thrown error as a person needs it and says what the process should exit with. */
+export function printFailure(error: unknown, print: (line: string) => void): number {
+  if (error instanceof BadFile) {
+    // Each line is a place of its own, as editors and CI logs expect it.
+    print(error.message);
+    return exitCodes.badInput;
+  }
+  if (error instanceof OffsiteError) {
+    print(`error: ${error.message}`);
+    if (error.hint) print(`  ${error.hint}`);
+    return error.kind === 'input' ? exitCodes.badInput : exitCodes.infrastructure;
+  }
+  if (error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') {
+    print(`error: a database of the data folder cannot be used: ${error.message}`);
+    print('  Check that the disk is not full and works. What was stored before is safe.');
+    return exitCodes.infrastructure;
+  }
+  print('error: Offsite met something it did not expect; this is a defect of Offsite.');
+  print(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  return exitCodes.infrastructure;
+}

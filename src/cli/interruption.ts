@@ -1,0 +1,32 @@
+import { exitCodes } from './failure.ts';
+
+/** Why work was given up: the user asked. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+/** npm, `timeout` and a terminal's process group deliver the same signal twice; what comes within this time, in ms, is one. */
+const togetherMs = 1_000;
+
+/**
+ * A signal that aborts at the first SIGINT or SIGTERM, so that the command can put things away; at the next the process ends where
+ * it stands. Disposing takes the handlers away.
+ */
+export function interruption(announce: (message: string) => void): { signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  let first = 0;
+  const onSignal = (name: NodeJS.Signals) => {
+    if (!controller.signal.aborted) {
+      first = performance.now();
+      announce(`${name}: stopping the trials and removing their sandboxes; once more ends at once`);
+      controller.abort(new Interrupted(name));
+    } else if (performance.now() - first > togetherMs) {
+      process.exit(exitCodes.interrupted);
+    }
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => void process.off('SIGINT', onSignal).off('SIGTERM', onSignal),
+  };
+}

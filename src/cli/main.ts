@@ -1,0 +1,10 @@
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+// Reading the sources takes most of a short command's time; from the second start on they come compiled. Not in the folder that Node
+// would choose, which others may write to.
+enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
+const { runProgram } = await import('./program.ts');
+
+process.exitCode = await runProgram(process.argv.slice(2));

@@ -1,0 +1,44 @@
+import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
+
+/** Where a command finds its configuration and its data. */
+export function withPlaces<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option(
+      '--config <file>',
+      'the configuration (default: offsite.yaml beside the suite, here, or in ~/.config/offsite)',
+    )
+    .option(
+      '--data-folder <folder>',
+      'where results are kept (default: $OFFSITE_HOME or ~/.local/share/offsite)',
+    );
+}
+
+/** For a command that talks to the service and prints what it got. */
+export function withService<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return withPlaces(command)
+    .option('--json', 'print one JSON document on stdout')
+    .option('--insecure-http', 'allow plain http to a service that is not on this machine');
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('expected a whole number from 1.');
+  return Number(text);
+}
+
+export function rate(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= 1))
+    throw new InvalidArgumentError('expected a number from 0 to 1.');
+  return value;
+}
+
+export function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value > 65_535)
+    throw new InvalidArgumentError('expected a port from 0 to 65535.');
+  return value;
+}

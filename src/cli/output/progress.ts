@@ -1,0 +1,104 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
+import { createLogUpdate } from 'log-update';
+import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import type { PhaseName, TrialResult } from '../../trial/result.ts';
+import { duration } from './quantities.ts';
+
+/** Shows a batch while it runs. `close` takes the live lines away and leaves the finished ones. */
+export interface Progress extends Disposable {
+  event(event: BatchEvent): void;
+  note(message: string): void;
+}
+
+/** Live lines on a terminal; elsewhere one plain line when a trial ends. */
+export function progressOn(stream: NodeJS.WriteStream): Progress {
+  return stream.isTTY ? liveProgress(stream) : plainProgress((line) => stream.write(`${line}\n`));
+}
+
+export function plainProgress(print: (line: string) => void): Progress {
+  return {
+    event(event) {
+      const line = lineOf(event);
+      if (line !== undefined) print(line);
+    },
+    note: print,
+    [Symbol.dispose]: () => undefined,
+  };
+}
+
+function liveProgress(stream: NodeJS.WriteStream): Progress {
+  const log = createLogUpdate(stream);
+  const running = new Map<string, { phase: PhaseName; since: number }>();
+  const draw = () =>
+    log(
+      [...running]
+        .map(
+          ([name, { phase, since }]) =>
+            `  ${styleText('cyan', '…')} ${name}  ${phase} ${duration(Date.now() - since)}`,
+        )
+        .join('\n'),
+    );
+  const ticking = setInterval(draw, 200);
+  const printAbove = (line: string) => {
+    log.clear();
+    stream.write(`${line}\n`);
+    draw();
+  };
+  return {
+    event(event) {
+      if (event.kind === 'phase') {
+        const name = nameOf(event.trial);
+        running.set(name, { phase: event.phase, since: running.get(name)?.since ?? Date.now() });
+      }
+      if (event.kind === 'finished') running.delete(nameOf(event.trial));
+      const line = lineOf(event);
+      if (line !== undefined) printAbove(line);
+    },
+    note: printAbove,
+    [Symbol.dispose]() {
+      clearInterval(ticking);
+      log.clear();
+      log.done();
+    },
+  };
+}
+
+function lineOf(event: BatchEvent): string | undefined {
+  switch (event.kind) {
+    case 'started':
+      return `batch ${event.batchId}: ${event.trials.length} trials`;
+    case 'phase':
+      return undefined;
+    case 'retried':
+      return `  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n${indented(event.message)}`;
+    case 'finished':
+      return finishedLine(event.trial, event.result);
+    case 'report':
+      if (event.delivered.kind === 'delivered') return undefined;
+      return `  ${nameOf(event.trial)}  not reported yet (${event.delivered.state}): ${event.delivered.answer}`;
+  }
+}
+
+function finishedLine(trial: BatchTrial, result: TrialResult): string {
+  const time = duration(result.finishedAt - result.startedAt);
+  const line = `  ${mark(result.verdict)} ${nameOf(trial)}  ${result.verdict}  ${time}`;
+  const { cause } = result;
+  if (!cause) return line;
+  const output = cause.output?.trim().split('\n').slice(-8).join('\n') ?? '';
+  return `${line}\n${indented(`${cause.kind}, in ${cause.phase}: ${cause.message}\n${output}`)}`;
+}
+
+/** As lines below a trial's, and without what would steer the terminal: a sandbox may have printed it. */
+function indented(text: string): string {
+  return stripVTControlCharacters(text).trim().replace(/^/gm, '      ');
+}
+
+function mark(verdict: TrialResult['verdict']): string {
+  if (verdict === 'passed') return styleText('green', '✓');
+  return verdict === 'failed' ? styleText('red', '✗') : styleText('yellow', '○');
+}
+
+/** `case · variant #0` */
+function nameOf({ run, ordinal }: BatchTrial): string {
+  return `${run.case.request.id} · ${run.variant.name} #${ordinal}`;
+}

@@ -1,0 +1,16 @@
+/** `850 ms`, `12.3 s`, `4 m 05 s`. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
+/** `67 %`; a dash where nothing was scored. */
+export function percent(ratio: number | undefined): string {
+  return ratio === undefined ? '–' : `${Math.round(ratio * 100)} %`;
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

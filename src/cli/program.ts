@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from '@commander-js/extra-typings';
+import { baseImageCommand } from './commands/base-image.ts';
+import { casesCommand } from './commands/cases.ts';
+import { integrationsCommand } from './commands/integrations.ts';
+import { keysCommand } from './commands/keys.ts';
+import { outboxCommand } from './commands/outbox.ts';
+import { promptsCommand } from './commands/prompts.ts';
+import { rerunCommand } from './commands/rerun.ts';
+import { runCommand } from './commands/run.ts';
+import { runsCommand } from './commands/runs.ts';
+import { serveCommand } from './commands/serve.ts';
+import { whoamiCommand } from './commands/whoami.ts';
+import { exitCodes, printFailure } from './failure.ts';
+import { Interrupted } from './interruption.ts';
+
+/** Runs the command line and returns the exit code. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  const program = new Command('offsite')
+    .description(
+      'Runs evaluation trials of coding agents in sealed local sandboxes and reports every result.',
+    )
+    .version(versionOf())
+    .enablePositionalOptions()
+    .showHelpAfterError('(--help shows what there is)');
+  for (const command of commands()) program.addCommand(command.copyInheritedSettings(program));
+  throwInsteadOfExiting(program);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? exitCodes.done);
+  } catch (error) {
+    // Commander has already printed its message; 0 is --help and --version.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
+    if (error instanceof Interrupted) return exitCodes.interrupted;
+    return printFailure(error, (line) => console.error(line));
+  }
+}
+
+function commands(): Command[] {
+  const all = [
+    runCommand(),
+    serveCommand(),
+    outboxCommand(),
+    baseImageCommand(),
+    whoamiCommand(),
+    integrationsCommand(),
+    casesCommand(),
+    runsCommand(),
+    rerunCommand(),
+    promptsCommand(),
+    keysCommand(),
+  ];
+  return all as unknown as Command[];
+}
+
+/** A command that exits by itself would leave what `runProgram`'s caller still has to do. */
+function throwInsteadOfExiting(command: Command): void {
+  command.exitOverride();
+  for (const child of command.commands) throwInsteadOfExiting(child as Command);
+}
+
+function versionOf(): string {
+  const places = ['../../package.json', '../../../package.json'].map(
+    (path) => new URL(path, import.meta.url),
+  );
+  for (const place of places) {
+    try {
+      return String(JSON.parse(readFileSync(place, 'utf8')).version);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+  return 'unknown';
+}

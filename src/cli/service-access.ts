@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Client, createClient } from '../client/client.ts';
+import type { Clock } from '../clock.ts';
+import type { Integration } from '../contract/catalog.ts';
+import { permissions } from '../contract/identity.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { openService } from '../service/service.ts';
+import type { Config } from '../suite/config-file.ts';
+
+export interface ServiceAccess extends AsyncDisposable {
+  client: Client;
+  /** What the ledger calls the service: its address, or `embedded`, whose address is another each time. */
+  name: string;
+}
+
+export interface ServiceSettings {
+  config: Config;
+  dataFolder: string;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  caBundle: Buffer | undefined;
+  integrations: readonly Integration[];
+  insecureHttp: boolean | undefined;
+}
+
+/** The organization that this machine's own runs land in. */
+export const localOrganization = 'Local';
+
+/**
+ * The Eval Service that is configured by `OFFSITE_URL` and `OFFSITE_API_KEY` or by `offsite.yaml`; without either, the embedded one,
+ * in this process, on loopback. Throws an `input` error where only half is given.
+ */
+export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
+  const { config, env } = settings;
+  const url = env.OFFSITE_URL || config.service?.url;
+  return url ? remoteService(url, settings) : embeddedService(settings);
+}
+
+function remoteService(
+  url: string,
+  { config, env, clock, caBundle, insecureHttp }: ServiceSettings,
+): ServiceAccess {
+  const keyName = config.service?.apiKeyEnv ?? 'OFFSITE_API_KEY';
+  const apiKey = env[keyName];
+  if (!apiKey) {
+    throw new OffsiteError(`the service ${url} is configured, but ${keyName} holds no API key`, {
+      code: 'API_KEY_MISSING',
+      kind: 'input',
+      hint: `Set ${keyName}; or unset OFFSITE_URL and take \`service\` out of offsite.yaml to use the embedded service.`,
+    });
+  }
+  const client = createClient({
+    url,
+    apiKey,
+    clock,
+    env,
+    ...(caBundle && { caBundle }),
+    insecureHttp: insecureHttp ?? config.service?.insecureHttp ?? false,
+  });
+  return { client, name: client.origin, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+}
+
+async function embeddedService({ dataFolder, clock, integrations }: ServiceSettings): Promise<ServiceAccess> {
+  const service = openService({ dataFolder, clock, integrations });
+  try {
+    const apiKey = agentKey(dataFolder);
+    service.seedKey(apiKey, { organization: localOrganization, permissions, name: 'this machine' });
+    const { url } = await service.listen();
+    const client = createClient({ url, apiKey, clock });
+    return {
+      client,
+      name: 'embedded',
+      async [Symbol.asyncDispose]() {
+        await client[Symbol.asyncDispose]();
+        await service.close();
+      },
+    };
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+}
+
+/** The key that this machine's own commands use with the embedded service; kept beside its database, for its owner alone. */
+function agentKey(dataFolder: string): string {
+  const file = join(dataFolder, 'agent.key');
+  if (!existsSync(file)) {
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(file, `ofs_${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      // Another process made it meanwhile.
+      if (!existsSync(file)) throw error;
+    }
+  }
+  return readFileSync(file, 'utf8').trim();
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { Delivery } from '../agent/delivery.ts';
+import type { Client } from '../client/client.ts';
+import type { Clock } from '../clock.ts';
+import { connectEngine } from '../engine/connect.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Runner } from '../harness/runner.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import type { Config } from '../suite/config-file.ts';
+import { requireRoom } from './data-folder.ts';
+import { hostCertificates } from './host-certificates.ts';
+import { integrationsOf } from './integrations.ts';
+import { accessService } from './service-access.ts';
+
+/** What a command is given to set itself up with. */
+export interface Surroundings {
+  config: Config;
+  dataFolder: string;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  runners: readonly Runner[];
+  insecureHttp: boolean | undefined;
+  /** For what the user should know meanwhile. */
+  note(message: string): void;
+}
+
+/** Ledger and service: enough to report. */
+export interface Reporting extends AsyncDisposable {
+  ledger: Ledger;
+  client: Client;
+  delivery: Delivery;
+  /** The service's name in the ledger. */
+  service: string;
+}
+
+export async function openReporting(surroundings: Surroundings): Promise<Reporting> {
+  const { config, dataFolder, env, clock, note, runners } = surroundings;
+  await using opened = new AsyncDisposableStack();
+  const ledger = opened.use(new Ledger(dataFolder, clock));
+  const access = opened.use(
+    await accessService({
+      ...surroundings,
+      caBundle: (await hostCertificates(config, env))?.pem,
+      integrations: integrationsOf(runners),
+    }),
+  );
+  const delivery = new Delivery({ client: access.client, outbox: ledger.outbox, clock, warn: note });
+  const kept = opened.move();
+  return {
+    ledger,
+    client: access.client,
+    delivery,
+    service: access.name,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** All that trials need: ledger, service, engine. */
+export interface Workplace extends Reporting {
+  engine: Engine;
+  runners: readonly Runner[];
+  clock: Clock;
+  extraCertificates: Buffer | undefined;
+}
+
+/** Opens what trials need, and removes from the engine what agents that died have left. */
+export async function openWorkplace(surroundings: Surroundings, signal: AbortSignal): Promise<Workplace> {
+  const { clock, config, env, note, runners } = surroundings;
+  await using opened = new AsyncDisposableStack();
+  const engine = opened.use(
+    await connectEngine({ host: config.engine?.host, env, instance: randomUUID(), signal, clock }),
+  );
+  requireRoom(surroundings.dataFolder);
+  const reporting = opened.use(await openReporting(surroundings));
+  const swept = await engine.sweep(signal);
+  if (swept.removed.length > 0) note(`removed ${swept.removed.length} containers that dead agents had left`);
+  const kept = opened.move();
+  return {
+    ...reporting,
+    engine,
+    runners,
+    clock,
+    extraCertificates: (await hostCertificates(config, env))?.pem,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */
+export function concurrencyFor(
+  { capabilities }: Engine,
+  sandboxes: readonly { cpus: number; memory: number }[],
+): number {
+  const cpus = Math.max(...sandboxes.map((sandbox) => sandbox.cpus));
+  const memory = Math.max(...sandboxes.map((sandbox) => sandbox.memory));
+  const byCores = Math.floor(capabilities.cpus / cpus);
+  // A quarter of the memory stays for the engine, its page cache and everybody else.
+  const byMemory = Math.floor((capabilities.memoryBytes * 0.75) / memory);
+  return Math.max(1, Math.min(byCores, byMemory));
+}

@@ -1,0 +1,37 @@
+import { harnessEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { places } from '../places.ts';
+import type { Cause, TrialResult } from '../result.ts';
+import type { Phase, PhaseInput } from './phase.ts';
+
+/** Lets the harness work, and leaves none of its processes. */
+export const harness: Phase = { name: 'harness', run };
+
+async function run({ spec, parts, container, signal }: PhaseInput): Promise<Partial<TrialResult>> {
+  const runner = parts.runners.find(({ name }) => name === spec.harness);
+  if (!runner) {
+    throw new TrialFailure({
+      kind: 'infrastructure',
+      phase: 'harness',
+      message: `there is no harness "${spec.harness}"`,
+    });
+  }
+  const { ending, trajectory } = await runner.run({
+    container,
+    profile: spec.profile,
+    env: harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
+    workspace: places.workspace,
+    timeoutMs: spec.sandbox.timeouts.harness,
+    signal,
+  });
+  signal.throwIfAborted();
+  // Whatever the harness left behind must not touch what is graded.
+  await container.killAll(signal);
+  return { harness: ending, trajectory, cause: causeOf(ending) };
+}
+
+function causeOf(ending: NonNullable<TrialResult['harness']>): Cause | undefined {
+  if (ending.ended !== 'timed-out') return undefined;
+  const message = `the harness was stopped after ${ending.afterMs / 1000} s`;
+  return { kind: 'agent', phase: 'harness', message };
+}

@@ -1,0 +1,19 @@
+import type { Container } from '../../engine/container.ts';
+import type { PhaseName, TrialResult } from '../result.ts';
+import type { TrialParts } from '../run-trial.ts';
+import type { TrialSpec } from '../spec.ts';
+
+/** What a phase is given: the trial, its sandbox, and what earlier phases found. */
+export interface PhaseInput {
+  spec: TrialSpec;
+  parts: TrialParts;
+  container: Container;
+  signal: AbortSignal;
+  found: Partial<TrialResult>;
+}
+
+export interface Phase {
+  name: PhaseName;
+  /** Returns what it found, which is added to the result; a verdict ends the trial. Throws where it can get none. */
+  run(input: PhaseInput): Promise<Partial<TrialResult>>;
+}

@@ -1,0 +1,45 @@
+import { runVerify } from '../../validate/verify.ts';
+import { gradingPrevented } from '../control.ts';
+import { gradingEnvironment } from '../environment.ts';
+import { places } from '../places.ts';
+import type { Cause, TrialResult } from '../result.ts';
+import type { Phase, PhaseInput } from './phase.ts';
+
+/** Runs the case's verify steps. */
+export const verify: Phase = { name: 'verify', run };
+
+async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
+  const { spec, container, signal, found } = input;
+  if (spec.verify === undefined) return { verifySteps: [] };
+  const timeoutMs = spec.sandbox.timeouts.verify;
+  const request = {
+    script: spec.verify,
+    env: gradingEnvironment(spec.variables),
+    cwd: places.workspace,
+    timeoutMs,
+    signal,
+  };
+  const verification = await runVerify(container, request);
+  const cause = (message: string): Cause => ({ kind: 'task', phase: 'verify', message });
+  switch (verification.ended) {
+    case 'finished':
+      return { verifySteps: verification.steps };
+    case 'timed-out':
+    case 'out-of-disk': {
+      const why =
+        verification.ended === 'timed-out'
+          ? `after ${timeoutMs / 1000} s`
+          : 'for writing more than the sandbox may';
+      return {
+        verifySteps: verification.steps,
+        cause: found.cause ?? cause(`verify was stopped ${why}`),
+      };
+    }
+    case 'not-started':
+      return gradingPrevented(
+        input,
+        cause(`verify could not be started: ${verification.message}`),
+        async (fresh) => (await runVerify(fresh, { ...request, script: 'true' })).ended !== 'not-started',
+      );
+  }
+}

@@ -1,0 +1,11 @@
+/** Where things are in every sandbox. */
+export const places = {
+  workspace: '/workspace',
+  prompt: '/offsite/prompt.txt',
+  prepare: '/offsite/prepare',
+  /** The host's extra certificates, and those with the image's own. */
+  extraCertificates: '/offsite/ca.pem',
+  certificates: '/offsite/ca-bundle.pem',
+  /** A validator gets a folder of its own below. */
+  validators: '/offsite/validators',
+} as const;

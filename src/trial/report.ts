@@ -1,0 +1,93 @@
+import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
+import { captured } from '../validate/texts.ts';
+import type { TrialResult } from './result.ts';
+
+/** Characters of the commands' outputs that a report carries; services refuse what is far larger (ours above 32 MiB of JSON). */
+const outputRoom = 4 * 1024 ** 2;
+
+export interface ReportSubject {
+  caseName: string;
+  taskIndex: number;
+  ordinal: number;
+  model: string;
+  /** Names the trial in its `Started` event. */
+  sessionId: string;
+}
+
+/**
+ * What the service is told of a trial: the measured fields, and in `voidFields` the names of those that do not hold. Steps' outputs
+ * and the changed files stay in the ledger; the wire has no place for them.
+ */
+export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
+  const { trajectory = [] } = result;
+  const report: ReportedTrial = {
+    caseName: subject.caseName,
+    ordinal: subject.ordinal,
+    taskIndex: subject.taskIndex,
+    events: [
+      { _tag: 'Started', model: subject.model, sessionId: subject.sessionId, at: result.startedAt },
+      ...reportable(trajectory),
+    ],
+    outcome: outcomeOf(result),
+  };
+  if (result.sandboxId !== undefined) report.sandboxId = result.sandboxId;
+  if (!result.modelUnmeasured) {
+    // No model could be reached, so that nothing used is a measurement.
+    report.usage = {
+      inputTokens: 0,
+      outputTokens: 0,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      totalTokens: 0,
+      costUsd: 0,
+    };
+  }
+  return report;
+}
+
+/** The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them whole. */
+function reportable(trajectory: readonly TrajectoryEntry[]): readonly TrajectoryEntry[] {
+  const all = trajectory.reduce((sum, { output = '' }) => sum + output.length, 0);
+  if (all <= outputRoom) return trajectory;
+  const share = Math.floor(outputRoom / trajectory.length);
+  return trajectory.map((entry) => {
+    const { text, truncated = false } = captured(entry.output ?? '', share);
+    return truncated ? { ...entry, output: text, outputTruncated: true } : entry;
+  });
+}
+
+function outcomeOf(result: TrialResult): ReportedOutcome {
+  const measured = {
+    passed: result.verdict === 'void' ? undefined : result.verdict === 'passed',
+    commandCount: result.trajectory?.length,
+    exitCode: result.harness?.ended === 'exited' ? result.harness.exitCode : undefined,
+    modelMs: result.modelUnmeasured ? undefined : 0,
+    sandboxMs: result.trajectory && busyMs(result.trajectory),
+    verifySteps: result.verifySteps?.map(({ command, exitCode }) => ({ command, exitCode })),
+    validations: result.validations,
+    artifacts: result.artifacts,
+    judgments: result.judgments,
+  };
+  const fields = Object.entries(measured);
+  return {
+    ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
+    voidFields: fields.filter(([, value]) => value === undefined).map(([name]) => name),
+  };
+}
+
+/** Milliseconds in which at least one command ran: the union of the commands' intervals. */
+export function busyMs(trajectory: readonly TrajectoryEntry[]): number {
+  let busy = 0;
+  let reached = Number.NEGATIVE_INFINITY;
+  const intervals = trajectory
+    .map(
+      ({ startedAtMillis = 0, finishedAtMillis = startedAtMillis }) =>
+        [startedAtMillis, finishedAtMillis] as const,
+    )
+    .toSorted(([a], [b]) => a - b);
+  for (const [start, end] of intervals) {
+    busy += Math.max(0, end - Math.max(start, reached));
+    reached = Math.max(reached, end);
+  }
+  return busy;
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../clock.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Runner } from '../harness/runner.ts';
+import type { BlobStore } from '../ledger/blobs.ts';
+import { causeOf } from './failure.ts';
+import { phases } from './phases/phases.ts';
+import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
+import { startSandbox } from './sandbox.ts';
+import type { TrialSpec } from './spec.ts';
+
+/** What a trial works with; the same for all trials of a batch. */
+export interface TrialParts {
+  engine: Engine;
+  runners: readonly Runner[];
+  blobs: BlobStore;
+  clock: Clock;
+  /** The host's extra certificates, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+}
+
+/**
+ * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort
+ * of `signal` rejects, after the sandbox is gone.
+ */
+export async function runTrial(
+  spec: TrialSpec,
+  parts: TrialParts,
+  signal: AbortSignal,
+  onPhase: (phase: PhaseName) => void,
+): Promise<TrialResult> {
+  const { clock } = parts;
+  const startedAt = clock.now();
+  const timings: PhaseTiming[] = [];
+  let found: Partial<TrialResult> = {};
+  let phase: PhaseName = 'sandbox';
+
+  const timed = async <Result>(name: PhaseName, work: () => Promise<Result>): Promise<Result> => {
+    phase = name;
+    onPhase(name);
+    const begun = clock.now();
+    try {
+      return await work();
+    } finally {
+      timings.push({ name, startedAt: begun, durationMs: clock.now() - begun });
+    }
+  };
+
+  try {
+    await using container = await timed('sandbox', () => startSandbox(spec, parts, signal));
+    found = { sandboxId: container.id };
+    for (const { name, run } of phases) {
+      const additions = await timed(name, () => run({ spec, parts, container, signal, found }));
+      found = { ...found, ...additions };
+      if (found.verdict) break;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    const cause = causeOf(error, phase);
+    // With a verdict, only the sandbox's removal is left to fail, which takes nothing from what was found.
+    found = found.verdict ? { ...found, cause: found.cause ?? cause } : { ...found, verdict: 'void', cause };
+  }
+  return {
+    verdict: 'void',
+    ...found,
+    startedAt,
+    finishedAt: clock.now(),
+    phases: timings,
+    // Without a network no model can be reached, so that its share is known to be nothing.
+    modelUnmeasured: spec.sandbox.network !== 'none',
+  };
+}

@@ -1,0 +1,46 @@
+import type { VerifyStep } from '../contract/report.ts';
+import type { Container } from '../engine/container.ts';
+
+/** A verify step as the ledger keeps it; the wire has no place for its output. */
+export interface VerifiedStep extends VerifyStep {
+  output: string;
+  outputTruncated: boolean;
+}
+
+/**
+ * `timed-out`, `out-of-disk`: the last step was killed, and what follows it never ran. `not-started`: the sandbox cannot run bash
+ * there.
+ */
+export type Verification =
+  | { ended: 'finished' | 'timed-out' | 'out-of-disk'; steps: VerifiedStep[] }
+  | { ended: 'not-started'; message: string };
+
+/** 128 + SIGKILL: what a process that was killed exits with. */
+const killed = 137;
+
+/**
+ * Runs a verify script, one step a command, in the trial's sandbox, where nothing of the harness runs any more. Throws where the
+ * engine failed.
+ */
+export async function runVerify(
+  container: Container,
+  request: {
+    script: string;
+    env: Record<string, string>;
+    cwd: string;
+    timeoutMs: number;
+    signal: AbortSignal;
+  },
+): Promise<Verification> {
+  const result = await container.runScript(request);
+  request.signal.throwIfAborted();
+  if (result.ended === 'not-started') return { ended: 'not-started', message: result.message };
+  const steps = result.steps.map((step) => ({
+    command: step.command,
+    exitCode: step.ended === 'exited' ? step.exitCode : killed,
+    output: step.output,
+    outputTruncated: step.outputTruncated,
+  }));
+  // A canceled one has thrown above.
+  return { ended: result.ended === 'canceled' ? 'finished' : result.ended, steps };
+}

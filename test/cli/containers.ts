@@ -1,0 +1,27 @@
+import { connectEngine } from '../../src/engine/connect.ts';
+
+/** A container of ours, as the engine lists it. */
+export interface Listed {
+  instance: string;
+  role: string;
+  state: string;
+}
+
+/** Waits (10 s at most) until `wanted` holds of the containers that carry all of `labels`, and returns them. */
+export async function containersOnce(
+  labels: string[],
+  wanted: (containers: Listed[]) => boolean,
+): Promise<Listed[]> {
+  await using engine = await connectEngine({ instance: `test-list-${process.pid}` });
+  for (const end = Date.now() + 10_000; ; ) {
+    const listed = await engine.docker.listContainers({ all: true, filters: { label: labels } });
+    const containers = listed.map(({ Labels, State }) => ({
+      instance: Labels['offsite.instance'] ?? '',
+      role: Labels['offsite.role'] ?? '',
+      state: State,
+    }));
+    if (wanted(containers)) return containers;
+    if (Date.now() > end) throw new Error(`still ${JSON.stringify(containers)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

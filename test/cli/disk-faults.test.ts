@@ -1,0 +1,80 @@
+import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, test } from 'vitest';
+import { runsOf } from './ask.ts';
+import { offsite, start } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+/** A disk of its own under the data folder. */
+async function smallDisk({ dataFolder }: Place, options: string): Promise<AsyncDisposable> {
+  mkdirSync(dataFolder);
+  await execa('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', dataFolder]);
+  return {
+    async [Symbol.asyncDispose]() {
+      await execa('umount', ['--lazy', dataFolder]);
+    },
+  };
+}
+
+const cases = [{ id: 'one', verify: 'true' }];
+
+test('a data folder that cannot be one is said to be, with exit code 3', async () => {
+  using place = openPlace();
+  writeFileSync(place.dataFolder, 'a file');
+  const { exitCode, stdout, stderr } = await offsite(place, ['run', place.suite({ cases })]);
+  expect([exitCode, stdout]).toEqual([3, '']);
+  expect(stderr).toContain('error: cannot keep results in');
+  expect(stderr).toContain('name another folder: --data-folder');
+  expect(stderr).not.toContain('    at ');
+});
+
+// Mounting is for root alone.
+describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
+  test('that is read-only is said to be, with exit code 3', async () => {
+    using place = openPlace();
+    await using _disk = await smallDisk(place, 'ro,size=40m');
+    const { exitCode, stderr } = await offsite(place, ['run', place.suite({ cases })]);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('error: cannot open the database');
+    expect(stderr).not.toContain('    at ');
+  });
+
+  test('that is full from the start is said to be, with exit code 3, and nothing is started', async () => {
+    using place = openPlace();
+    await using _disk = await smallDisk(place, 'size=1m');
+    const { exitCode, stdout, stderr } = await offsite(place, ['run', place.suite({ cases })]);
+    expect([exitCode, stdout]).toEqual([3, '']);
+    expect(stderr).toMatch(/error: the disk of \S+ is full: 1 MiB are free/);
+    expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);
+  });
+
+  test('that fills up on the way ends the run; what was finished before is not lost, and nothing else counts', async () => {
+    using place = openPlace();
+    await using _disk = await smallDisk(place, 'size=40m');
+    const slow = { id: 'slow', verify: 'true', variables: { act: 'sleep 1' } };
+    const running = start(place, ['run', place.suite({ cases: [...cases, slow] }), '-c', '1']);
+    await running.printed(/✓ one/);
+    const filler = join(place.dataFolder, 'filler');
+    fill(filler);
+    const { exitCode, stdout, stderr } = await running.ended;
+    expect([exitCode, stdout]).toEqual([3, '']);
+    expect(stderr).toMatch(/disk/);
+    expect(stderr).not.toContain('    at ');
+    rmSync(filler);
+    expect((await offsite(place, ['outbox', '--send'])).exitCode).toBe(0);
+    const runs = await runsOf(place, 'one', 'slow');
+    expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([['reported'], ['queued']]);
+  });
+});
+
+/** Writes until there is no room left. */
+function fill(file: string): void {
+  for (const size of [2 ** 20, 4096]) {
+    try {
+      for (;;) appendFileSync(file, Buffer.alloc(size));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  }
+}

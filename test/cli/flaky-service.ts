@@ -1,0 +1,65 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { systemClock } from '../../src/clock.ts';
+import { permissions } from '../../src/contract/identity.ts';
+import { openService } from '../../src/service/service.ts';
+import type { Place } from './place.ts';
+
+/** A real Eval Service behind a front that can be told to answer 503 to some of the operations. */
+export interface FlakyService extends AsyncDisposable {
+  /** What the command line needs to use it. */
+  env: { OFFSITE_URL: string; OFFSITE_API_KEY: string };
+  /** Operations that are down. */
+  down: Set<string>;
+  /** Operations asked for, in order. */
+  asked: string[];
+  ask(operation: string, body: unknown): Promise<unknown>;
+}
+
+export async function openFlakyService(place: Place): Promise<FlakyService> {
+  const service = openService({
+    dataFolder: join(place.folder, 'service'),
+    clock: systemClock,
+    integrations: [],
+  });
+  const { secret } = service.createKey({ organization: 'Acme', permissions });
+  const down = new Set<string>();
+  const asked: string[] = [];
+  const server = createServer(async (request, response) => {
+    const operation = request.url?.split('/').at(-1) ?? '';
+    asked.push(operation);
+    const body = await text(request);
+    const answer = down.has(operation)
+      ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
+      : await service.fetch(forward(request.url ?? '', request.headers.authorization ?? '', body));
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    env: { OFFSITE_URL: url, OFFSITE_API_KEY: secret },
+    down,
+    asked,
+    async ask(operation, body) {
+      const answer = await service.fetch(
+        forward(`/v1/${operation}`, `Bearer ${secret}`, JSON.stringify(body)),
+      );
+      return answer.json();
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await service.close();
+    },
+  };
+}
+
+function forward(path: string, authorization: string, body: string): Request {
+  return new Request(`http://service.test${path}`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body,
+  });
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+describe.concurrent('bad input ends the command with exit code 2 before anything is started:', () => {
+  test('a suite file, with every problem at its place', async () => {
+    using place = openPlace();
+    place.write('offsite.yaml', 'profiles: { worker: { run: ls } }\n');
+    const suite = place.write(
+      'suite.yaml',
+      `suite: { id: s, prompt: "Do {{what}}." }
+trials: 2
+variants:
+  - { model: none, harness: command, profile: nobody }
+cases:
+  - id: first
+    verify: echo {{what}}
+    validator: { file: gone.ts }
+  - id: first
+`,
+    );
+    const { exitCode, stdout, stderr } = await offsite(place, ['run', suite]);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    const lines = stderr.trim().split('\n');
+    expect(lines.map((line) => line.replace(`${suite}:`, '').split(': ').slice(0, 2))).toEqual([
+      ['1:17', 'suite.prompt'],
+      ['1:17', 'suite.prompt'],
+      ['4:38', 'variants[0].profile'],
+      ['7:5', 'cases[0].verify'],
+      ['8:5', 'cases[0].validator'],
+      ['9:5', 'cases[1]'],
+      ['9:5', 'cases[1].id'],
+    ]);
+    expect(existsSync(place.dataFolder)).toBe(false);
+  });
+
+  test('a suite file of the wrong shape', async () => {
+    using place = openPlace();
+    const suite = place.write(
+      'suite.yaml',
+      'suite: { id: s }\ntrials: 99\nvariants: []\ncases: 3\nextra: 1\n',
+    );
+    const { exitCode, stderr } = await offsite(place, ['run', suite]);
+    expect(exitCode).toBe(2);
+    for (const path of ['suite.prompt', 'trials', 'variants', 'cases', 'extra'])
+      expect(stderr).toMatch(new RegExp(`suite\\.yaml:\\d:\\d+: ${path.replace('.', '\\.')}: `));
+    expect(existsSync(place.dataFolder)).toBe(false);
+  });
+
+  test.each([
+    ['a file that is not there', ['run', 'gone.yaml'], 'gone.yaml'],
+    ['an option that there is not', ['run', 'suite.yaml', '--fast'], "unknown option '--fast'"],
+    ['no file at all', ['run'], "missing required argument 'file'"],
+    ['a rate that is none', ['run', 'suite.yaml', '--fail-under', '7'], 'a number from 0 to 1'],
+    ['a concurrency that is none', ['run', 'suite.yaml', '-c', '0'], 'a whole number from 1'],
+    ['a command that there is not', ['walk'], "unknown command 'walk'"],
+  ])('%s', async (_, args, message) => {
+    using place = openPlace();
+    const { exitCode, stdout, stderr } = await offsite(place, args);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+    expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);
+  });
+});

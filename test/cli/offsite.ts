@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import type { Place } from './place.ts';
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** Shared by all tests, or each start would compile anew. */
+const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
+
+/** How a command ended. */
+export interface Ended {
+  exitCode: number | undefined;
+  signal: string | undefined;
+  stdout: string;
+  stderr: string;
+}
+
+/** A command that runs. */
+export interface Running {
+  ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the first match in what it prints, on either stream; rejects where it ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+interface RunOptions {
+  env?: Record<string, string>;
+  dataFolder?: string;
+}
+
+/** Starts the command line as a process of its own, which sees nothing of this one's home and settings. */
+export function start(place: Place, args: string[], { env = {}, dataFolder }: RunOptions = {}): Running {
+  const folder = ['--data-folder', dataFolder ?? place.dataFolder];
+  const child = execa(process.execPath, [main, ...args, ...folder], {
+    cwd: place.folder,
+    extendEnv: false,
+    env: { ...ofThisMachine(), HOME: place.folder, XDG_CACHE_HOME: cache, NO_COLOR: '1', ...env },
+    reject: false,
+    all: true,
+    stdin: 'ignore',
+    stripFinalNewline: false,
+    forceKillAfterDelay: false,
+  });
+  let printed = '';
+  child.all.on('data', (chunk) => {
+    printed += chunk;
+  });
+  return {
+    ended: child.then(({ exitCode, signal, stdout, stderr }) => ({ exitCode, signal, stdout, stderr })),
+    kill: (signal) => void child.kill(signal),
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(printed);
+          if (!match) return;
+          child.all.off('data', look);
+          resolve(match);
+        };
+        child.all.on('data', look);
+        child.all.on('end', () => reject(new Error(`never printed ${pattern}:\n${printed}`)));
+        look();
+      }),
+  };
+}
+
+export function offsite(place: Place, args: string[], options?: RunOptions): Promise<Ended> {
+  return start(place, args, options).ended;
+}
+
+/** What programs need to be found, and where the engine is. */
+function ofThisMachine(): Record<string, string> {
+  const wanted = (name: string) => name === 'PATH' || name === 'TMPDIR' || name.startsWith('DOCKER_');
+  return Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => wanted(entry[0])),
+  );
+}

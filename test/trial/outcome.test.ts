@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench[Symbol.asyncDispose]());
+
+describe.concurrent('a trial', () => {
+  test('runs every verify step in order, whatever fails, with exports and folder carried over', async () => {
+    const result = await bench.trial('mkdir sub', {
+      verify: 'false\ncd sub\nexport A=1\ntest "$A:$PWD" = 1:/workspace/sub\n(exit 9)',
+    });
+    expect(result.verdict).toBe('failed');
+    expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([1, 0, 0, 0, 9]);
+  });
+
+  test('whose verify does not end has failed, with the step that hung killed', async () => {
+    const result = await bench.trial(
+      'true',
+      { verify: 'true\nsleep 600\ntrue' },
+      { timeouts: { ...timeouts, verify: 600 } },
+    );
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { kind: 'task', phase: 'verify', message: 'verify was stopped after 0.6 s' },
+    });
+    expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 137]);
+  });
+
+  test('needs verify and validator to pass', async () => {
+    const failing = validator(
+      "import { validate } from 'offsite/validator'; validate('no', () => { throw new Error('no') })",
+    );
+    const result = await bench.trial('true', { verify: 'true', validator: failing });
+    expect(result).toMatchObject({ verdict: 'failed', validations: [{ exitCode: 1, message: 'no' }] });
+  });
+
+  test('with nothing to check is void', async () => {
+    const result = await bench.trial('true', { validator: validator('console.log(1)') });
+    expect(result).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'task', message: 'there was nothing to check' },
+    });
+  });
+
+  test('leaves no process of verify to touch what the validator sees', async () => {
+    const result = await bench.trial('true', {
+      verify: 'setsid bash -c "while :; do echo spoiled > result; done" > /dev/null 2>&1 &\nsleep 0.2',
+      validator: validator('#!/bin/sh\necho right > result; sleep 0.3; cat result'),
+    });
+    expect(result.validations).toMatchObject([{ output: { text: 'right\n' } }]);
+  });
+
+  test('does not lose its verdict when its sandbox cannot be removed', async () => {
+    const { engine } = bench;
+    await using other = await openTrialBench({
+      engine: {
+        ...engine,
+        capabilities: engine.capabilities,
+        async createContainer(spec, signal) {
+          const container = await engine.createContainer(spec, signal);
+          const refuse = async () => {
+            await container.remove();
+            throw new OffsiteError('the engine is gone', { code: 'GONE', kind: 'infrastructure' });
+          };
+          return { ...container, [Symbol.asyncDispose]: refuse };
+        },
+      },
+    });
+    const result = await other.trial('true', { verify: 'true' });
+    expect(result).toMatchObject({ verdict: 'passed', cause: { message: 'the engine is gone' } });
+  });
+});

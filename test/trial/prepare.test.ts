@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
+
+const certificate = '-----BEGIN CERTIFICATE-----\nof this host\n-----END CERTIFICATE-----\n';
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench({ extraCertificates: Buffer.from(certificate) });
+});
+afterAll(() => bench[Symbol.asyncDispose]());
+
+describe.concurrent('prepare', () => {
+  test('has a network and trusts what the host trusts; the harness after it has neither', async () => {
+    const { trajectory, verdict } = await bench.trial('cat prepared\nenv; cat /proc/net/dev', {
+      prepare: 'env > prepared; cat /proc/net/dev "$NODE_EXTRA_CA_CERTS" >> prepared',
+      variables: { animal: 'cat' },
+      verify: 'true',
+    });
+    expect(verdict).toBe('passed');
+    const [prepared = '', harness = ''] = trajectory?.map(({ output }) => output ?? '') ?? [];
+    expect(prepared).toContain('eth0:');
+    expect(prepared).toContain('animal=cat');
+    expect(prepared).toContain('of this host');
+    for (const name of ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'GIT_SSL_CAINFO', 'PIP_CERT'])
+      expect(prepared).toMatch(new RegExp(`^${name}=/`, 'm'));
+    expect(harness).not.toContain('eth0:');
+    expect(harness).not.toContain('CERT');
+  });
+
+  test('and install run once for all trials that share them', async () => {
+    const spec = {
+      prepare: 'cat /proc/sys/kernel/random/uuid > /workspace/prepared',
+      profile: {
+        name: 'installed',
+        install: 'cat /proc/sys/kernel/random/uuid /opt/given > /opt/installed',
+        run: 'cat /opt/installed prepared',
+        env: {},
+        files: [{ path: '/opt/given', content: Buffer.from('given\n') }],
+      },
+      verify: 'true',
+    };
+    const results = await Promise.all([bench.trial('', spec), bench.trial('', spec)]);
+    const [first, second] = results.map(({ trajectory }) => trajectory?.[0]?.output);
+    expect(first).toMatch(/^[-0-9a-f]{36}\ngiven\n[-0-9a-f]{36}\n$/);
+    expect(second).toBe(first);
+  });
+
+  test('that fails makes the trial void, with what it printed, and nothing else is run', async () => {
+    const result = await bench.trial('echo never', {
+      prepare: 'echo out; echo oops >&2; exit 3',
+      verify: 'true',
+    });
+    expect(result).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'task', phase: 'prepare', message: 'prepare exited with 3', output: 'out\noops\n' },
+    });
+    expect(result.trajectory).toBeUndefined();
+  });
+
+  test('that does not end is stopped, and the trial is void', async () => {
+    const result = await bench.trial(
+      'echo never',
+      { prepare: 'echo waiting; sleep 600', verify: 'true' },
+      { timeouts: { ...timeouts, prepare: 600 } },
+    );
+    expect(result).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'task', message: 'prepare was stopped after 0.6 s', output: 'waiting\n' },
+    });
+  });
+
+  test('that leaves a process running is said to, since no snapshot can keep it', async () => {
+    const { verdict, cause } = await bench.trial('echo never', {
+      prepare: 'setsid sleep 600 > /dev/null 2>&1 &',
+      verify: 'true',
+    });
+    expect(verdict).toBe('void');
+    expect(cause).toMatchObject({ kind: 'task', phase: 'prepare' });
+    expect(cause?.message).toContain('sleep 600');
+  });
+});
+
+test('an image that the engine does not have makes the trial void, says which, and how to get it', async () => {
+  const { verdict, cause } = await bench.trial('true', {}, { image: 'nobody/has:this' });
+  expect(verdict).toBe('void');
+  expect(cause).toMatchObject({ kind: 'infrastructure', phase: 'sandbox' });
+  expect(cause?.message).toContain('no image nobody/has:this');
+  expect(cause?.message).toContain('docker pull nobody/has:this');
+});

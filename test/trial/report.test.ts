@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ReportedTrial, type TrajectoryEntry } from '../../src/contract/report.ts';
+import { busyMs, reportOf } from '../../src/trial/report.ts';
+import type { TrialResult } from '../../src/trial/result.ts';
+
+const subject = { caseName: 'A', taskIndex: 1, ordinal: 0, model: 'none', sessionId: 's' };
+const empty: TrialResult = {
+  verdict: 'void',
+  startedAt: 1,
+  finishedAt: 2,
+  phases: [],
+  modelUnmeasured: false,
+};
+const command = (startedAtMillis: number, finishedAtMillis: number): TrajectoryEntry => ({
+  _tag: 'command',
+  command: 'x',
+  exitCode: 0,
+  startedAtMillis,
+  finishedAtMillis,
+});
+
+describe('a report', () => {
+  test('of a void trial names every outcome field that does not hold, so that it is not counted as failed', () => {
+    const { outcome } = reportOf(empty, subject);
+    expect(outcome.passed).toBeUndefined();
+    expect(outcome.voidFields).toEqual([
+      'passed',
+      'commandCount',
+      'exitCode',
+      'sandboxMs',
+      'verifySteps',
+      'validations',
+      'artifacts',
+      'judgments',
+    ]);
+  });
+
+  test('says what was measured and leaves the rest out, never 0', () => {
+    const report = reportOf(
+      {
+        ...empty,
+        verdict: 'failed',
+        sandboxId: 'c1',
+        harness: { ended: 'timed-out', afterMs: 5 },
+        trajectory: [command(10, 30)],
+        verifySteps: [{ command: 'true', exitCode: 1, output: 'secret', outputTruncated: false }],
+        validations: [],
+        judgments: [],
+        artifacts: [],
+        modelUnmeasured: true,
+      },
+      subject,
+    );
+    expect(report.outcome).toEqual({
+      passed: false,
+      commandCount: 1,
+      sandboxMs: 20,
+      verifySteps: [{ command: 'true', exitCode: 1 }],
+      validations: [],
+      judgments: [],
+      artifacts: [],
+      voidFields: ['exitCode', 'modelMs'],
+    });
+    expect(report.usage).toBeUndefined();
+    expect(report.events.map(({ _tag }) => _tag)).toEqual(['Started', 'command']);
+    expect(ReportedTrial.parse(report)).toEqual(report);
+  });
+});
+
+test('busy time counts overlapping commands once', () => {
+  expect(busyMs([command(0, 10), command(5, 20), command(30, 40), command(31, 32)])).toBe(30);
+  expect(busyMs([])).toBe(0);
+});
+
+test('busy time is never more than the time between first start and last end, nor less than the longest command', () => {
+  const interval = fc
+    .tuple(fc.nat(1000), fc.nat(1000))
+    .map(([a, b]) => command(Math.min(a, b), Math.max(a, b)));
+  fc.assert(
+    fc.property(fc.array(interval, { minLength: 1 }), (commands) => {
+      const starts = commands.map(({ startedAtMillis = 0 }) => startedAtMillis);
+      const ends = commands.map(({ finishedAtMillis = 0 }) => finishedAtMillis);
+      const longest = Math.max(...commands.map((_, index) => (ends[index] ?? 0) - (starts[index] ?? 0)));
+      const busy = busyMs(commands);
+      expect(busy).toBeLessThanOrEqual(Math.max(...ends) - Math.min(...starts));
+      expect(busy).toBeGreaterThanOrEqual(longest);
+    }),
+  );
+});

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runners } from '../../runners/index.ts';
+import { systemClock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { BlobStore } from '../../src/ledger/blobs.ts';
+import { SandboxConfig } from '../../src/suite/config-file.ts';
+import type { TrialResult } from '../../src/trial/result.ts';
+import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
+import type { TrialSpec, ValidatorSpec } from '../../src/trial/spec.ts';
+
+/** Runs single trials on the real engine. */
+export interface TrialBench extends AsyncDisposable {
+  engine: Engine;
+  blobs: BlobStore;
+  /** Runs a trial whose harness is the bash script `run`. */
+  trial(
+    run: string,
+    change?: Partial<TrialSpec>,
+    sandbox?: Partial<TrialSpec['sandbox']>,
+  ): Promise<TrialResult>;
+}
+
+export async function openTrialBench(change: Partial<TrialParts> = {}): Promise<TrialBench> {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-trial-'));
+  const engine = await connectEngine({ instance: `test-${folder.split('-').pop()}` });
+  const blobs = new BlobStore(join(folder, 'blobs'));
+  const parts: TrialParts = {
+    engine,
+    runners,
+    blobs,
+    clock: systemClock,
+    extraCertificates: undefined,
+    ...change,
+  };
+  const never = new AbortController().signal;
+  return {
+    engine,
+    blobs,
+    trial: (run, change, sandbox) => runTrial(specOf(run, change, sandbox), parts, never, () => undefined),
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+export const timeouts = {
+  install: 60_000,
+  prepare: 60_000,
+  harness: 60_000,
+  verify: 60_000,
+  validator: 60_000,
+};
+
+export function specOf(
+  run: string,
+  change: Partial<TrialSpec> = {},
+  sandbox: Partial<TrialSpec['sandbox']> = {},
+): TrialSpec {
+  return {
+    batchId: 'batch',
+    runId: 'run',
+    ordinal: 0,
+    caseName: 'case',
+    taskIndex: 0,
+    prompt: 'Do it.',
+    prepare: undefined,
+    verify: undefined,
+    validator: undefined,
+    variables: {},
+    artifacts: [],
+    model: 'none',
+    harness: 'command',
+    profile: { name: 'test', run, env: {}, files: [] },
+    sandbox: { ...SandboxConfig.parse({}), name: 'local', memory: 256 * 1024 ** 2, timeouts, ...sandbox },
+    ...change,
+  };
+}
+
+export function validator(source: string, change: Partial<ValidatorSpec> = {}): ValidatorSpec {
+  return { source, files: [], manifest: [], capture: true, ...change };
+}

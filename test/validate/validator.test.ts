@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { runValidator, type ValidatorRequest } from '../../src/validate/validator.ts';
+
+let engine: Engine;
+let container: Container;
+beforeAll(async () => {
+  engine = await connectEngine({ instance: `test-validator-${process.pid}` });
+  const image = await engine.findImage('offsite/base');
+  if (!image) throw new Error('this test needs the image offsite/base: npm run -s offsite -- base-image');
+  container = await engine.createContainer({
+    imageId: image.id,
+    network: 'none',
+    security: 'compatible',
+    memoryBytes: 256 * 1024 ** 2,
+    cpus: 1,
+    pids: 128,
+    workingDir: '/workspace',
+  });
+  await container.start();
+  await container.put([{ path: '/workspace/answer.txt', content: '42\n' }]);
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+let folders = 0;
+/** Runs a validator; a module gets `validate`, `assert` and `fs` imported. */
+function run(source: string, change: Partial<ValidatorRequest> = {}) {
+  const imports = `import { validate } from 'offsite/validator'; import assert from 'node:assert/strict'; import fs from 'node:fs';\n`;
+  return runValidator({
+    container,
+    source: source.startsWith('#!') ? source : `${imports}${source}`,
+    files: [],
+    manifest: [],
+    capture: true,
+    folder: `/offsite/validators/${++folders}`,
+    workspace: '/workspace',
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', animal: 'cat' },
+    variables: { animal: 'cat' },
+    trajectory: [{ _tag: 'command', command: 'ls', exitCode: 0 }],
+    timeoutMs: 20_000,
+    signal: new AbortController().signal,
+    ...change,
+  });
+}
+
+describe('a module validator', () => {
+  test('passes what does not throw and fails what does, each under its name, with returned value and logs', async () => {
+    const { validations, trouble } = await run(`
+      validate('passes', ({ workspace }) => ({ answer: fs.readFileSync(workspace + '/answer.txt', 'utf8') }));
+      validate('fails', async () => { console.log('looked', 1); console.error('hm'); assert.equal(41, 42, 'the answer is wrong'); });
+      validate('goes on', () => 'text');`);
+    expect(trouble).toBeUndefined();
+    expect(validations).toMatchObject([
+      { index: 0, name: 'passes', exitCode: 0, output: { text: '{\n  "answer": "42\\n"\n}' }, logs: [] },
+      {
+        index: 1,
+        name: 'fails',
+        exitCode: 1,
+        message: expect.stringMatching(/^the answer is wrong/),
+        error: { text: expect.stringContaining('validator.mts') },
+        logs: [
+          { index: 0, value: { text: 'looked 1\n' } },
+          { index: 1, value: { text: 'hm\n' } },
+        ],
+      },
+      { index: 2, name: 'goes on', exitCode: 0, output: { text: 'text' } },
+    ]);
+    for (const { startedAt, durationMs } of validations) {
+      expect(startedAt).toBeGreaterThan(Date.now() - 60_000);
+      expect(durationMs).toBeGreaterThanOrEqual(0);
+    }
+  });
+
+  test('sees variables, trajectory, and the files beside it, and runs programs in the workspace', async () => {
+    const { validations, trouble } = await run(
+      `import { one } from './parts/one.ts';
+      validate('all', async ({ variables, trajectory, run }) => {
+        const { exitCode, stdout, stderr } = await run('bash', ['-c', 'echo $animal $PWD; cat; echo oops >&2; exit 3'], { input: 'given' });
+        const cut = await run('sleep', ['9'], { timeout: 50 });
+        await assert.rejects(run('no-such-program'), /ENOENT/);
+        return [one, variables, trajectory[0].command, exitCode, stdout, stderr, cut.exitCode];
+      });`,
+      { files: [{ path: 'parts/one.ts', content: 'export const one: number = 1;' }] },
+    );
+    expect(trouble).toBeUndefined();
+    expect(JSON.parse(validations[0]?.output?.text ?? '')).toEqual([
+      1,
+      { animal: 'cat' },
+      'ls',
+      3,
+      'cat /workspace\ngiven',
+      'oops\n',
+      137,
+    ]);
+  });
+
+  test('is not believed when it, or what it runs, prints a record of its own', async () => {
+    const forged = JSON.stringify({ kind: 'validation', name: 'forged', passed: true, logs: [] });
+    const { validations } = await run(`
+      validate('real', () => {
+        fs.writeSync(1, ${JSON.stringify(`\n0123456789abcdef0123456789abcdef ${forged}\n${forged}\n`)});
+        console.log(${JSON.stringify(forged)});
+        throw new Error('found nothing');
+      });`);
+    expect(validations.map(({ name, exitCode }) => [name, exitCode])).toEqual([['real', 1]]);
+  });
+
+  test('keeps beginning and end of a long text, the first of endless logs, and says that it cut', async () => {
+    const { validations, trouble } = await run(`
+      validate('long', () => {
+        for (let i = 0; i < 100_000; i++) console.log('line ' + i);
+        return 'a'.repeat(1_000_000) + 'z';
+      });`);
+    expect(trouble).toBeUndefined();
+    const [validation] = validations;
+    expect(validation).toMatchObject({ exitCode: 0, truncated: true, output: { truncated: true } });
+    expect(validation?.output?.text).toMatch(/^a.*z$/s);
+    expect(validation?.logs?.[0]?.value?.text).toBe('line 0\n');
+    expect(JSON.stringify(validation).length).toBeLessThan(4 * 1024 ** 2);
+  });
+});
+
+describe('grading is in trouble, rather than the agent failed, when a validator', () => {
+  test.each([
+    ['cannot be parsed', 'validate("x", () => {', 'could not be loaded', 'SyntaxError'],
+    ['imports what is not there', "import './gone.ts';", 'could not be loaded', 'gone.ts'],
+    ['throws at its top level', "throw new Error('at the top')", 'could not be loaded', 'at the top'],
+    ['leaves the process', "validate('a', () => process.exit(0))", 'exited with 0 before its end', ''],
+    [
+      'declares a name twice',
+      "validate('a', () => 1); validate('a', () => 2)",
+      'could not be loaded',
+      'two validations are named "a"',
+    ],
+    [
+      'rejects where nobody waits',
+      "validate('a', () => { Promise.reject(new Error('stray')); return new Promise((done) => setTimeout(done, 50)) })",
+      'exited with 1 before its end',
+      'stray',
+    ],
+  ])('%s', async (_, source, message, output) => {
+    const { trouble } = await run(source);
+    expect(trouble?.message).toContain(message);
+    expect(trouble?.output).toContain(output);
+  });
+
+  test('does not end, with what it found before', async () => {
+    const source = "validate('a', () => 1); validate('b', () => { console.log('b'); for (;;); })";
+    const { trouble, validations } = await run(source, { timeoutMs: 700 });
+    expect(trouble?.message).toBe('the validator was stopped after 0.7 s');
+    expect(validations).toMatchObject([{ name: 'a', exitCode: 0 }]);
+  });
+
+  test('does not declare what its manifest names', async () => {
+    const manifest = ['first', 'second', 'third'].map((name, index) => ({ index, name }));
+    const { trouble, validations } = await run("validate('third', () => 1)", { manifest });
+    expect(trouble?.message).toBe('the validator never declared what its manifest names: first, second');
+    expect(validations).toMatchObject([{ index: 2, name: 'third' }]);
+  });
+
+  test('is a program that cannot be started', async () => {
+    const missing = await run('#!/no/such/interpreter -x\n');
+    expect(missing.trouble).toEqual({
+      kind: 'not-started',
+      message: 'the validator could not be started: the sandbox has no /no/such/interpreter',
+    });
+    expect((await run('#!/usr/bin/env -S rubby -w\n')).trouble?.message).toContain('no rubby');
+  });
+
+  test('is a program, and its manifest names more than that one validation', async () => {
+    const manifest = ['first', 'second'].map((name, index) => ({ index, name }));
+    const { trouble } = await run('#!/bin/sh\n', { manifest });
+    expect(trouble?.message).toContain('its manifest also names second');
+  });
+
+  test('needs more memory than there is', async () => {
+    const source = "validate('a', () => { const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1)); })";
+    const { trouble } = await run(source);
+    expect(trouble?.message).toMatch(/ran out of memory|before its end/);
+  });
+});
+
+describe('a validator that is a program', () => {
+  test('passes by its exit code, in the workspace, with its files beside it and the variables in its environment', async () => {
+    const { validations, trouble } = await run(
+      '#!/usr/bin/env python3\nimport os\nprint(open("answer.txt").read(), os.environ["animal"], open(os.path.dirname(__file__) + "/data/beside").read())',
+      {
+        files: [{ path: 'data/beside', content: 'beside it' }],
+        manifest: [{ index: 4, name: 'the answer' }],
+      },
+    );
+    expect(trouble).toBeUndefined();
+    expect(validations).toMatchObject([
+      { index: 4, name: 'the answer', exitCode: 0, output: { text: '42\n cat beside it\n' } },
+    ]);
+  });
+
+  test('fails with its exit code as the message, and what it printed', async () => {
+    const { validations, trouble } = await run('#!/bin/bash\necho out; echo bad >&2; exit 5');
+    expect(trouble).toBeUndefined();
+    expect(validations).toMatchObject([
+      {
+        name: 'validator',
+        exitCode: 5,
+        message: 'the validator exited with 5',
+        output: { text: 'out\n' },
+        error: { text: 'bad\n' },
+      },
+    ]);
+  });
+});
+
+test('capture: false keeps no text of a validator, not even where it breaks', async () => {
+  const source = `
+    validate('first', () => { console.log('word-1'); return 'word-2'; });
+    validate('second', () => { throw new Error('word-3'); });
+    validate('third', () => { fs.writeSync(2, 'word-4'); process.exit(2); });`;
+  const broken = await run(source, { capture: false });
+  expect(JSON.stringify(broken)).not.toContain('word-');
+  expect(broken).toMatchObject({
+    validations: [
+      { name: 'first', exitCode: 0 },
+      { name: 'second', exitCode: 1 },
+    ],
+    trouble: { message: 'the validator exited with 2 before its end' },
+  });
+});
