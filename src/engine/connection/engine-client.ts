@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { inspect } from 'node:util';
 import type Docker from 'dockerode';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../deadline.ts';
@@ -57,6 +58,9 @@ export async function openClient(
     address.kind === 'https'
       ? new HttpsAgent({ keepAlive: true, ...address.tls })
       : new HttpAgent({ keepAlive: true });
+  // docker-modem inspects its options for a debug line at every request, printed or not. The agent with all its
+  // sockets took 15 ms a request with eight trials at work.
+  Object.defineProperty(agent, inspect.custom, { value: () => 'agent' });
   const options: Docker.DockerOptions & { agent: HttpAgent } = {
     ...clientOptions(address),
     agent,

@@ -32,6 +32,9 @@ export async function createFromSpec(
           Entrypoint: INIT_COMMAND,
           Cmd: [],
           WorkingDir: spec.workingDir,
+          // The runtime's own empty namespace, with nothing but its loopback. `NetworkMode: none` alone has the engine
+          // set up a network of no members, which doubles the time of a start (180 instead of 85 ms).
+          NetworkDisabled: spec.network === 'none',
           Labels: ownershipLabels(
             { instance, role: 'container', createdAt: client.clock.now() },
             spec.labels,
