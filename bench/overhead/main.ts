@@ -10,7 +10,7 @@ import { floorTrial } from './floor.ts';
 
 /**
  * What a trial costs beside what the engine itself costs: whole no-op trials, recorded and reported to the embedded service, over the
- * floor (see floor.ts), alternating in one run; and ten trials of a case that share one prepare.
+ * floor and a stricter one (see floor.ts), alternating in one run; and ten trials of a case that share one prepare.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -29,22 +29,33 @@ try {
   await using agent = await openAgent(engine, dataFolder);
   await agent.run(noopPlan(image, 1, 1), 1);
 
-  const floors = (count: number, concurrency: number) => {
+  const floors = (network: 'none' | 'disabled', count: number, concurrency: number) => {
     const limit = pLimit(concurrency);
-    return Promise.all(Array.from({ length: count }, () => limit(() => floorTrial(engine, imageId))));
+    return Promise.all(
+      Array.from({ length: count }, () => limit(() => floorTrial(engine, imageId, network))),
+    );
   };
   const compare = async (concurrency: number) => {
-    const floor: number[] = [];
-    const trial: number[] = [];
+    const times = { floor: [] as number[], strictFloor: [] as number[], trial: [] as number[] };
     let roundTrips = 0;
     for (let round = 0; round < rounds; round++) {
-      floor.push((await milliseconds(() => floors(perRound, concurrency))) / perRound);
+      times.floor.push(await milliseconds(() => floors('none', perRound, concurrency)));
+      times.strictFloor.push(await milliseconds(() => floors('disabled', perRound, concurrency)));
       const before = engine.roundTrips;
-      trial.push((await milliseconds(() => trials(agent, concurrency))) / perRound);
+      times.trial.push(await milliseconds(() => trials(agent, concurrency)));
       roundTrips += engine.roundTrips - before;
     }
-    const [floorMs, trialMs] = [median(floor), median(trial)];
-    return { floorMs, trialMs, ratio: trialMs / floorMs, roundTrips: roundTrips / rounds / perRound };
+    const floorMs = median(times.floor) / perRound;
+    const strictFloorMs = median(times.strictFloor) / perRound;
+    const trialMs = median(times.trial) / perRound;
+    return {
+      floorMs,
+      strictFloorMs,
+      trialMs,
+      ratio: trialMs / floorMs,
+      ratioToStrictFloor: trialMs / strictFloorMs,
+      roundTrips: roundTrips / rounds / perRound,
+    };
   };
 
   const sequential = await compare(1);

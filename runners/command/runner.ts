@@ -38,6 +38,7 @@ async function run({ container, profile, env, workspace, timeoutMs, signal }: Tu
 
 function endingOf({ ended, steps }: ScriptResult, timeoutMs: number): HarnessEnding {
   if (ended === 'timed-out') return { ended, afterMs: timeoutMs };
+  if (ended === 'out-of-disk') return { ended };
   const last = steps.at(-1);
   if (last === undefined) return { ended: 'exited', exitCode: 0 };
   return { ended: 'exited', exitCode: last.ended === 'exited' ? last.exitCode : killed };

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import type { Client } from '../client/client.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Ledger, TrialKey } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import {
@@ -12,13 +13,17 @@ import {
 import { checkSandboxes } from '../trial/base-image.ts';
 import type { TrialResult } from '../trial/result.ts';
 import type { TrialParts } from '../trial/run-trial.ts';
+import { Sandboxes } from '../trial/sandboxes.ts';
 import type { Delivered, Delivery } from './delivery.ts';
 import { type AttemptEvent, finishTrial } from './finish-trial.ts';
 import { resolvePrompt } from './prompt.ts';
 import { pullRuns } from './pull.ts';
 import { ownTrialSpec } from './trial-spec.ts';
 
-export interface BatchParts extends Omit<TrialParts, 'blobs'> {
+export interface BatchParts extends Omit<TrialParts, 'blobs' | 'sandboxes'> {
+  engine: Engine;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
   client: Client;
   ledger: Ledger;
   delivery: Delivery;
@@ -107,13 +112,17 @@ export async function runBatch(
   });
   observe({ kind: 'started', batchId: started.id, trials: queue.map(({ trial }) => trial) });
 
+  await using sandboxes = new Sandboxes(engine, parts.extraCertificates);
   const limit = pLimit(parts.concurrency);
   // A trial only fails to finish where its result cannot be kept, as on a full disk: then no other is begun.
   const halt = new AbortController();
-  const finishing = queue.map(async ({ trial, spec, key }): Promise<FinishedTrial> => {
+  const finishing = queue.map(async ({ trial, spec, key }, index): Promise<FinishedTrial> => {
     const result = await limit(() => {
       halt.signal.throwIfAborted();
-      return finishTrial(spec, key, parts, signal, (event) => observe({ ...event, trial }));
+      // The trial that will have this slot next: its sandbox starts while this one runs.
+      const next = queue[index + parts.concurrency];
+      if (next) sandboxes.startAhead(next.spec, signal);
+      return finishTrial(spec, key, { ...parts, sandboxes }, signal, (event) => observe({ ...event, trial }));
     }).catch((error) => {
       halt.abort(error);
       throw error;

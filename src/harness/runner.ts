@@ -32,4 +32,8 @@ export interface HarnessRun {
 }
 
 /** How the harness ended; its exit code does not decide the verdict. */
-export type HarnessEnding = { ended: 'exited'; exitCode: number } | { ended: 'timed-out'; afterMs: number };
+export type HarnessEnding =
+  | { ended: 'exited'; exitCode: number }
+  | { ended: 'timed-out'; afterMs: number }
+  /** It wrote more than the sandbox may hold. */
+  | { ended: 'out-of-disk' };

@@ -30,6 +30,11 @@ export const SandboxConfig = z.strictObject({
   security: z.enum(['compatible', 'strict']).default('compatible'),
   memory: ByteSize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),
+  disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'What a trial may write to its disk.' }),
+  user: z.string().min(1).optional().meta({
+    description:
+      'Name or id of the user that everything runs as. The strict profile needs one that is not root.',
+  }),
   pids: z.int().min(16).default(512).meta({ description: 'Processes and threads.' }),
   nofile: z.int().min(64).default(16_384).meta({ description: 'Open files of one process.' }),
   runtime: z.string().min(1).optional(),

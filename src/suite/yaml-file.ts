@@ -29,14 +29,10 @@ export function readYamlFile<Schema extends z.ZodType>(
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  if (document.errors.length > 0) {
-    throw new BadFile(
-      document.errors.map(({ pos, message }) => ({
-        ...place(pos[0]),
-        path: '',
-        message: firstLine(message),
-      })),
-    );
+  const [broken] = document.errors;
+  if (broken) {
+    // What the parser says after its first stumble is mostly about the stumble.
+    throw new BadFile([{ ...place(broken.pos[0]), path: '', message: firstLine(broken.message) }]);
   }
   const issue = (path: Path, message: string): FileIssue => ({
     ...place(offsetOf(document, path)),

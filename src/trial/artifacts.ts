@@ -11,63 +11,69 @@ const limits = { count: 1000, bytes: 512 * 1024 ** 2 } as const;
 /** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
 
-export interface CollectedArtifacts {
-  artifacts: Artifact[];
-  /** Why some were left out. */
-  omitted: string[];
+/** Keeps the workspace's files that match some globs as blobs. Links, devices and folders are not artifacts. */
+export interface ArtifactCollection {
+  readonly artifacts: readonly Artifact[];
+  /** What matched and was left out. */
+  readonly omitted: readonly string[];
+  /** Takes an entry of the workspace's archive, if it matches. */
+  visit(entry: ArchivedEntry): Promise<void>;
+  /** To be called after the last entry: a file's second name came without its content. */
+  finish(deadline: AbortSignal): Promise<void>;
+  /**
+   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, which a harness can bring about (a sparse file of terabytes): what
+   * was read until then is kept.
+   */
+  readAll(deadline: AbortSignal): Promise<void>;
 }
 
-/**
- * Keeps the workspace's files that match `globs` as blobs. Links, devices and folders are not artifacts. Reading the workspace ends
- * when `deadline` aborts, which a harness can bring about (a sparse file of terabytes): what was read until then is kept.
- */
-export async function collectArtifacts(
+export function artifactCollection(
   container: Container,
   globs: readonly string[],
   blobs: BlobStore,
-  deadline: AbortSignal,
-): Promise<CollectedArtifacts> {
-  if (globs.length === 0) return { artifacts: [], omitted: [] };
-  const matches = picomatch([...globs], { dot: true });
-  const collection = new Collection(blobs);
+): ArtifactCollection {
+  const matches = globs.length === 0 ? () => false : picomatch([...globs], { dot: true });
+  const artifacts: Artifact[] = [];
+  const omitted: string[] = [];
   const otherNames: string[] = [];
-  try {
-    for await (const entry of container.archive(places.workspace, deadline)) {
-      if (!matches(entry.path) || entry.path === trajectoryPath) continue;
-      if (entry.type === 'file') await collection.take(entry.path, entry);
-      // A file's second name comes without its content.
-      if (entry.type === 'hardlink') otherNames.push(entry.path);
-    }
-    for (const path of otherNames) {
-      for await (const entry of container.archive(`${places.workspace}/${path}`, deadline))
-        if (entry.type === 'file') await collection.take(path, entry);
-    }
-  } catch (error) {
-    if (!deadline.aborted) throw error;
-    collection.omitted.push('what was not read in time');
-  }
-  return collection;
-}
+  let bytes = 0;
 
-class Collection implements CollectedArtifacts {
-  readonly artifacts: Artifact[] = [];
-  readonly omitted: string[] = [];
-  readonly #blobs: BlobStore;
-  #bytes = 0;
-
-  constructor(blobs: BlobStore) {
-    this.#blobs = blobs;
-  }
-
-  async take(path: string, entry: ArchivedEntry): Promise<void> {
-    if (this.artifacts.length >= limits.count || this.#bytes + entry.size > limits.bytes) {
-      this.omitted.push(path);
+  async function take(path: string, entry: ArchivedEntry): Promise<void> {
+    if (artifacts.length >= limits.count || bytes + entry.size > limits.bytes) {
+      omitted.push(path);
       return;
     }
-    const { sha256, byteSize } = await this.#blobs.put(entry.content());
-    this.#bytes += byteSize;
-    this.artifacts.push({ path, byteSize, sha256 });
+    const { sha256, byteSize } = await blobs.put(entry.content());
+    bytes += byteSize;
+    artifacts.push({ path, byteSize, sha256 });
   }
+
+  async function visit(entry: ArchivedEntry): Promise<void> {
+    if (!matches(entry.path) || entry.path === trajectoryPath) return;
+    if (entry.type === 'file') await take(entry.path, entry);
+    if (entry.type === 'hardlink') otherNames.push(entry.path);
+  }
+
+  async function finish(deadline: AbortSignal): Promise<void> {
+    for (const path of otherNames.splice(0)) {
+      for await (const entry of container.archive(`${places.workspace}/${path}`, deadline)) {
+        if (entry.type === 'file') await take(path, entry);
+      }
+    }
+  }
+
+  async function readAll(deadline: AbortSignal): Promise<void> {
+    if (globs.length === 0) return;
+    try {
+      for await (const entry of container.archive(places.workspace, deadline)) await visit(entry);
+      await finish(deadline);
+    } catch (error) {
+      if (!deadline.aborted) throw error;
+      omitted.push('what was not read in time');
+    }
+  }
+
+  return { artifacts, omitted, visit, finish, readAll };
 }
 
 /** The whole trajectory as an artifact, one entry a line. */

@@ -1,29 +1,29 @@
+import { manifestChanges } from '../engine/archive/manifest.ts';
 import type { FilesystemChange } from '../engine/container/changes.ts';
-import type { Container } from '../engine/container.ts';
 import { places } from './places.ts';
+import type { WorkspaceState } from './workspace.ts';
 
 /**
- * Workspace-relative paths that differ from the prepared image: added, edited, deleted, or with another mode; `.` where the workspace
- * itself was removed. A folder is named where it came empty, went, or has another mode, not for what happened inside it.
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A rename is both names. A
+ * folder is named where it came or went empty, or has another mode, not for what happened inside it.
  */
-export function changedFiles(changes: readonly FilesystemChange[]): string[] {
+export function changedFiles(
+  before: Exclude<WorkspaceState, 'large'>,
+  after: Exclude<WorkspaceState, 'large'>,
+): string[] {
+  const changes = manifestChanges(before, after);
+  const ways = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
+  const isFolder = (path: string) => (after.get(path) ?? before.get(path))?.type === 'folder';
+  return changes
+    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !ways.has(path)))
+    .map(({ path }) => path);
+}
+
+/** The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. */
+export function changedFilesByEngine(changes: readonly FilesystemChange[]): string[] {
   const inside = changes.filter(({ path }) => path.startsWith(`${places.workspace}/`));
   // The engine names every folder on the way to a change; a path that others lie below is one of those.
   const ways = new Set(inside.map(({ path }) => path.slice(0, path.lastIndexOf('/'))));
   const named = inside.filter(({ path, kind }) => kind === 'deleted' || !ways.has(path));
-  const files = named.map(({ path }) => path.slice(places.workspace.length + 1));
-  return [...(isRemoved(changes) ? ['.'] : []), ...files].sort();
-}
-
-/** Gives back a workspace that the harness removed, empty: what is graded is that nothing is there, not that nobody could look. */
-export async function restoreWorkspace(
-  container: Container,
-  changes: readonly FilesystemChange[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (isRemoved(changes)) await container.put([{ path: places.workspace, folder: true }], '/', signal);
-}
-
-function isRemoved(changes: readonly FilesystemChange[]): boolean {
-  return changes.some(({ path, kind }) => path === places.workspace && kind === 'deleted');
+  return named.map(({ path }) => path.slice(places.workspace.length + 1)).sort();
 }

@@ -12,9 +12,12 @@ export function containerSpec(
     security: sandbox.security,
     memoryBytes: sandbox.memory,
     cpus: sandbox.cpus,
+    diskBytes: sandbox.disk,
     pids: sandbox.pids,
     nofile: sandbox.nofile,
     workingDir: places.workspace,
+    env: { HOME: sandbox.user === undefined ? '/root' : '/tmp' },
+    ...(sandbox.user !== undefined && { user: sandbox.user }),
     ...(sandbox.runtime !== undefined && { runtime: sandbox.runtime }),
   };
 }

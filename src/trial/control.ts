@@ -1,7 +1,6 @@
 import type { Container } from '../engine/container.ts';
 import type { PhaseInput } from './phases/phase.ts';
 import type { Cause, TrialResult } from './result.ts';
-import { startSandbox } from './sandbox.ts';
 
 /**
  * The outcome where grading could not be started in the sandbox. `starts` is tried in a fresh one, in which no harness ever ran: if it
@@ -13,8 +12,10 @@ export async function gradingPrevented(
   cause: Cause,
   starts: (fresh: Container) => Promise<boolean>,
 ): Promise<Partial<TrialResult>> {
-  await using fresh = await startSandbox(spec, parts, signal);
-  if (!(await starts(fresh))) return { verdict: 'void', cause };
+  const fresh = await parts.sandboxes.take(spec, signal);
+  using given = new DisposableStack();
+  given.defer(() => parts.sandboxes.giveBack(fresh));
+  if (!(await starts(fresh.container))) return { verdict: 'void', cause };
   const message = `${cause.message}; it can be in a sandbox that no harness ran in`;
   return { verdict: 'failed', cause: found.cause ?? { ...cause, kind: 'agent', message } };
 }

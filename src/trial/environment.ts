@@ -4,7 +4,6 @@ import { places } from './places.ts';
 /** What every script in a sandbox starts from; nothing of the host's environment is passed on. */
 const base: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  HOME: '/root',
   LANG: 'C.UTF-8',
 };
 

@@ -19,7 +19,9 @@ export function causeOf(thrown: unknown, phase: PhaseName): Cause {
   if (thrown instanceof TrialFailure) return thrown.failure;
   if (thrown instanceof OffsiteError) {
     const message = thrown.hint === undefined ? thrown.message : `${thrown.message}\n${thrown.hint}`;
-    return { kind: 'infrastructure', phase, message };
+    // Removing /bin, say, must not earn the harness another try.
+    const harnessDidIt = phase === 'harness' && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
+    return { kind: harnessDidIt ? 'agent' : 'infrastructure', phase, message };
   }
   // A defect of ours. The trial is void, never failed; the stack is what mends it.
   const stack = thrown instanceof Error ? thrown.stack : undefined;

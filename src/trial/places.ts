@@ -1,6 +1,8 @@
 /** Where things are in every sandbox. */
 export const places = {
   workspace: '/workspace',
+  /** What Offsite puts into a sandbox is below this. */
+  own: '/offsite',
   prompt: '/offsite/prompt.txt',
   prepare: '/offsite/prepare',
   /** The host's extra certificates, and those with the image's own. */

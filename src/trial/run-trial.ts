@@ -1,26 +1,23 @@
 import type { Clock } from '../clock.ts';
-import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { causeOf } from './failure.ts';
 import { phases } from './phases/phases.ts';
 import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
-import { startSandbox } from './sandbox.ts';
+import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** What a trial works with; the same for all trials of a batch. */
 export interface TrialParts {
-  engine: Engine;
+  sandboxes: Sandboxes;
   runners: readonly Runner[];
   blobs: BlobStore;
   clock: Clock;
-  /** The host's extra certificates, for install and prepare. */
-  extraCertificates: Buffer | undefined;
 }
 
 /**
  * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort
- * of `signal` rejects, after the sandbox is gone.
+ * of `signal` rejects. The sandbox is given back in any case.
  */
 export async function runTrial(
   spec: TrialSpec,
@@ -28,7 +25,7 @@ export async function runTrial(
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
 ): Promise<TrialResult> {
-  const { clock } = parts;
+  const { clock, sandboxes } = parts;
   const startedAt = clock.now();
   const timings: PhaseTiming[] = [];
   let found: Partial<TrialResult> = {};
@@ -46,18 +43,20 @@ export async function runTrial(
   };
 
   try {
-    await using container = await timed('sandbox', () => startSandbox(spec, parts, signal));
-    found = { sandboxId: container.id };
+    const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
+    using given = new DisposableStack();
+    given.defer(() => sandboxes.giveBack(sandbox));
+    found = { sandboxId: sandbox.container.id };
     for (const { name, run } of phases) {
-      const additions = await timed(name, () => run({ spec, parts, container, signal, found }));
+      const additions = await timed(name, () => run({ spec, parts, ...sandbox, signal, found }));
       found = { ...found, ...additions };
       if (found.verdict) break;
     }
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);
-    // With a verdict, only the sandbox's removal is left to fail, which takes nothing from what was found.
-    found = found.verdict ? { ...found, cause: found.cause ?? cause } : { ...found, verdict: 'void', cause };
+    // An agent that breaks its sandbox has not earned a void.
+    found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
   return {
     verdict: 'void',

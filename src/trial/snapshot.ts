@@ -74,9 +74,13 @@ async function snapshot(
         script,
         variables,
         security: sandbox.security,
+        user: sandbox.user,
         certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
       }),
-      build: (container) => build(container, steps, extraCertificates, signal),
+      build: async (container) => {
+        if (sandbox.user !== undefined) await giveFolders(container, signal);
+        await build(container, steps, extraCertificates, signal);
+      },
     },
     signal,
   );
@@ -86,6 +90,14 @@ async function snapshot(
     phase,
     message: `${phase} left processes running, which a snapshot cannot keep: ${result.processes.join(', ')}; let the script stop them`,
   });
+}
+
+/** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
+async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
+  const result = await container.exec({ argv: ['sh', '-c', 'id -u; id -g'], timeoutMs: 60_000, signal });
+  const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
+  const folders = [places.workspace, places.own].map((path) => ({ path, folder: true as const, uid, gid }));
+  await container.put(folders, '/', signal);
 }
 
 async function build(

@@ -124,6 +124,11 @@ describe('a report', () => {
     expect((await deliver([conflict, list])).outcomes).toMatchObject([{ kind: 'kept', state: 'parked' }]);
   });
 
+  test('is parked where the service will not have it, since sending it again would not help', async () => {
+    const { left } = await deliver([json(413, { _tag: 'TooLarge', message: 'too large' })]);
+    expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('too large') }]);
+  });
+
   test('stays queued while the service fails', async () => {
     const broken = await deliver([json(500, { _tag: 'InternalError', message: 'sorry' })]);
     expect(broken.left).toMatchObject([{ state: 'queued', tries: 1 }]);

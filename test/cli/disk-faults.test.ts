@@ -1,18 +1,20 @@
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { runsOf } from './ask.ts';
 import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
+const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
+
 /** A disk of its own under the data folder. */
 async function smallDisk({ dataFolder }: Place, options: string): Promise<AsyncDisposable> {
   mkdirSync(dataFolder);
-  await execa('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', dataFolder]);
+  asRoot('mount', '-t', 'tmpfs', '-o', options, 'tmpfs', dataFolder);
   return {
     async [Symbol.asyncDispose]() {
-      await execa('umount', ['--lazy', dataFolder]);
+      asRoot('umount', '--lazy', dataFolder);
     },
   };
 }

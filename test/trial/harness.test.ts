@@ -91,6 +91,14 @@ describe.concurrent('a harness', () => {
     expect(withoutNode).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'validate' } });
   });
 
+  test('that makes its sandbox unusable has only itself to blame, and gets no second try', async () => {
+    const { verdict, cause } = await bench.trial('setsid sleep 600 > /dev/null 2>&1 &\nrm /bin/sh', {
+      verify: 'true',
+    });
+    expect(verdict).not.toBe('passed');
+    expect(cause).toMatchObject({ kind: 'agent', phase: 'harness' });
+  });
+
   test('that prints 100 MB keeps beginning and end of it, and costs no memory', async () => {
     const before = process.memoryUsage().rss;
     let highest = before;

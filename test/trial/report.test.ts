@@ -36,6 +36,15 @@ describe('a report', () => {
     ]);
   });
 
+  test('of commands that printed far too much carries an equal share of each, and says that it was cut', () => {
+    const noisy = Array.from({ length: 40 }, () => ({ ...command(1, 2), output: 'x'.repeat(2 ** 20) }));
+    const report = reportOf({ ...empty, trajectory: [command(0, 1), ...noisy] }, subject);
+    expect(JSON.stringify(report).length).toBeLessThan(5 * 2 ** 20);
+    const [, quiet, first] = report.events;
+    expect(quiet).toEqual(command(0, 1));
+    expect(first).toMatchObject({ outputTruncated: true, output: expect.stringContaining('left out') });
+  });
+
   test('says what was measured and leaves the rest out, never 0', () => {
     const report = reportOf(
       {

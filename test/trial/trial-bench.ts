@@ -9,6 +9,7 @@ import { BlobStore } from '../../src/ledger/blobs.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
 import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
+import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec, ValidatorSpec } from '../../src/trial/spec.ts';
 
 /** Runs single trials on the real engine. */
@@ -23,24 +24,24 @@ export interface TrialBench extends AsyncDisposable {
   ): Promise<TrialResult>;
 }
 
-export async function openTrialBench(change: Partial<TrialParts> = {}): Promise<TrialBench> {
+interface BenchParts {
+  engine?: Engine;
+  extraCertificates?: Buffer;
+}
+
+export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-trial-'));
   const engine = await connectEngine({ instance: `test-${folder.split('-').pop()}` });
   const blobs = new BlobStore(join(folder, 'blobs'));
-  const parts: TrialParts = {
-    engine,
-    runners,
-    blobs,
-    clock: systemClock,
-    extraCertificates: undefined,
-    ...change,
-  };
+  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates);
+  const parts: TrialParts = { sandboxes, runners, blobs, clock: systemClock };
   const never = new AbortController().signal;
   return {
     engine,
     blobs,
     trial: (run, change, sandbox) => runTrial(specOf(run, change, sandbox), parts, never, () => undefined),
     async [Symbol.asyncDispose]() {
+      await sandboxes[Symbol.asyncDispose]();
       await engine[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true });
     },

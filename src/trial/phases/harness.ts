@@ -1,7 +1,9 @@
+import type { HarnessEnding } from '../../harness/runner.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
+import { endProcesses } from '../settle.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /** Lets the harness work, and leaves none of its processes. */
@@ -26,12 +28,21 @@ async function run({ spec, parts, container, signal }: PhaseInput): Promise<Part
   });
   signal.throwIfAborted();
   // Whatever the harness left behind must not touch what is graded.
-  await container.killAll(signal);
+  await endProcesses(container, signal);
   return { harness: ending, trajectory, cause: causeOf(ending) };
 }
 
-function causeOf(ending: NonNullable<TrialResult['harness']>): Cause | undefined {
-  if (ending.ended !== 'timed-out') return undefined;
-  const message = `the harness was stopped after ${ending.afterMs / 1000} s`;
+function causeOf(ending: HarnessEnding): Cause | undefined {
+  switch (ending.ended) {
+    case 'exited':
+      return undefined;
+    case 'timed-out':
+      return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
+    case 'out-of-disk':
+      return agentCause('the harness was stopped for writing more than the sandbox may');
+  }
+}
+
+function agentCause(message: string): Cause {
   return { kind: 'agent', phase: 'harness', message };
 }

@@ -2,12 +2,15 @@ import type { Container } from '../../engine/container.ts';
 import type { PhaseName, TrialResult } from '../result.ts';
 import type { TrialParts } from '../run-trial.ts';
 import type { TrialSpec } from '../spec.ts';
+import type { WorkspaceState } from '../workspace.ts';
 
 /** What a phase is given: the trial, its sandbox, and what earlier phases found. */
 export interface PhaseInput {
   spec: TrialSpec;
   parts: TrialParts;
   container: Container;
+  /** The workspace before the harness worked in it. */
+  before: WorkspaceState;
   signal: AbortSignal;
   found: Partial<TrialResult>;
 }

@@ -1,0 +1,61 @@
+import type { ArchivedEntry } from '../engine/archive/entries.ts';
+import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
+import type { Container } from '../engine/container.ts';
+import { places } from './places.ts';
+
+/** Beyond these, reading the whole workspace costs more than the engine's own list of changes, which walks the whole image. */
+const limits = { bytes: 48 * 1024 ** 2, entries: 20_000 } as const;
+
+/** What is in a workspace, by relative path; or that it is too large to be read as a whole. */
+export type WorkspaceState = Manifest | 'large';
+
+class TooLarge extends Error {}
+
+/**
+ * Reads the state of a sandbox's workspace. `visit` may read the content of entries on the way; what it has seen counts for nothing
+ * where the result is `large`. Throws `ENGINE_NOT_FOUND` where there is no workspace.
+ */
+export async function readWorkspace(
+  container: Container,
+  signal: AbortSignal,
+  visit?: (entry: ArchivedEntry) => Promise<void>,
+): Promise<WorkspaceState> {
+  try {
+    return await readManifest(withinLimits(container.archive(places.workspace, signal)), visit);
+  } catch (error) {
+    if (error instanceof TooLarge) return 'large';
+    throw error;
+  }
+}
+
+async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenerator<ArchivedEntry> {
+  let bytes = 0;
+  let entries = 0;
+  for await (const entry of archive) {
+    bytes += entry.size;
+    entries += 1;
+    if (bytes > limits.bytes || entries > limits.entries) throw new TooLarge();
+    yield entry;
+  }
+}
+
+/** How workspaces are before any harness worked in them: read once for each image, from the first container of it. */
+export class WorkspaceBaselines {
+  /** A batch works on few images at a time; each state is some hundred bytes a file. */
+  static readonly #kept = 16;
+  readonly #states = new Map<string, Promise<WorkspaceState>>();
+
+  /** @param fresh a started container of the image, in which nothing was run yet */
+  of(imageId: string, fresh: Container, signal: AbortSignal): Promise<WorkspaceState> {
+    const known = this.#states.get(imageId);
+    if (known) return known;
+    const state = readWorkspace(fresh, signal).catch((error) => {
+      this.#states.delete(imageId);
+      throw error;
+    });
+    this.#states.set(imageId, state);
+    const oldest = this.#states.keys().next().value;
+    if (this.#states.size > WorkspaceBaselines.#kept && oldest !== undefined) this.#states.delete(oldest);
+    return state;
+  }
+}

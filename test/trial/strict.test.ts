@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench[Symbol.asyncDispose]());
+
+test('the strict profile runs a whole trial as its user, who may write the workspace and little else', async () => {
+  const result = await bench.trial(
+    'echo changed > prepared\nid -u\ntouch /etc/forbidden',
+    {
+      prepare: 'git init -q . && echo prepared > prepared',
+      verify: 'grep changed prepared\ngrep -q "CapEff:.0000000000000000" /proc/self/status',
+      validator: validator(`
+        import { validate } from 'offsite/validator';
+        validate('runs', async ({ run }) => (await run('id', ['-u'])).stdout);
+      `),
+    },
+    { security: 'strict', user: '1000' },
+  );
+  expect(result).toMatchObject({
+    verdict: 'passed',
+    filesChanged: ['prepared'],
+    trajectory: [{ exitCode: 0 }, { output: '1000\n' }, { exitCode: 1 }],
+    validations: [{ output: { text: '1000\n' } }],
+  });
+});
+
+test('a harness that fills its disk is stopped for it, and what it did until then is graded', async () => {
+  const result = await bench.trial(
+    'echo done > result\nhead -c 200m /dev/zero > big; sleep 30',
+    { verify: 'grep done result' },
+    { disk: 50 * 1024 ** 2 },
+  );
+  expect(result).toMatchObject({
+    verdict: 'passed',
+    cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('writing more') },
+    harness: { ended: 'out-of-disk' },
+  });
+});
