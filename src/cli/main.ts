@@ -7,4 +7,11 @@ import { join } from 'node:path';
 enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
 const { runProgram } = await import('./program.ts');
 
+// Whoever read our output may have gone (`| head`); the trials go on, and their results are kept and reported.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 process.exitCode = await runProgram(process.argv.slice(2));

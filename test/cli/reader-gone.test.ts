@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+test('a run whose reader leaves (`| head`) still runs to its end, and reports everything', async () => {
+  await using place = openPlace();
+  const suite = place.suite({ trials: 2, run: 'true', cases: [{ id: 'a', verify: 'true' }] });
+  const command = `'${process.execPath}' '${main}' run '${suite}' --data-folder '${place.dataFolder}' 2>&1 | head -n 1; exit \${PIPESTATUS[0]}`;
+  await promisify(execFile)('bash', ['-c', command], { cwd: place.folder });
+  expect((await offsite(place, ['outbox'])).stdout).toContain('nothing waits');
+  const { stdout } = await offsite(place, ['runs', 'a', '--json']);
+  expect(JSON.parse(stdout).runs[0]).toMatchObject({ status: 'completed', distribution: { passed: 2 } });
+});
