@@ -49,6 +49,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     id,
     env: spec.env ?? {},
     user: spec.user,
+    pids: spec.pids,
     diskBytes: spec.diskBytes,
     activeExecs: new Set(),
     execCount: 0,

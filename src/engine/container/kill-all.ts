@@ -1,6 +1,7 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
+import { banForks } from './fork-ban.ts';
 import { type ContainerProcess, listProcesses } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -28,8 +29,11 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   return 'restarted';
 }
 
+/** Whether nothing is left alive. Mostly nothing is there to begin with, and the list is all it takes. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
   try {
+    await using _ban = await banForks(container);
+    if ((await listProcesses(container)).length === 0) return true;
     await runQuietly(container, 'kill -9 -1');
     const survivors = await waitForDeath(container, QUICK_DEATH_MS);
     if (survivors.length === 0) return true;

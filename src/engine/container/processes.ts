@@ -27,15 +27,9 @@ export async function listProcesses(container: RunningContainer): Promise<Contai
 async function listThroughEngine(container: RunningContainer): Promise<ContainerProcess[]> {
   const { client, id } = container;
   container.initPid ??= await askInitPid(container);
-  const docker = client.docker.getContainer(id);
-  // Paused, since the engine looks twice (whose are they, what are they): a process that does nothing but fork and end is never the
-  // same one at both times, and would be in no list. Three round trips of about 10 ms.
-  await client.call('pausing a container', (abortSignal) => docker.pause({ abortSignal }));
-  const answer = await client
-    .call('listing processes', (abortSignal) => docker.top({ ps_args: '-eo pid,uid,stat,args', abortSignal }))
-    .finally(() =>
-      client.call('going on with a container', (abortSignal) => docker.unpause({ abortSignal })),
-    );
+  const answer = await client.call('listing processes', (abortSignal) =>
+    client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,args', abortSignal }),
+  );
   return (answer.Processes as string[][])
     .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))
     .filter(({ pid, state }) => pid !== container.initPid && !state.startsWith('Z'))

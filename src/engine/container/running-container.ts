@@ -7,6 +7,8 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
+  /** Its limit on processes and threads. */
+  readonly pids: number;
   /** What it may write to its own layer. */
   readonly diskBytes: number | undefined;
   /** Execs now running, for the decision whom a deadline may kill. */

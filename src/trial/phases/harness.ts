@@ -3,7 +3,6 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
-import { endProcesses } from '../settle.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /** Lets the harness work, and leaves none of its processes. */
@@ -28,7 +27,7 @@ async function run({ spec, parts, container, signal }: PhaseInput): Promise<Part
   });
   signal.throwIfAborted();
   // Whatever the harness left behind must not touch what is graded.
-  await endProcesses(container, signal);
+  await container.killAll(signal);
   return { harness: ending, trajectory, cause: causeOf(ending) };
 }
 

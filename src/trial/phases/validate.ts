@@ -7,7 +7,6 @@ import { gradingPrevented } from '../control.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
-import { endProcesses } from '../settle.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
@@ -41,7 +40,7 @@ async function validated(
   { spec, signal, found }: PhaseInput,
 ): Promise<ValidatorRun> {
   // Verify runs what the harness wrote: a process of that must not touch what is graded either.
-  if (spec.verify !== undefined) await endProcesses(container, signal);
+  if (spec.verify !== undefined) await container.killAll(signal);
   return runValidator({
     container,
     ...validator,

@@ -1,0 +1,24 @@
+import type { RunningContainer } from './running-container.ts';
+
+/**
+ * Keeps the processes of a container from making others until disposed: at a limit of one process, each `fork` fails, while the engine
+ * still can put commands in. Only then does a list of processes tell the truth: one that does nothing but fork and end is in no list,
+ * since the engine collects ids first and looks at them afterwards. (Pausing would do as well, were there not processes that can never
+ * be frozen: engine 20.10 then waits for ever, holding the container.) Two round trips.
+ */
+export async function banForks(container: RunningContainer): Promise<AsyncDisposable> {
+  await limitProcesses(container, 1);
+  return { [Symbol.asyncDispose]: () => limitProcesses(container, container.pids) };
+}
+
+async function limitProcesses({ client, id }: RunningContainer, limit: number): Promise<void> {
+  await client.call('changing the limit on processes', (abortSignal) =>
+    client.dial({
+      method: 'POST',
+      path: `/containers/${id}/update?`,
+      expected: [200],
+      body: { PidsLimit: limit },
+      abortSignal,
+    }),
+  );
+}
