@@ -1,0 +1,47 @@
+// An agent in a process of its own, for killed-agent.test.ts: goes on to the phase that its argument names, says so, and stays there.
+import { setInterval } from 'node:timers';
+import { startedContainer, testEngine, testSpec } from '../engine-fixture.ts';
+
+const phase = process.argv[2];
+const engine = await testEngine();
+
+async function reached(): Promise<void> {
+  // The marker starts beside the first container; an agent that is killed before is dead by age instead.
+  const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] };
+  while ((await engine.docker.listContainers({ filters })).length === 0);
+  console.log(JSON.stringify({ instance: engine.instance }));
+}
+
+const stay = new Promise<never>(() => setInterval(() => undefined, 1_000_000));
+
+switch (phase) {
+  case 'create':
+    await engine.createContainer(await testSpec(engine));
+    await reached();
+    break;
+  case 'start':
+    await startedContainer(engine);
+    await reached();
+    break;
+  case 'exec': {
+    const container = await startedContainer(engine);
+    await container.exec({
+      argv: ['sh', '-c', 'trap "" TERM HUP; setsid -f sleep 1000 > /dev/null 2>&1; echo up; sleep 1000'],
+      timeoutMs: 1_000_000,
+      onOutput: () => void reached(),
+    });
+    break;
+  }
+  case 'snapshot': {
+    const { imageId, ...container } = await testSpec(engine);
+    const build = async () => {
+      await reached();
+      await stay;
+    };
+    await engine.snapshot({ parentImageId: imageId, container, key: String(process.argv[3]), build });
+    break;
+  }
+  default:
+    throw new Error(`no such phase: ${phase}`);
+}
+await stay;

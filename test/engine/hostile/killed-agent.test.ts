@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { testEngine, testSpec } from '../engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+const ofInstance = (instance: string) =>
+  engine.docker.listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
+
+/** Starts an agent, kills it with SIGKILL once it is in the phase, and resolves with its instance. */
+async function killedIn(phase: string, key = ''): Promise<string> {
+  const program = new URL('./dying-agent.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [program, phase, key], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const closed = once(child, 'close');
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    closed.then(() => Promise.reject(new Error(`the agent ended before it was in ${phase}`))),
+  ]);
+  child.kill('SIGKILL');
+  await closed;
+  const { instance } = JSON.parse(line);
+  expect((await ofInstance(instance)).length, phase).toBeGreaterThan(1);
+  return instance;
+}
+
+async function markerExited(instance: string): Promise<void> {
+  const end = Date.now() + 10_000;
+  const exited = async () =>
+    (await ofInstance(instance)).some(
+      ({ Labels, State }) => Labels['offsite.role'] === 'marker' && State === 'exited',
+    );
+  while (!(await exited())) {
+    if (Date.now() > end) throw new Error('the marker outlived its agent by 10 s');
+    await systemClock.sleep(50);
+  }
+}
+
+test('killed while creating, starting, running a command or building a snapshot: the next agent removes all of it', async () => {
+  const instances = await Promise.all(
+    ['create', 'start', 'exec', 'snapshot'].map((phase) => killedIn(phase, randomUUID())),
+  );
+  await Promise.all(instances.map(markerExited));
+  const swept = await engine.sweep();
+  expect(swept.instances).toEqual(expect.arrayContaining(instances));
+  for (const instance of instances) expect(await ofInstance(instance)).toEqual([]);
+});
+
+test('a snapshot whose builder was killed is built by the next one who asks, without a sweep in between', async () => {
+  const key = randomUUID();
+  await killedIn('snapshot', key);
+  const { imageId, ...container } = await testSpec(engine);
+  const build = async () => undefined;
+  const result = await engine.snapshot({ parentImageId: imageId, container, key, build });
+  expect(result).toMatchObject({ kind: 'snapshot', built: true });
+  if (result.kind === 'snapshot') await engine.docker.getImage(result.imageId).remove();
+});

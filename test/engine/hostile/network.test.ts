@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { startedContainer, testEngine } from '../engine-fixture.ts';
+
+const PROBE = readFileSync(new URL('./network-probe.py', import.meta.url));
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+test('without network there is no way out: gateway, host, metadata address, other containers and names fail at once', async () => {
+  await using sealed = await startedContainer(engine);
+  // Another sandbox that does have a network, and so an address that can be tried.
+  await using other = await startedContainer(engine, { network: 'open' });
+  const { NetworkSettings } = await engine.docker.getContainer(other.id).inspect();
+  const { Gateway: gateway, IPAddress: address } = NetworkSettings.Networks.bridge ?? {};
+  const host = Object.values(networkInterfaces())
+    .flatMap((interfaces) => interfaces ?? [])
+    .filter(({ internal, family }) => !internal && family === 'IPv4')
+    .map((hostInterface) => hostInterface.address);
+  const targets = [gateway, address, ...host, '169.254.169.254'].filter((target) => target !== undefined);
+  expect(targets.length).toBeGreaterThan(2);
+
+  const result = await sealed.exec({
+    argv: ['python3', '-', ...targets],
+    stdin: PROBE,
+    timeoutMs: 20_000,
+  });
+  expect(result, result.stderr.text).toMatchObject({ ended: 'exited', exitCode: 0 });
+  const found = JSON.parse(result.stdout.text);
+  // The probe connects nowhere unless these hold, so that no packet leaves the machine even where this test fails.
+  expect(found).toMatchObject({ interfaces: ['lo'], routes: 0 });
+  for (const target of targets)
+    expect(found.connected[target], target).toEqual(['ENETUNREACH', 'ENETUNREACH']);
+  expect(found.named).toBe('no address');
+  expect(found.milliseconds).toBeLessThan(2_000);
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { shell, startedContainer, testEngine } from '../engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+/** Forks twice, leaves its session and its environment, ignores what can be ignored, and forges the answer for as long as it lives. */
+const FORGER = `
+import os, signal, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+os.closerange(0, 100)
+while True:
+    with open('/workspace/answer', 'w') as answer: answer.write('forged')
+    time.sleep(0.005)
+`;
+
+test('a daemon that outlives its command and rewrites the workspace is gone before the next script reads it', async () => {
+  await using container = await startedContainer(engine);
+  for (const user of ['0', '1000']) {
+    await shell(container, 'chmod 777 .; rm -f answer');
+    const left = await container.exec({ argv: ['python3', '-c', FORGER], user, timeoutMs: 20_000 });
+    expect(left).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(await container.processes()).toHaveLength(1);
+    const check = await container.runScript({
+      script: 'echo -n true > answer\nsleep 0.1\ncat answer',
+      killFirst: true,
+      timeoutMs: 20_000,
+    });
+    expect(check.steps.map(({ output }) => output)).toEqual(['', '', 'true']);
+    expect(await container.processes()).toEqual([]);
+  }
+});
+
+test('a process that ignores every signal but one ends with its deadline, in its own time of two seconds at most', async () => {
+  await using container = await startedContainer(engine);
+  const result = await shell(container, 'trap "" TERM INT HUP QUIT USR1 USR2; while :; do sleep 1; done', {
+    timeoutMs: 300,
+  });
+  expect(result.ended).toBe('timed-out');
+  expect(result.finishedAt - result.startedAt).toBeLessThan(2_300);
+  expect(await container.processes()).toEqual([]);
+});
+
+test('a program that closed its outputs runs to its end, as a step of a script too, and its exit code counts', async () => {
+  await using container = await startedContainer(engine);
+  const program = `import os, time; os.write(1, b'said'); os.closerange(0, 100); time.sleep(0.4); os._exit(6)`;
+  const result = await container.exec({ argv: ['python3', '-c', program], timeoutMs: 20_000 });
+  expect(result).toMatchObject({ ended: 'exited', exitCode: 6, stdout: { text: 'said' } });
+  const script = await container.runScript({
+    script: `python3 -c "${program}"\necho next`,
+    timeoutMs: 20_000,
+  });
+  expect(script.steps.map(({ exitCode, output }) => [exitCode, output])).toEqual([
+    [6, 'said'],
+    [0, 'next\n'],
+  ]);
+});

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { shell, startedContainer, testEngine } from '../engine-fixture.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+test('a gibibyte of output costs this process a few megabytes of memory, and is counted to the byte', async () => {
+  await using container = await startedContainer(engine);
+  let before = process.memoryUsage.rss();
+  let most = 0;
+  let seen = 0;
+  const result = await container.exec({
+    argv: ['head', '-c', String(2 ** 30), '/dev/zero'],
+    timeoutMs: 50_000,
+    onOutput: (_, bytes) => {
+      seen += bytes.length;
+      // What the first megabytes take (buffers, compiled code) is not growth.
+      if (seen < 32 * MEBIBYTE) before = process.memoryUsage.rss();
+      else most = Math.max(most, process.memoryUsage.rss() - before);
+    },
+  });
+  expect(result).toMatchObject({ ended: 'exited', exitCode: 0 });
+  expect(result.stdout.totalBytes).toBe(2 ** 30);
+  expect(seen).toBe(2 ** 30);
+  expect(most).toBeLessThan(80 * MEBIBYTE);
+});
+
+describe('a fork bomb', () => {
+  test('whose children leave their session is held and ended, while another container works on', async () => {
+    await using bombed = await startedContainer(engine, { pids: 64, cpus: 0.5 });
+    await using calm = await startedContainer(engine);
+    const bomb = bombed.exec({
+      argv: [
+        'bash',
+        '-c',
+        'b() { while :; do setsid -f bash -c "$(declare -f b); b" 2> /dev/null; done; }; b',
+      ],
+      timeoutMs: 1_000,
+    });
+    expect(await shell(calm, 'echo fine')).toMatchObject({ exitCode: 0 });
+    expect((await bomb).ended).toBe('timed-out');
+    expect(await bombed.processes()).toEqual([]);
+    expect(await shell(bombed, 'true')).toMatchObject({ ended: 'exited', exitCode: 0 });
+  });
+});
+
+describe('filling', () => {
+  test('/dev/shm ends at its own size', async () => {
+    await using container = await startedContainer(engine);
+    const result = await shell(container, 'cat /dev/zero > /dev/shm/fill; stat -c %s /dev/shm/fill');
+    expect(result.stderr.text).toContain('No space left');
+    expect(Number(result.stdout.text)).toBeLessThanOrEqual(64 * MEBIBYTE);
+  });
+
+  test('/dev/shm counts as memory: where the limit is lower, the writer is killed and that is seen', async () => {
+    await using container = await startedContainer(engine, { memoryBytes: 32 * MEBIBYTE });
+    const result = await shell(container, '(cat /dev/zero > /dev/shm/fill); rm /dev/shm/fill; exit 4');
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 4, oomKilled: true });
+  });
+
+  test.each(['/', '/tmp', '/workspace', '/var/tmp'])(
+    '%s ends the command, and removing its files mends it',
+    async (folder) => {
+      await using container = await startedContainer(engine, { diskBytes: 30 * MEBIBYTE });
+      const fill = await shell(container, `head -c ${60 * MEBIBYTE} /dev/zero > ${folder}/fill; sleep 60`);
+      expect(fill.ended).toBe('out-of-disk');
+      expect(await container.processes()).toEqual([]);
+      expect(await shell(container, `rm ${folder}/fill; sleep 1.1`)).toMatchObject({ exitCode: 0 });
+    },
+  );
+
+  test('one file ends at the largest size a process may write, be it by a daemon', async () => {
+    await using container = await startedContainer(engine, { fsizeBytes: 4 * MEBIBYTE });
+    const result = await shell(
+      container,
+      '(cat /dev/zero > big); setsid -w sh -c "(cat /dev/zero > big2)"; stat -c %s big big2; truncate -s 1G big3 || echo refused',
+    );
+    expect(result.stdout.text).toBe(`${4 * MEBIBYTE}\n${4 * MEBIBYTE}\nrefused\n`);
+  });
+});
+
+test('output cut in the middle of a character shows no damaged character, at any cap', async () => {
+  await using container = await startedContainer(engine);
+  for (const capBytes of [101, 102, 103, 104]) {
+    const result = await container.exec({
+      argv: ['python3', '-c', 'print("€😀ü" * 500, end="")'],
+      capBytes,
+      timeoutMs: 20_000,
+    });
+    expect(result.stdout).toMatchObject({ truncated: true, totalBytes: 4_500 });
+    expect(result.stdout.text).not.toContain('\ufffd');
+    expect(result.stdout.bytes.length).toBe(capBytes);
+  }
+});
