@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import type { RunRecord } from '../../contract/record.ts';
 import { wholeNumber, withService } from '../options.ts';
-import { percent } from '../output/quantities.ts';
+import { percent, plural } from '../output/quantities.ts';
 import { table } from '../output/table.ts';
 import { askService } from '../with-client.ts';
 
@@ -23,7 +23,7 @@ export function runsCommand() {
         ({ runs, page, pageSize, total }) =>
           total === 0
             ? `no runs of case ${caseId}`
-            : `${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${total} runs`,
+            : `${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${plural(total, 'run')}`,
       ),
     );
 }
