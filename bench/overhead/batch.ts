@@ -8,7 +8,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
-import type { SuitePlan } from '../../src/suite/plan.ts';
+import { profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 
 /** A whole Offsite, embedded service included, over one data folder. */
 export interface Agent extends AsyncDisposable {
@@ -76,8 +76,9 @@ export function noopPlan(image: string, cases: number, trials: number, prepare?:
       {
         name: 'noop',
         model: 'none',
+        modelConfig: undefined,
         harness: 'command',
-        profile: { name: 'noop', run: 'true', env: {}, files: [] },
+        profile: profileOf({ name: 'noop', run: 'true' }),
         sandbox: { name: 'local', ...SandboxConfig.parse({ image, memory: '256m' }) },
         credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' },
       },

@@ -1,6 +1,12 @@
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
-import type { HarnessEnding, HarnessRun, Runner, Turn } from '../../src/harness/runner.ts';
+import type {
+  HarnessEnding,
+  HarnessPlace,
+  HarnessRun,
+  Runner,
+  TurnLimits,
+} from '../../src/harness/runner.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 
 /**
@@ -10,19 +16,26 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 export const command: Runner = {
   name: 'command',
   label: 'Command (a profile with a run script)',
-  run,
+  wires: [],
+  continues: false,
+  mcp: false,
+  limits: [],
+  open: (place) => ({ turn: (_message, limits) => run(place, limits) }),
 };
 
 /** 128 + SIGKILL: what a program that was killed exits with. */
 const killed = 137;
 
-async function run({ container, profile, env, workspace, timeoutMs, signal }: Turn): Promise<HarnessRun> {
+async function run(
+  { container, profile, env, workspace }: HarnessPlace,
+  { timeoutMs, signal, stop }: TurnLimits,
+): Promise<HarnessRun> {
   const result = await container.runScript({
     script: profile.run ?? '',
     env,
     cwd: workspace,
     timeoutMs,
-    signal,
+    signal: AbortSignal.any([signal, stop]),
   });
   if (result.ended === 'not-started') {
     throw new OffsiteError(
@@ -33,10 +46,12 @@ async function run({ container, profile, env, workspace, timeoutMs, signal }: Tu
       },
     );
   }
-  return { ending: endingOf(result, timeoutMs), trajectory: result.steps.map(entryOf) };
+  return { ending: endingOf(result, timeoutMs, stop), trajectory: result.steps.map(entryOf), events: [] };
 }
 
-function endingOf({ ended, steps }: ScriptResult, timeoutMs: number): HarnessEnding {
+function endingOf({ ended, steps }: ScriptResult, timeoutMs: number, stop: AbortSignal): HarnessEnding {
+  if (ended === 'canceled' && stop.aborted)
+    return { ended: 'stopped', message: String(stop.reason?.message) };
   if (ended === 'timed-out') return { ended, afterMs: timeoutMs };
   if (ended === 'out-of-disk') return { ended };
   const last = steps.at(-1);

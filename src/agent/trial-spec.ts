@@ -53,6 +53,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     variables,
     artifacts,
     model: variant.model,
+    modelConfig: variant.modelConfig,
     harness: variant.harness,
     profile: variant.profile,
     sandbox: variant.sandbox,

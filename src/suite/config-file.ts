@@ -3,18 +3,50 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
+import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
 
+/** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
+export const McpServer = z.union(
+  [
+    z.strictObject({
+      command: z.string().min(1),
+      args: z.array(z.string()).default([]),
+      env: z.record(z.string(), z.string()).default({}),
+    }),
+    z.strictObject({ url: z.url() }),
+  ],
+  { error: 'expected {command, args, env} or {url}' },
+);
+export type McpServer = z.infer<typeof McpServer>;
+
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network; its result is a snapshot.',
   }),
   run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  version: z
+    .string()
+    .regex(/^[\w.+-]+$/, 'expected a version such as 1.2.3')
+    .optional()
+    .meta({ description: "Of the harness's CLI, in place of the one that is pinned." }),
+  args: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Added to the command line of the harness's CLI." }),
   env: z.record(z.string(), z.string()).optional(),
+  mcpServers: z.record(z.string().regex(/^[\w-]+$/), McpServer).optional(),
+  maxTurns: z.int().min(1).optional().meta({ description: 'Turns of model and tools the harness may take.' }),
+  folders: z
+    .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
+    .optional()
+    .meta({
+      description: 'Absolute path in the sandbox -> folder beside this one, such as skills or instructions.',
+    }),
   files: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
@@ -23,10 +55,14 @@ const ProfileConfig = z.strictObject({
 
 export const SandboxConfig = z.strictObject({
   image: z.string().min(1).default('offsite/base'),
-  network: z
-    .enum(['none', 'open'])
-    .default('none')
-    .meta({ description: 'What the harness reaches. Install and prepare always have the network.' }),
+  network: z.enum(['none', 'model', 'allowlist', 'open']).default('model').meta({
+    description:
+      "What the harness reaches: nothing; the variant's model; that and the named hosts; everything. Install and prepare always have the network.",
+  }),
+  hosts: z
+    .array(z.string().min(1))
+    .default([])
+    .meta({ description: 'For network allowlist: registry.example, *.example:443.' }),
   security: z.enum(['compatible', 'strict']).default('compatible'),
   memory: ByteSize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),
@@ -74,6 +110,11 @@ export const ConfigFile = z
     concurrency: z.int().min(1).optional(),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
+    models: z.record(z.string().min(1), ModelConfig).default({}),
+    budgets: z
+      .strictObject({ trial: Budget.prefault({}), batch: Budget.prefault({}) })
+      .prefault({})
+      .meta({ description: 'What the models of one trial, and of all trials of a batch, may use together.' }),
     connections: z
       .strictObject({ harness: ConnectionNames, sandbox: ConnectionNames })
       .prefault({})

@@ -4,6 +4,7 @@ import type { Config } from './config-file.ts';
 import { SandboxConfig } from './config-file.ts';
 import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
 import { loadProfile } from './load-profile.ts';
+import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedCase, PlannedVariant, PromptSource, SuitePlan } from './plan.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
@@ -13,9 +14,9 @@ import { readText, readYamlFile, type YamlFile } from './yaml-file.ts';
  * Reads a suite file with all the files it names and checks it against the configuration. Throws {@link BadFile} with every problem
  * at its place; nothing has been started then.
  *
- * @param harnesses the names of the harnesses that this Offsite has
+ * @param harnesses what this Offsite has
  */
-export function loadSuite(file: string, config: Config, harnesses: readonly string[]): SuitePlan {
+export function loadSuite(file: string, config: Config, harnesses: readonly HarnessOffer[]): SuitePlan {
   const yaml = readYamlFile(file, SuiteFile);
   const source = yaml.value;
   const reading = new SuiteReading(yaml, dirname(file));
@@ -42,6 +43,14 @@ export function loadSuite(file: string, config: Config, harnesses: readonly stri
     cases,
     variants: variants.filter((variant) => variant !== undefined),
   };
+}
+
+/** What of a harness decides whether a variant can be. */
+export interface HarnessOffer {
+  name: string;
+  wires: readonly Wire[] | 'any';
+  mcp: boolean;
+  limits: readonly string[];
 }
 
 /** One reading of a suite file: follows the files it names and collects what is wrong. */
@@ -165,7 +174,7 @@ function plannedVariant(
   yaml: YamlFile<SuiteFile>,
   index: number,
   config: Config,
-  harnesses: readonly string[],
+  harnesses: readonly HarnessOffer[],
   issues: FileIssue[],
 ): PlannedVariant | undefined {
   const variant = yaml.value.variants[index];
@@ -173,8 +182,11 @@ function plannedVariant(
   const before = issues.length;
   const report = (key: string, message: string) => issues.push(yaml.issue(['variants', index, key], message));
   const { harness, sandbox, model } = variant;
-  if (!harnesses.includes(harness))
-    report('harness', `"${harness}" is not a harness; there are: ${harnesses.join(', ')}`);
+  const offer = harnesses.find(({ name }) => name === harness);
+  if (!offer) {
+    const names = harnesses.map(({ name }) => name).join(', ');
+    report('harness', `"${harness}" is not a harness; there are: ${names}`);
+  }
   const sandboxConfig =
     config.sandboxes[sandbox] ?? (sandbox === 'local' ? SandboxConfig.parse({}) : undefined);
   if (!sandboxConfig)
@@ -185,7 +197,10 @@ function plannedVariant(
       `"${variant.profile}" is not a profile of ${config.file ?? 'offsite.yaml (there is none)'}`,
     );
   }
-  if (!sandboxConfig || issues.length > before) return undefined;
+  if (!offer || !sandboxConfig || issues.length > before) return undefined;
+  const modelConfig = findModel(model, config);
+  const unfit = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
+  if (unfit !== undefined) report('model', unfit);
   const profile = loadProfile(variant.profile, config);
   if (harness === 'command' && profile.run === undefined) {
     report(
@@ -196,9 +211,16 @@ function plannedVariant(
   if (harness !== 'command' && profile.run !== undefined) {
     report('profile', `has a run script, which only the command harness takes`);
   }
+  if (Object.keys(profile.mcpServers).length > 0 && !offer.mcp) {
+    report('profile', `has mcpServers, which the ${harness} harness cannot be given`);
+  }
+  if (profile.maxTurns !== undefined && !offer.limits.includes('turns')) {
+    report('profile', `has maxTurns, which the ${harness} harness does not keep to`);
+  }
   return {
     name: variant.name ?? [model, harness, variant.profile].filter((part) => part !== undefined).join('/'),
     model,
+    modelConfig,
     harness,
     profile,
     sandbox: { name: sandbox, ...sandboxConfig },
@@ -207,4 +229,25 @@ function plannedVariant(
       sandboxConnectionId: config.connections.sandbox[sandbox] ?? sandbox,
     },
   };
+}
+
+/** A model of the configuration, by its name or one of its aliases. */
+function findModel(model: string, { models }: Config): ModelConfig | undefined {
+  return models[model] ?? Object.values(models).find(({ aliases }) => aliases.includes(model));
+}
+
+/** Why a harness could not use its model; undefined where it can, or needs none. */
+function modelObstacle(
+  model: string,
+  modelConfig: ModelConfig | undefined,
+  { name, wires }: HarnessOffer,
+  { network }: SandboxConfig,
+  { file }: Config,
+): string | undefined {
+  if (wires !== 'any' && wires.length === 0) return undefined;
+  if (!modelConfig) return `"${model}" is not a model of ${file ?? 'offsite.yaml (there is none)'}`;
+  if (network === 'none') return `the ${name} harness needs its model, which network none keeps from it`;
+  if (wires === 'any' || 'scripted' in modelConfig) return undefined;
+  if (modelConfig.wire.some((wire) => wires.includes(wire))) return undefined;
+  return `"${model}" speaks ${modelConfig.wire.join(', ')}; the ${name} harness speaks ${wires.join(', ')}`;
 }

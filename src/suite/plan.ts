@@ -1,5 +1,6 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
-import type { SandboxConfig } from './config-file.ts';
+import type { McpServer, SandboxConfig } from './config-file.ts';
+import type { ModelConfig } from './model-config.ts';
 import type { Variables } from './variables.ts';
 
 /** A suite file with its configuration, read and checked: the request for the service, and what only this machine needs. */
@@ -25,6 +26,8 @@ export interface PlannedCase {
 export interface PlannedVariant {
   name: string;
   model: string;
+  /** What the configuration says of that model; undefined where it is not there. */
+  modelConfig: ModelConfig | undefined;
   harness: string;
   profile: Profile;
   sandbox: Sandbox;
@@ -38,8 +41,20 @@ export interface Profile {
   name: string | undefined;
   install?: string | undefined;
   run?: string | undefined;
+  /** Of the harness's CLI, in place of the one its runner pins. */
+  version?: string | undefined;
+  /** Added to the arguments of the harness's CLI. */
+  args: string[];
   env: Record<string, string>;
-  files: { path: string; content: Buffer }[];
+  files: { path: string; content: Buffer; mode?: number }[];
+  mcpServers: Record<string, McpServer>;
+  /** Turns of model and tools that the harness may take. */
+  maxTurns?: number | undefined;
+}
+
+/** A profile of nothing but what is given. */
+export function profileOf(parts: Partial<Profile>): Profile {
+  return { name: undefined, args: [], env: {}, files: [], mcpServers: {}, ...parts };
 }
 
 export interface Sandbox extends SandboxConfig {

@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/image.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Sandbox } from '../suite/plan.ts';
-import { containerSpec } from './container-spec.ts';
+import { containerSpec, engineNetwork } from './container-spec.ts';
 
 /** The image that a sandbox names. Throws `IMAGE_MISSING` where the engine does not have it; nothing is pulled. One round trip. */
 export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
@@ -29,9 +29,8 @@ export async function checkSandboxes(
 ): Promise<void> {
   for (const sandbox of new Map(sandboxes.map((sandbox) => [sandbox.name, sandbox])).values()) {
     const { id } = await baseImage(engine, sandbox, signal);
-    const { network } = sandbox;
     assertEnforceable(
-      { ...containerSpec(sandbox, { network, labels: {} }), imageId: id },
+      { ...containerSpec(sandbox, { network: engineNetwork(sandbox), labels: {} }), imageId: id },
       engine.capabilities,
     );
   }

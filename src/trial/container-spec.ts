@@ -21,3 +21,8 @@ export function containerSpec(
     ...(sandbox.runtime !== undefined && { runtime: sandbox.runtime }),
   };
 }
+
+/** The engine's network of a sandbox. Models and named hosts are reached through the gateway, not through a network. */
+export function engineNetwork({ network }: Sandbox): 'none' | 'open' {
+  return network === 'open' ? 'open' : 'none';
+}

@@ -5,6 +5,8 @@ export const places = {
   own: '/offsite',
   prompt: '/offsite/prompt.txt',
   prepare: '/offsite/prepare',
+  /** The harness's own files, outside the workspace. */
+  harness: '/offsite/harness',
   /** The host's extra certificates, and those with the image's own. */
   extraCertificates: '/offsite/ca.pem',
   certificates: '/offsite/ca-bundle.pem',

@@ -1,6 +1,6 @@
 import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
 import type { Judgment, ReportedValidation } from '../contract/validation.ts';
-import type { HarnessEnding } from '../harness/runner.ts';
+import type { HarnessEnding, HarnessEvent } from '../harness/runner.ts';
 import type { VerifiedStep } from '../validate/verify.ts';
 
 /** The phases of a trial, in order. */
@@ -34,6 +34,8 @@ export interface TrialResult {
   phases: PhaseTiming[];
   harness?: HarnessEnding | undefined;
   trajectory?: TrajectoryEntry[] | undefined;
+  /** What else the harness told. */
+  events?: HarnessEvent[] | undefined;
   /** Workspace-relative paths. */
   filesChanged?: string[] | undefined;
   artifacts?: Artifact[] | undefined;

@@ -65,6 +65,6 @@ export async function runTrial(
     finishedAt: clock.now(),
     phases: timings,
     // Without a network no model can be reached, so that its share is known to be nothing.
-    modelUnmeasured: spec.sandbox.network !== 'none',
+    modelUnmeasured: spec.sandbox.network === 'open',
   };
 }

@@ -1,6 +1,6 @@
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
-import { containerSpec } from './container-spec.ts';
+import { containerSpec, engineNetwork } from './container-spec.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import { WorkspaceBaselines, type WorkspaceState } from './workspace.ts';
@@ -69,7 +69,7 @@ export class Sandboxes implements AsyncDisposable {
       'offsite.run': spec.runId,
       'offsite.ordinal': String(spec.ordinal),
     };
-    const { network } = spec.sandbox;
+    const network = engineNetwork(spec.sandbox);
     const container = await engine.createContainer(
       { ...containerSpec(spec.sandbox, { network, labels }), imageId },
       signal,

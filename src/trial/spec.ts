@@ -1,4 +1,5 @@
 import type { SourceFile } from '../contract/definition.ts';
+import type { ModelConfig } from '../suite/model-config.ts';
 import type { Profile, Sandbox } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
 
@@ -17,6 +18,8 @@ export interface TrialSpec {
   /** Globs of workspace files to keep. */
   artifacts: string[];
   model: string;
+  /** Undefined where the configuration does not know that model. */
+  modelConfig: ModelConfig | undefined;
   harness: string;
   profile: Profile;
   sandbox: Sandbox;

@@ -23,8 +23,9 @@ function write(name: string, content: string): string {
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
-    'command',
-    'bash',
+    { name: 'command', wires: [], mcp: false, limits: [] },
+    { name: 'bash', wires: 'any', mcp: false, limits: [] },
+    { name: 'chat', wires: ['openai-chat'], mcp: true, limits: ['turns'] },
   ]);
 }
 
@@ -136,12 +137,28 @@ cases:
     expect(problems('suite: [\ncases: ]\n')[0]).toMatch(/^suite\.yaml:\d+:\d+: /);
   });
 
+  test.each([
+    ['chat', 'none-such', '', 'is not a model of'],
+    ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which network none keeps from it'],
+    ['chat', 'claude', '', 'speaks anthropic-messages; the chat harness speaks openai-chat'],
+    ['command', 'none-such', '', undefined],
+    ['bash', 'claude', '', undefined],
+    ['chat', 'both', '', undefined],
+    ['chat', 'other-name', '', undefined],
+  ])('%s on model %s %s: %s', (harness, model, more, expected) => {
+    const profile = harness === 'command' ? 'profile: p' : '';
+    const suite = `suite: { id: s, prompt: p }\nvariants:\n  - { model: ${model}, harness: ${harness}, ${profile} }\ncases: [{ id: c, verify: "true" }]\n`;
+    const config = `profiles: { p: { run: "true" } }\nmodels:\n  claude: { wire: anthropic-messages, baseUrl: "http://127.0.0.1:1" }\n  both: { wire: [anthropic-messages, openai-chat], baseUrl: "http://127.0.0.1:1", aliases: [other-name] }\n${more}\n`;
+    if (expected === undefined) expect(load(suite, config).variants).toHaveLength(1);
+    else expect(problems(suite, config)).toEqual([expect.stringContaining(expected)]);
+  });
+
   test('names unknown harnesses, profiles and sandboxes', () => {
     const found = problems(
       'suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: commando }\n  - { model: m, harness: command, profile: q }\n  - { model: m, harness: command, profile: p, sandbox: moon }\n  - { model: m, harness: command }\ncases: [{ id: a, verify: "true" }]\n',
     );
     expect(found[0]).toBe(
-      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; there are: command, bash',
+      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; there are: command, bash, chat',
     );
     expect(found[1]).toMatch(
       /^suite\.yaml:4:\d+: variants\[1\]\.profile: "q" is not a profile of .*offsite\.yaml$/,
@@ -183,7 +200,7 @@ test('sizes and durations are read in their units', () => {
   const { sandboxes } = loadConfig({ suiteFolder: folder, env: {} });
   expect(sandboxes.big).toMatchObject({
     memory: 1.5 * 1024 ** 3,
-    network: 'none',
+    network: 'model',
     timeouts: { harness: 90_000, verify: 600_000 },
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { profileOf } from '../../src/suite/plan.ts';
 import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
 
 const certificate = '-----BEGIN CERTIFICATE-----\nof this host\n-----END CERTIFICATE-----\n';
@@ -29,13 +30,12 @@ describe.concurrent('prepare', () => {
   test('and install run once for all trials that share them', async () => {
     const spec = {
       prepare: 'cat /proc/sys/kernel/random/uuid > /workspace/prepared',
-      profile: {
+      profile: profileOf({
         name: 'installed',
         install: 'cat /proc/sys/kernel/random/uuid /opt/given > /opt/installed',
         run: 'cat /opt/installed prepared',
-        env: {},
         files: [{ path: '/opt/given', content: Buffer.from('given\n') }],
-      },
+      }),
       verify: 'true',
     };
     const results = await Promise.all([bench.trial('', spec), bench.trial('', spec)]);

@@ -7,6 +7,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
+import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
 import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
@@ -74,8 +75,9 @@ export function specOf(
     variables: {},
     artifacts: [],
     model: 'none',
+    modelConfig: undefined,
     harness: 'command',
-    profile: { name: 'test', run, env: {}, files: [] },
+    profile: profileOf({ name: 'test', run }),
     sandbox: { ...SandboxConfig.parse({}), name: 'local', memory: 256 * 1024 ** 2, timeouts, ...sandbox },
     ...change,
   };

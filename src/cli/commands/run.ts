@@ -37,11 +37,7 @@ interface RunOptions extends ServiceOptions {
 async function run(file: string, options: RunOptions): Promise<number> {
   const env = process.env;
   const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
-  const plan = loadSuite(
-    file,
-    config,
-    runners.map(({ name }) => name),
-  );
+  const plan = loadSuite(file, config, runners);
 
   using progress =
     process.stderr.isTTY && !options.json

@@ -17,18 +17,24 @@ async function run({ spec, parts, container, signal }: PhaseInput): Promise<Part
       message: `there is no harness "${spec.harness}"`,
     });
   }
-  const { ending, trajectory } = await runner.run({
+  const session = runner.open({
     container,
     profile: spec.profile,
     env: harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
     workspace: places.workspace,
+    home: places.harness,
+    model: undefined,
+    clock: parts.clock,
+  });
+  const { ending, trajectory, events } = await session.turn(spec.prompt, {
     timeoutMs: spec.sandbox.timeouts.harness,
     signal,
+    stop: new AbortController().signal,
   });
   signal.throwIfAborted();
   // Whatever the harness left behind must not touch what is graded.
   await container.killAll(signal);
-  return { harness: ending, trajectory, cause: causeOf(ending) };
+  return { harness: ending, trajectory, events, cause: causeOf(ending) };
 }
 
 function causeOf(ending: HarnessEnding): Cause | undefined {
@@ -39,6 +45,15 @@ function causeOf(ending: HarnessEnding): Cause | undefined {
       return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
     case 'out-of-disk':
       return agentCause('the harness was stopped for writing more than the sandbox may');
+    case 'out-of-memory':
+      return agentCause('the harness was killed for using more memory than the sandbox has');
+    case 'agent-failed':
+    case 'stopped':
+      return agentCause(ending.message);
+    case 'model-failed':
+      return { kind: 'model', phase: 'harness', message: ending.message };
+    case 'runner-broke':
+      return { kind: 'infrastructure', phase: 'harness', message: ending.message };
   }
 }
 

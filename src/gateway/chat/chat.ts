@@ -1,0 +1,44 @@
+import type { Usage } from '../../contract/report.ts';
+
+/** A conversation in no wire's own form, for models that this process asks itself: the bash runner, judges, the simulated user. */
+export interface ChatRequest {
+  /** A configured model of the role; its first where left out. */
+  model?: string | undefined;
+  system?: string | undefined;
+  messages: readonly ChatMessage[];
+  tools?: readonly ChatTool[] | undefined;
+  /** Asks for an answer that is JSON of this schema. */
+  schema?: { name: string; schema: Record<string, unknown> } | undefined;
+  temperature?: number | undefined;
+  seed?: number | undefined;
+  maxTokens?: number | undefined;
+}
+
+export type ChatMessage =
+  | { from: 'user'; text: string }
+  | { from: 'model'; text: string; calls: readonly ToolCall[] }
+  | { from: 'tool'; callId: string; text: string; failed: boolean };
+
+export interface ChatTool {
+  name: string;
+  description: string;
+  /** JSON Schema of its arguments. */
+  parameters: Record<string, unknown>;
+}
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** As the model wrote them; `malformed` where they are no JSON object. */
+  arguments: Record<string, unknown> | { malformed: string };
+}
+
+export interface ChatAnswer {
+  text: string;
+  calls: ToolCall[];
+  /** `length`: cut at its limit of tokens. */
+  stopped: 'done' | 'tools' | 'length' | 'refused';
+  usage: Usage;
+  /** The model as the upstream named it. */
+  model: string | undefined;
+}

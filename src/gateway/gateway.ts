@@ -1,0 +1,113 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Usage } from '../contract/report.ts';
+import type { Budget, Wire } from '../suite/model-config.ts';
+import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
+
+/** For whom a model works in a trial. */
+export type ModelRole = 'agent' | 'user' | 'judge';
+
+/** All model traffic of this agent. One gateway serves all trials; its limits on each model hold over all of them. */
+export interface Gateway extends AsyncDisposable {
+  open(request: SessionRequest): GatewaySession;
+}
+
+/** What one attempt of a trial may do. */
+export interface SessionRequest {
+  /** Names the trial in records and logs. */
+  trial: string;
+  /** Names of configured models. A role asks for its first one where it names none. */
+  models: Partial<Record<ModelRole, readonly string[]>>;
+  budget: Budget;
+  /** What the whole batch may use; the same object for all its trials. */
+  batchBudget?: BudgetAccount | undefined;
+  /** Hosts that the sandbox may reach through the proxy: `registry.example`, `*.example:443`. None: no proxy. */
+  hosts: readonly string[];
+  /** Keeps a body whose model is configured with `record: full`; resolves with its sha256. */
+  keep(body: Buffer): Promise<string>;
+  /** Sees each exchange with a model as it ends, with the bytes that passed. Large bodies are cut, and then say so. */
+  observe?(exchange: ModelExchange, request: Buffer, response: Buffer): void;
+}
+
+/** What has been used so far of a budget. */
+export interface BudgetAccount {
+  readonly limit: Budget;
+  readonly spent: { tokens: number; usd: number; requests: number; startedAt: number };
+}
+
+export interface GatewaySession extends AsyncDisposable {
+  /** The secret that a role shows in place of a key. It opens nothing but this session. */
+  token(role: ModelRole): string;
+  /** Serves one request that came over the relay: to a model, or a CONNECT or absolute-form one to a host of the allow-list. */
+  handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
+  /** One answer of a model, asked for by this process: metered, limited and recorded like any other. */
+  chat(role: ModelRole, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
+  /** Answers every further request with the wire's own 400, which ends any harness at once. */
+  close(reason: string): void;
+  /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
+  readonly overBudget: AbortSignal;
+  /** What passed so far. Waits until the requests in flight are metered. */
+  account(): Promise<ModelAccount>;
+}
+
+/** What a session used. */
+export interface ModelAccount {
+  /** In the order they began. */
+  exchanges: ModelExchange[];
+  connections: HostConnection[];
+  /** One entry for each role and model that was asked. */
+  usage: RoleUsage[];
+  /** Milliseconds with at least one request of the agent's in flight. */
+  modelMs: number;
+  /** The last failure of a model that no later success of the same role made good. */
+  failure: string | undefined;
+}
+
+export interface RoleUsage {
+  role: ModelRole;
+  model: string;
+  /** The model as the upstream itself named it. */
+  answeredBy: string | undefined;
+  requests: number;
+  /** Input tokens are all of the prompt's, cached ones included. A number that some answer did not tell is left out. */
+  usage: Usage;
+  /** The date of the prices that `usage.costUsd` was reckoned with. */
+  pricesOf: string | undefined;
+}
+
+/** One request to a model, and how it went. */
+export interface ModelExchange {
+  role: ModelRole;
+  model: string;
+  wire: Wire;
+  path: string;
+  streamed: boolean;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  firstByteAt: number | undefined;
+  finishedAt: number;
+  /** What the sandbox was answered; undefined where the connection ended first. */
+  status: number | undefined;
+  /** Tries that failed before the one that was passed on. */
+  failedTries: { at: number; reason: string }[];
+  /** How it ended where that was not well: aborted by the client, cut by the upstream, refused by us. */
+  trouble: string | undefined;
+  usage: Usage;
+  answeredBy: string | undefined;
+  requestBytes: number;
+  responseBytes: number;
+  /** Blobs of the bodies, with `record: full`. */
+  requestBody: string | undefined;
+  responseBody: string | undefined;
+}
+
+/** One connection through the allow-list's proxy. */
+export interface HostConnection {
+  host: string;
+  port: number;
+  startedAt: number;
+  finishedAt: number;
+  sentBytes: number;
+  receivedBytes: number;
+  /** Why it was refused or failed. */
+  trouble: string | undefined;
+}
