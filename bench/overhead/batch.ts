@@ -8,7 +8,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
-import { profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 
 /** A whole Offsite, embedded service included, over one data folder. */
 export interface Agent extends AsyncDisposable {
@@ -70,13 +70,15 @@ export function noopPlan(image: string, cases: number, trials: number, prepare?:
         verify: 'true',
         ...(prepare !== undefined && { prepare: { name: 'prepare', source: prepare } }),
       },
-      artifacts: [],
+      local: noExtras,
     })),
+    judges: [],
     variants: [
       {
         name: 'noop',
         model: 'none',
         modelConfig: undefined,
+        userModel: undefined,
         harness: 'command',
         profile: profileOf({ name: 'noop', run: 'true' }),
         sandbox: { name: 'local', ...SandboxConfig.parse({ image, memory: '256m' }) },

@@ -106,7 +106,7 @@ export async function runBatch(
     const ordinals = listed.length > 0 ? listed : Array.from({ length: plan.trials }, (_, n) => n);
     return ordinals.map((ordinal) => ({
       trial: { run, ordinal },
-      spec: ownTrialSpec({ ...run, record, prompt, batchId: started.id }, ordinal),
+      spec: ownTrialSpec({ ...run, record, prompt, batchId: started.id, judges: plan.judges }, ordinal),
       key: ledger.addTrial(runKey, ordinal),
     }));
   });

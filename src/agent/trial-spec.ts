@@ -12,6 +12,8 @@ export interface OwnRun {
   /** The suite's prompt as it was sent. */
   prompt: string;
   batchId: string;
+  /** Models that validators may ask. */
+  judges: string[];
 }
 
 /**
@@ -29,7 +31,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     });
   }
   refuseSource(setup.source?.kind ?? 'empty');
-  const { variables, manifest, capture, artifacts } = memoryOf(run.case);
+  const { variables, manifest, capture, artifacts, user, ...memory } = memoryOf(run.case);
   const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
     pulled === undefined || pulled === null || pulled === ''
       ? undefined
@@ -49,9 +51,27 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     validator:
       validator === undefined
         ? undefined
-        : { source: validator, files: setup.validatorFiles ?? [], manifest, capture },
+        : {
+            source: validator,
+            files: setup.validatorFiles ?? [],
+            manifest,
+            capture,
+            runsIn: memory.runsIn,
+            onError: memory.onError,
+          },
     variables,
     artifacts,
+    protected: memory.protected,
+    user:
+      user === undefined || variant.userModel === undefined
+        ? undefined
+        : {
+            goal: expandVariables(user.goal, variables, 'keep'),
+            prompt: expandVariables(user.prompt, variables, 'keep'),
+            model: variant.userModel,
+            turns: memory.userTurns,
+          },
+    judges: run.judges,
     model: variant.model,
     modelConfig: variant.modelConfig,
     harness: variant.harness,

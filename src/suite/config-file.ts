@@ -74,6 +74,9 @@ export const SandboxConfig = z.strictObject({
   pids: z.int().min(16).default(512).meta({ description: 'Processes and threads.' }),
   nofile: z.int().min(64).default(16_384).meta({ description: 'Open files of one process.' }),
   runtime: z.string().min(1).optional(),
+  passEnv: z.array(z.string().min(1)).default([]).meta({
+    description: "Names of the host's environment variables that the sandbox may see. None by default.",
+  }),
   timeouts: z
     .strictObject({
       install: Duration.default(900_000),
@@ -115,6 +118,10 @@ export const ConfigFile = z
       .strictObject({ trial: Budget.prefault({}), batch: Budget.prefault({}) })
       .prefault({})
       .meta({ description: 'What the models of one trial, and of all trials of a batch, may use together.' }),
+    snapshots: z
+      .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
+      .prefault({})
+      .meta({ description: 'Disk that kept snapshots may take; those used longest ago go first.' }),
     connections: z
       .strictObject({ harness: ConnectionNames, sandbox: ConnectionNames })
       .prefault({})
@@ -152,5 +159,17 @@ export function loadConfig(options: {
   const config = readYamlFile(file, ConfigFile).value;
   const beside = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
-  return { ...config, caBundle: beside(config.caBundle), dataFolder: beside(config.dataFolder), file };
+  const models = Object.fromEntries(
+    Object.entries(config.models).map(([name, model]) => [
+      name,
+      'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
+    ]),
+  );
+  return {
+    ...config,
+    models,
+    caBundle: beside(config.caBundle),
+    dataFolder: beside(config.dataFolder),
+    file,
+  };
 }

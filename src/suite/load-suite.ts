@@ -1,11 +1,9 @@
 import { basename, dirname, join, relative } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
 import type { Config } from './config-file.ts';
-import { SandboxConfig } from './config-file.ts';
 import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
-import { loadProfile } from './load-profile.ts';
-import type { ModelConfig, Wire } from './model-config.ts';
-import type { PlannedCase, PlannedVariant, PromptSource, SuitePlan } from './plan.ts';
+import type { CaseExtras, PlannedCase, PromptSource, SuitePlan } from './plan.ts';
+import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
 import { readText, readYamlFile, type YamlFile } from './yaml-file.ts';
@@ -22,9 +20,15 @@ export function loadSuite(file: string, config: Config, harnesses: readonly Harn
   const reading = new SuiteReading(yaml, dirname(file));
   const prompt = reading.prompt();
   const cases = source.cases.map((entry, index) => reading.plannedCase(entry, index, prompt));
-  const variants = source.variants.map((_, index) =>
-    plannedVariant(yaml, index, config, harnesses, reading.issues),
+  const meetsUser = source.cases.some(({ user }) => user !== undefined);
+  const variants = source.variants.map((variant, index) =>
+    plannedVariant(variant, { config, harnesses, meetsUser }, (key, message) =>
+      reading.report(['variants', index, key], message),
+    ),
   );
+  source.judges?.forEach((judge, index) => {
+    if (!findModel(judge, config)) reading.report(['judges', index], unknownModel(judge, config));
+  });
   reading.refuseRepeated(
     'cases',
     source.cases.map(({ id }) => id),
@@ -42,15 +46,8 @@ export function loadSuite(file: string, config: Config, harnesses: readonly Harn
     trials: source.trials,
     cases,
     variants: variants.filter((variant) => variant !== undefined),
+    judges: source.judges ?? [],
   };
-}
-
-/** What of a harness decides whether a variant can be. */
-export interface HarnessOffer {
-  name: string;
-  wires: readonly Wire[] | 'any';
-  mcp: boolean;
-  limits: readonly string[];
 }
 
 /** One reading of a suite file: follows the files it names and collects what is wrong. */
@@ -77,12 +74,12 @@ class SuiteReading {
     const path = ['cases', index];
     const variables = entry.variables ?? {};
     for (const name of Object.keys(variables).filter(isReservedName)) {
-      this.#report([...path, 'variables', name], 'this name decides how programs run; choose another');
+      this.report([...path, 'variables', name], 'this name decides how programs run; choose another');
     }
     if (prompt.kind === 'text')
       this.#refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
     if (entry.verify === undefined && entry.validator === undefined) {
-      this.#report(
+      this.report(
         path,
         'has neither verify nor validator: nothing would be checked, and every trial would be void',
       );
@@ -97,14 +94,44 @@ class SuiteReading {
       request.verify = this.#script(entry.verify, variables, [...path, 'verify']);
     if (entry.validator)
       request.validator = this.#validator(entry.validator, variables, [...path, 'validator']);
-    return { request, artifacts: [...(this.#yaml.value.artifacts ?? []), ...(entry.artifacts ?? [])] };
+    if (entry.user) {
+      const { kind, goal, prompt } = entry.user;
+      request.user = {
+        kind,
+        goal: this.#script(goal, variables, [...path, 'user', 'goal']),
+        prompt: this.#script(prompt, variables, [...path, 'user', 'prompt']),
+      };
+      this.#refuseLoneUser([...path, 'user']);
+    }
+    return { request, local: this.#extras(entry, variables, path) };
   }
 
   refuseRepeated(list: string, names: string[], key: string): void {
     names.forEach((name, index) => {
       const first = names.indexOf(name);
       if (name !== '' && first < index)
-        this.#report([list, index, key], `"${name}" is taken by ${list}[${first}]`);
+        this.report([list, index, key], `"${name}" is taken by ${list}[${first}]`);
+    });
+  }
+
+  #extras(entry: CaseSource, variables: Variables, path: Path): CaseExtras {
+    const { solution, validator, user } = entry;
+    return {
+      artifacts: [...(this.#yaml.value.artifacts ?? []), ...(entry.artifacts ?? [])],
+      protected: entry.protected ?? [],
+      runsIn: validator?.runsIn ?? 'fresh',
+      onError: validator?.onError ?? 'void',
+      userTurns: user?.maxTurns ?? 0,
+      solution: solution === undefined ? undefined : this.#script(solution, variables, [...path, 'solution']),
+    };
+  }
+
+  /** A simulated user needs a model on every variant that would meet them. */
+  #refuseLoneUser(path: Path): void {
+    this.#yaml.value.variants.forEach(({ userModel, name }, index) => {
+      if (userModel === undefined) {
+        this.report(path, `variants[${index}]${name ? ` (${name})` : ''} has no userModel to play this user`);
+      }
     });
   }
 
@@ -149,7 +176,7 @@ class SuiteReading {
     try {
       return readText(join(this.#folder, text.file));
     } catch (error) {
-      this.#report(path, error instanceof Error ? error.message : String(error));
+      this.report(path, error instanceof Error ? error.message : String(error));
       return '';
     }
   }
@@ -157,97 +184,15 @@ class SuiteReading {
   #refuseUnknownNames(text: string, variables: Variables, path: Path, where: string, file?: string): void {
     expandVariables(text, variables, (name, offset) => {
       const message = `{{${name}}} is not a variable${where}; write \\{{ for two plain braces`;
-      if (file === undefined) this.#report(path, message);
+      if (file === undefined) this.report(path, message);
       else
         this.issues.push({ file: join(this.#folder, file), ...placeInText(text, offset), path: '', message });
     });
   }
 
-  #report(path: Path, message: string): void {
+  report(path: Path, message: string): void {
     this.issues.push(this.#yaml.issue(path, message));
   }
 }
 
 type Path = (string | number)[];
-
-function plannedVariant(
-  yaml: YamlFile<SuiteFile>,
-  index: number,
-  config: Config,
-  harnesses: readonly HarnessOffer[],
-  issues: FileIssue[],
-): PlannedVariant | undefined {
-  const variant = yaml.value.variants[index];
-  if (!variant) return undefined;
-  const before = issues.length;
-  const report = (key: string, message: string) => issues.push(yaml.issue(['variants', index, key], message));
-  const { harness, sandbox, model } = variant;
-  const offer = harnesses.find(({ name }) => name === harness);
-  if (!offer) {
-    const names = harnesses.map(({ name }) => name).join(', ');
-    report('harness', `"${harness}" is not a harness; there are: ${names}`);
-  }
-  const sandboxConfig =
-    config.sandboxes[sandbox] ?? (sandbox === 'local' ? SandboxConfig.parse({}) : undefined);
-  if (!sandboxConfig)
-    report('sandbox', `"${sandbox}" is not a sandbox of ${config.file ?? 'offsite.yaml (there is none)'}`);
-  if (variant.profile !== undefined && !config.profiles[variant.profile]) {
-    report(
-      'profile',
-      `"${variant.profile}" is not a profile of ${config.file ?? 'offsite.yaml (there is none)'}`,
-    );
-  }
-  if (!offer || !sandboxConfig || issues.length > before) return undefined;
-  const modelConfig = findModel(model, config);
-  const unfit = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
-  if (unfit !== undefined) report('model', unfit);
-  const profile = loadProfile(variant.profile, config);
-  if (harness === 'command' && profile.run === undefined) {
-    report(
-      variant.profile === undefined ? 'harness' : 'profile',
-      'the command harness needs a profile with a run script',
-    );
-  }
-  if (harness !== 'command' && profile.run !== undefined) {
-    report('profile', `has a run script, which only the command harness takes`);
-  }
-  if (Object.keys(profile.mcpServers).length > 0 && !offer.mcp) {
-    report('profile', `has mcpServers, which the ${harness} harness cannot be given`);
-  }
-  if (profile.maxTurns !== undefined && !offer.limits.includes('turns')) {
-    report('profile', `has maxTurns, which the ${harness} harness does not keep to`);
-  }
-  return {
-    name: variant.name ?? [model, harness, variant.profile].filter((part) => part !== undefined).join('/'),
-    model,
-    modelConfig,
-    harness,
-    profile,
-    sandbox: { name: sandbox, ...sandboxConfig },
-    credentials: {
-      harnessConnectionId: config.connections.harness[harness] ?? harness,
-      sandboxConnectionId: config.connections.sandbox[sandbox] ?? sandbox,
-    },
-  };
-}
-
-/** A model of the configuration, by its name or one of its aliases. */
-function findModel(model: string, { models }: Config): ModelConfig | undefined {
-  return models[model] ?? Object.values(models).find(({ aliases }) => aliases.includes(model));
-}
-
-/** Why a harness could not use its model; undefined where it can, or needs none. */
-function modelObstacle(
-  model: string,
-  modelConfig: ModelConfig | undefined,
-  { name, wires }: HarnessOffer,
-  { network }: SandboxConfig,
-  { file }: Config,
-): string | undefined {
-  if (wires !== 'any' && wires.length === 0) return undefined;
-  if (!modelConfig) return `"${model}" is not a model of ${file ?? 'offsite.yaml (there is none)'}`;
-  if (network === 'none') return `the ${name} harness needs its model, which network none keeps from it`;
-  if (wires === 'any' || 'scripted' in modelConfig) return undefined;
-  if (modelConfig.wire.some((wire) => wires.includes(wire))) return undefined;
-  return `"${model}" speaks ${modelConfig.wire.join(', ')}; the ${name} harness speaks ${wires.join(', ')}`;
-}

@@ -10,6 +10,8 @@ export interface SuitePlan {
   trials: number;
   cases: PlannedCase[];
   variants: PlannedVariant[];
+  /** Models that validators may ask. */
+  judges: string[];
 }
 
 /** The suite's prompt: its text, or where the service holds it. */
@@ -19,9 +21,32 @@ export type PromptSource =
 
 export interface PlannedCase {
   request: Case;
-  /** Globs of workspace files to keep; not part of the request. */
-  artifacts: string[];
+  /** What of it is not part of the request. */
+  local: CaseExtras;
 }
+
+/** What a case says that only this machine acts on. */
+export interface CaseExtras {
+  /** Globs of workspace files to keep. */
+  artifacts: string[];
+  /** Globs of workspace files that the harness must leave as they are. */
+  protected: string[];
+  runsIn: 'fresh' | 'same';
+  onError: 'void' | 'failed';
+  /** Messages that a simulated user may send. */
+  userTurns: number;
+  /** A script that solves the case. */
+  solution: string | undefined;
+}
+
+export const noExtras: CaseExtras = {
+  artifacts: [],
+  protected: [],
+  runsIn: 'fresh',
+  onError: 'void',
+  userTurns: 0,
+  solution: undefined,
+};
 
 export interface PlannedVariant {
   name: string;
@@ -29,6 +54,8 @@ export interface PlannedVariant {
   /** What the configuration says of that model; undefined where it is not there. */
   modelConfig: ModelConfig | undefined;
   harness: string;
+  /** Plays the simulated user. */
+  userModel: string | undefined;
   profile: Profile;
   sandbox: Sandbox;
   /** What stands for harness and sandbox in the request. */
@@ -62,11 +89,11 @@ export interface Sandbox extends SandboxConfig {
 }
 
 /** What the agent must remember of its own batch, since a run record's `setup` has no place for it. */
-export interface CaseMemory {
+export interface CaseMemory extends CaseExtras {
   variables: Variables;
   manifest: { index: number; name: string }[];
   capture: boolean;
-  artifacts: string[];
+  user: { goal: string; prompt: string } | undefined;
 }
 
 /** The request that starts the planned batch, once the prompt's text is known. */
@@ -80,11 +107,12 @@ export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   };
 }
 
-export function memoryOf({ request, artifacts }: PlannedCase): CaseMemory {
+export function memoryOf({ request, local }: PlannedCase): CaseMemory {
   return {
+    ...local,
     variables: request.variables ?? {},
     manifest: request.validator?.manifest ?? [],
     capture: request.validator?.capture ?? true,
-    artifacts,
+    user: request.user,
   };
 }

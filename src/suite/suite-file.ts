@@ -45,6 +45,14 @@ const validatorParts = {
     .optional()
     .meta({ description: 'Names of the validations that must be there, in order.' }),
   sourceFiles: z.array(Path).optional().meta({ description: 'Files to put beside the validator.' }),
+  runsIn: z.enum(['fresh', 'same']).optional().meta({
+    description:
+      'A fresh container of the prepared image with the workspace copied in (default), or the one the harness worked in. Local.',
+  }),
+  onError: z
+    .enum(['void', 'failed'])
+    .optional()
+    .meta({ description: 'What the trial is when the validator itself cannot run. Default void. Local.' }),
 };
 
 const ValidatorSource = z.union(
@@ -54,6 +62,16 @@ const ValidatorSource = z.union(
   ],
   { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
 );
+
+const User = z.strictObject({
+  kind: z.literal('simulated'),
+  goal: z
+    .string()
+    .min(1)
+    .meta({ description: 'What the simulated user wants; they end the conversation when they have it.' }),
+  prompt: z.string().default('').meta({ description: 'Who they are and how they speak.' }),
+  maxTurns: z.int().min(1).max(50).default(10).meta({ description: 'Messages of theirs, at most. Local.' }),
+});
 
 const ArtifactGlobs = z.array(z.string().min(1)).optional().meta({
   description: 'Globs of files in the workspace to keep with the result. Local; the service is not told.',
@@ -72,6 +90,13 @@ const CaseSource = z.strictObject({
   prepare: Prepare.optional(),
   verify: Text.optional().meta({ description: 'A script of one command a line; each is a verify step.' }),
   validator: ValidatorSource.optional(),
+  user: User.optional().meta({ description: "A person played by the variant's userModel." }),
+  solution: Text.optional().meta({
+    description: 'A script that solves the case, for `offsite check`. Local; the service is not told.',
+  }),
+  protected: z.array(z.string().min(1)).optional().meta({
+    description: 'Globs of workspace files that the harness must leave as prepare made them. Local.',
+  }),
   artifacts: ArtifactGlobs,
 });
 
@@ -79,6 +104,11 @@ const VariantSource = z.strictObject({
   name: z.string().min(1).optional().meta({ description: 'How this variant is called in tables; local.' }),
   model: z.string().min(1),
   harness: z.string().min(1),
+  userModel: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'A model of offsite.yaml that plays the simulated user.' }),
   profile: z.string().min(1).optional().meta({ description: 'A profile of offsite.yaml.' }),
   sandbox: z
     .string()
@@ -93,8 +123,12 @@ export const SuiteFile = z
     trials: z.int().min(1).max(limits.trials).default(1),
     variants: z.array(VariantSource).min(1).max(limits.variants),
     cases: z.array(CaseSource).min(1).max(limits.cases),
+    judges: z.array(z.string().min(1)).optional().meta({
+      description: 'Models of offsite.yaml that validators may ask; the first where they name none.',
+    }),
     artifacts: ArtifactGlobs,
   })
   .meta({ title: 'Offsite suite' });
 export type SuiteFile = z.infer<typeof SuiteFile>;
 export type CaseSource = z.infer<typeof CaseSource>;
+export type VariantSource = z.infer<typeof VariantSource>;

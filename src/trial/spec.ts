@@ -17,6 +17,12 @@ export interface TrialSpec {
   variables: Variables;
   /** Globs of workspace files to keep. */
   artifacts: string[];
+  /** Globs of workspace files that the harness must leave as they are. */
+  protected: string[];
+  /** Whom the harness works for in a conversation; undefined where the prompt is all it is told. */
+  user: SimulatedUser | undefined;
+  /** Models that the validator may ask. */
+  judges: string[];
   model: string;
   /** Undefined where the configuration does not know that model. */
   modelConfig: ModelConfig | undefined;
@@ -25,10 +31,23 @@ export interface TrialSpec {
   sandbox: Sandbox;
 }
 
+export interface SimulatedUser {
+  goal: string;
+  prompt: string;
+  /** The model that plays them. */
+  model: string;
+  /** Messages of theirs, at most. */
+  turns: number;
+}
+
 export interface ValidatorSpec {
   source: string;
   files: SourceFile[];
   manifest: { index: number; name: string }[];
   /** Whether the texts that grading produces are kept. */
   capture: boolean;
+  /** A fresh container of the prepared image with the workspace copied in, or the one the harness worked in. */
+  runsIn: 'fresh' | 'same';
+  /** What the trial is when the validator cannot run. */
+  onError: 'void' | 'failed';
 }

@@ -23,9 +23,9 @@ function write(name: string, content: string): string {
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
-    { name: 'command', wires: [], mcp: false, limits: [] },
-    { name: 'bash', wires: 'any', mcp: false, limits: [] },
-    { name: 'chat', wires: ['openai-chat'], mcp: true, limits: ['turns'] },
+    { name: 'command', wires: [], continues: false, mcp: false, limits: [] },
+    { name: 'bash', wires: 'any', continues: false, mcp: false, limits: [] },
+    { name: 'chat', wires: ['openai-chat'], continues: true, mcp: true, limits: ['turns'] },
   ]);
 }
 
@@ -85,7 +85,7 @@ cases:
       trials: 3,
       local: true,
     });
-    expect(plan.cases[0]?.artifacts).toEqual(['*.log', 'out/**']);
+    expect(plan.cases[0]?.local.artifacts).toEqual(['*.log', 'out/**']);
     expect(plan.variants[0]?.profile.run).toBe('true');
   });
 
@@ -135,6 +135,23 @@ cases:
 
   test('is refused where its YAML is broken, at the place', () => {
     expect(problems('suite: [\ncases: ]\n')[0]).toMatch(/^suite\.yaml:\d+:\d+: /);
+  });
+
+  test('needs a model for a simulated user, and a harness that can continue', () => {
+    const suite = (variant: string) =>
+      `suite: { id: s, prompt: p }\nvariants: [{ model: m, ${variant} }]\ncases: [{ id: c, verify: "true", user: { kind: simulated, goal: tea } }]\njudges: [m]\n`;
+    const config =
+      'profiles: { p: { run: "true" } }\nmodels: { m: { wire: openai-chat, baseUrl: "http://127.0.0.1:1" } }\n';
+    expect(problems(suite('harness: chat'), config)).toEqual([
+      'suite.yaml:3:34: cases[0].user: variants[0] has no userModel to play this user',
+    ]);
+    expect(problems(suite('harness: command, profile: p, userModel: m'), config)).toEqual([
+      expect.stringContaining('takes one message only'),
+    ]);
+    const plan = load(suite('harness: chat, userModel: m'), config);
+    expect(plan.judges).toEqual(['m']);
+    expect(plan.cases[0]?.request.user).toEqual({ kind: 'simulated', goal: 'tea', prompt: '' });
+    expect(plan.cases[0]?.local).toMatchObject({ userTurns: 10, runsIn: 'fresh', onError: 'void' });
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
+import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
 
 let bench: TrialBench;
 beforeAll(async () => {
@@ -86,7 +86,7 @@ describe.concurrent('a harness', () => {
     const withoutBash = await bench.trial('rm /bin/bash', { verify: 'true' });
     expect(withoutBash).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'verify' } });
     const withoutNode = await bench.trial('rm "$(command -v node)"', {
-      validator: { source: '', files: [], manifest: [], capture: true },
+      validator: validator('', { runsIn: 'same' }),
     });
     expect(withoutNode).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'validate' } });
   });

@@ -74,6 +74,9 @@ export function specOf(
     validator: undefined,
     variables: {},
     artifacts: [],
+    protected: [],
+    user: undefined,
+    judges: [],
     model: 'none',
     modelConfig: undefined,
     harness: 'command',
@@ -84,5 +87,5 @@ export function specOf(
 }
 
 export function validator(source: string, change: Partial<ValidatorSpec> = {}): ValidatorSpec {
-  return { source, files: [], manifest: [], capture: true, ...change };
+  return { source, files: [], manifest: [], capture: true, runsIn: 'fresh', onError: 'void', ...change };
 }

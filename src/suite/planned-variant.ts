@@ -1,0 +1,127 @@
+import { type Config, SandboxConfig } from './config-file.ts';
+import { loadProfile } from './load-profile.ts';
+import type { ModelConfig, Wire } from './model-config.ts';
+import type { PlannedVariant, Profile } from './plan.ts';
+import type { VariantSource } from './suite-file.ts';
+
+/** What of a harness decides whether a variant can be. */
+export interface HarnessOffer {
+  name: string;
+  wires: readonly Wire[] | 'any';
+  continues: boolean;
+  mcp: boolean;
+  limits: readonly string[];
+}
+
+interface VariantSurroundings {
+  config: Config;
+  harnesses: readonly HarnessOffer[];
+  /** Whether some case has a simulated user. */
+  meetsUser: boolean;
+}
+
+/** A variant with all that its names stand for; undefined where that cannot be, after it was reported. */
+export function plannedVariant(
+  variant: VariantSource,
+  { config, harnesses, meetsUser }: VariantSurroundings,
+  reportIssue: (key: string, message: string) => void,
+): PlannedVariant | undefined {
+  let refused = false;
+  const report = (key: string, message: string) => {
+    refused = true;
+    reportIssue(key, message);
+  };
+  const { harness, sandbox, model, userModel } = variant;
+  const offer = harnesses.find(({ name }) => name === harness);
+  if (!offer) {
+    const names = harnesses.map(({ name }) => name).join(', ');
+    report('harness', `"${harness}" is not a harness; there are: ${names}`);
+  }
+  const sandboxConfig =
+    config.sandboxes[sandbox] ?? (sandbox === 'local' ? SandboxConfig.parse({}) : undefined);
+  if (!sandboxConfig) report('sandbox', `"${sandbox}" is not a sandbox of ${fileOf(config)}`);
+  if (variant.profile !== undefined && !config.profiles[variant.profile]) {
+    report('profile', `"${variant.profile}" is not a profile of ${fileOf(config)}`);
+  }
+  if (userModel !== undefined && !findModel(userModel, config)) {
+    report('userModel', unknownModel(userModel, config));
+  }
+  if (!offer || !sandboxConfig || refused) return undefined;
+  const modelConfig = findModel(model, config);
+  const unfit = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
+  if (unfit !== undefined) report('model', unfit);
+  if (meetsUser && !offer.continues) {
+    report(
+      'harness',
+      `the ${harness} harness takes one message only, so that no simulated user can talk to it`,
+    );
+  }
+  const profile = loadProfile(variant.profile, config);
+  for (const obstacle of profileObstacles(profile, offer)) {
+    report(variant.profile === undefined ? 'harness' : 'profile', obstacle);
+  }
+  return {
+    name: variant.name ?? [model, harness, variant.profile].filter((part) => part !== undefined).join('/'),
+    model,
+    modelConfig,
+    harness,
+    userModel,
+    profile,
+    sandbox: { name: sandbox, ...sandboxConfig },
+    credentials: {
+      harnessConnectionId: config.connections.harness[harness] ?? harness,
+      sandboxConnectionId: config.connections.sandbox[sandbox] ?? sandbox,
+    },
+  };
+}
+
+/** A model of the configuration, by its name or one of its aliases. */
+export function findModel(model: string, { models }: Config): ModelConfig | undefined {
+  return models[model] ?? Object.values(models).find(({ aliases }) => aliases.includes(model));
+}
+
+export function unknownModel(model: string, config: Config): string {
+  return `"${model}" is not a model of ${fileOf(config)}`;
+}
+
+function fileOf({ file }: Config): string {
+  return file ?? 'offsite.yaml (there is none)';
+}
+
+/** Why a harness could not use its model; undefined where it can, or needs none. */
+function modelObstacle(
+  model: string,
+  modelConfig: ModelConfig | undefined,
+  { name, wires }: HarnessOffer,
+  { network }: SandboxConfig,
+  config: Config,
+): string | undefined {
+  if (wires !== 'any' && wires.length === 0) return undefined;
+  if (!modelConfig) return unknownModel(model, config);
+  if (network === 'none') return `the ${name} harness needs its model, which network none keeps from it`;
+  if (wires === 'any' || 'scripted' in modelConfig) return undefined;
+  if (modelConfig.wire.some((wire) => wires.includes(wire))) return undefined;
+  return `"${model}" speaks ${modelConfig.wire.join(', ')}; the ${name} harness speaks ${wires.join(', ')}`;
+}
+
+function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer): string[] {
+  const obstacles: [boolean, string][] = [
+    [
+      name === 'command' && profile.run === undefined,
+      'the command harness needs a profile with a run script',
+    ],
+    [
+      name !== 'command' && profile.run !== undefined,
+      'has a run script, which only the command harness takes',
+    ],
+    [
+      Object.keys(profile.mcpServers).length > 0 && !mcp,
+      `has mcpServers, which the ${name} harness cannot be given`,
+    ],
+    [
+      profile.maxTurns !== undefined && !limits.includes('turns'),
+      `has maxTurns, which the ${name} harness does not keep to`,
+    ],
+  ];
+  return obstacles.filter(([holds]) => holds).map(([, message]) => message);
+}
