@@ -12,7 +12,18 @@ export interface Capabilities {
   arch: string;
   cpus: number;
   memoryBytes: number;
+  /** Of the machine that containers run on. */
+  kernel: string;
   storageDriver: string;
+  /**
+   * Whether the engine itself can hold a container to an amount of disk. `unknown` for overlay2 on xfs, which can where the disk is
+   * mounted with project quotas, and does not say whether it is. Offsite watches the disk of sandboxes either way.
+   */
+  diskQuota: 'yes' | 'no' | 'unknown';
+  /** Where the engine keeps images and containers, on its own machine. */
+  rootFolder: string;
+  /** Milliseconds by which the engine's clock was ahead of ours when it was asked, half a round trip more or less. */
+  clockAheadMs: number;
   cgroupVersion: '1' | '2';
   /** OCI runtimes by name. */
   runtimes: string[];
@@ -29,6 +40,10 @@ interface Info {
   NCPU: number;
   MemTotal: number;
   Driver: string;
+  DriverStatus?: [string, string][] | null;
+  KernelVersion?: string;
+  DockerRootDir?: string;
+  SystemTime?: string;
   CgroupVersion?: string;
   Runtimes?: Record<string, unknown>;
   SecurityOptions?: string[] | null;
@@ -45,11 +60,13 @@ export async function readCapabilities(
   apiVersion: string,
   signal?: AbortSignal,
 ): Promise<Capabilities> {
+  const askedAt = client.clock.now();
   const info = await client.call(
     'asking the engine what it can do',
     (abortSignal) => client.dial<Info>({ method: 'GET', path: '/info', expected: [200], abortSignal }),
     { signal },
   );
+  const answeredAt = client.clock.now();
   const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
   return {
     apiVersion,
@@ -58,7 +75,12 @@ export async function readCapabilities(
     arch: info.Architecture,
     cpus: info.NCPU,
     memoryBytes: info.MemTotal,
+    kernel: info.KernelVersion ?? '',
     storageDriver: info.Driver,
+    diskQuota: diskQuota(info),
+    rootFolder: info.DockerRootDir ?? '',
+    clockAheadMs:
+      info.SystemTime === undefined ? 0 : Date.parse(info.SystemTime) - (askedAt + answeredAt) / 2,
     // Engines before 20.10 do not say, and know only version 1.
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
@@ -77,6 +99,12 @@ export async function readCapabilities(
     },
     warnings: info.Warnings ?? [],
   };
+}
+
+function diskQuota({ Driver, DriverStatus }: Info): Capabilities['diskQuota'] {
+  if (['btrfs', 'zfs', 'devicemapper'].includes(Driver)) return 'yes';
+  const below = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1];
+  return Driver === 'overlay2' && below === 'xfs' ? 'unknown' : 'no';
 }
 
 /** Throws an input error that names all that `spec` demands and this engine cannot give. Nothing is ever quietly left out. */

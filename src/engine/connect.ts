@@ -2,11 +2,14 @@ import { type Clock, systemClock } from '../clock.ts';
 import { readCapabilities } from './capabilities.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
-import { createFromSpec } from './container/create.ts';
+import { type CreateOptions, createFromSpec } from './container/create.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
 import { findImage } from './image.ts';
 import { livenessMarker } from './liveness-marker.ts';
+import { removeSnapshots } from './snapshot/eviction.ts';
+import { keptSnapshots } from './snapshot/kept-snapshots.ts';
+import { upkeepOf } from './snapshot/upkeep.ts';
 import { snapshotStore } from './snapshot.ts';
 import { removeOwned, sweepDead } from './sweep.ts';
 
@@ -19,6 +22,14 @@ export interface ConnectOptions {
   instance: string;
   signal?: AbortSignal;
   clock?: Clock;
+  snapshots?: {
+    /** The name of the images, without a tag. Agents that share an engine should share it too. */
+    repository?: string;
+    /** Bytes they may take together; beyond that those used longest ago are removed. Unlimited when left out. */
+    budgetBytes?: number | undefined;
+  };
+  /** For what the user may want to know of work in the background. */
+  note?: (message: string) => void;
 }
 
 /** Finds an engine and connects to it. Throws `ENGINE_UNREACHABLE` with what was tried and what to do. */
@@ -34,12 +45,15 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   try {
     const capabilities = await readCapabilities(client, connection.apiVersion, signal);
     const marker = livenessMarker(client, instance);
-    const createContainer = async (spec: ContainerSpec, signal?: AbortSignal) => {
+    const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // Beside the container, not before it: the first one must not wait.
       marker.ensure(spec.imageId);
-      return containerOf(client, await createFromSpec(client, capabilities, instance, spec, signal), spec);
+      return containerOf(client, await createFromSpec(client, capabilities, instance, spec, options), spec);
     };
-    const snapshots = snapshotStore(client, createContainer);
+    const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
+    const { note = () => undefined } = options;
+    const upkeep = upkeepOf({ client, repository, budgetBytes, note });
+    const snapshots = snapshotStore({ client, instance, repository, createContainer }, upkeep);
     return {
       address: connection.address,
       instance,
@@ -49,11 +63,14 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
         return client.roundTrips;
       },
       findImage: (name, signal) => findImage(client, name, signal),
-      createContainer,
+      createContainer: (spec, signal) => createContainer(spec, { signal }),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
-      sweep: (signal) => sweepDead(client, instance, signal),
+      keptSnapshots: (signal) => keptSnapshots(client, repository, signal),
+      removeSnapshots: (chosen, signal) => removeSnapshots(client, chosen, signal),
+      sweep: (signal, options) => sweepDead(client, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
         try {
+          await upkeep[Symbol.asyncDispose]();
           await marker.remove();
           await removeOwned(client, instance);
         } finally {

@@ -1,10 +1,14 @@
+import type { Duplex } from 'node:stream';
+import { type CopyLimits, copyBetween } from './archive/copy.ts';
 import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
 import type { EngineClient } from './connection/engine-client.ts';
+import { type AttachRequest, attachProgram } from './container/attach.ts';
 import { type FilesystemChange, listChanges } from './container/changes.ts';
 import { type CommitRequest, commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
+import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
@@ -24,20 +28,26 @@ export interface Container extends AsyncDisposable {
   start(signal?: AbortSignal): Promise<void>;
   /** Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round trip. */
   put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
+  /** The standard streams of its `program`, best taken before `start`; see attach.ts. One round trip. */
+  attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */
   exec(request: ExecRequest): Promise<ExecResult>;
   /** Runs a bash script, each command of it a step. Two round trips. */
   runScript(request: ScriptRequest): Promise<ScriptResult>;
   /** Ends every process but init and makes sure that none is left; see kill-all.ts for what `restarted` means. */
   killAll(signal?: AbortSignal): Promise<KillAllResult>;
+  /** Takes it off its network for good. Three round trips. */
+  disconnect(signal?: AbortSignal): Promise<void>;
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
   /** How its files differ from its image's. */
   changes(): Promise<FilesystemChange[]>;
   /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`. */
   archive(path: string, signal?: AbortSignal): AsyncIterable<ArchivedEntry>;
+  /** Copies a folder to the same place in another container of this engine, as it is. Two round trips; see copy.ts. */
+  copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /** Makes an image of its files; resolves with the image's id. */
-  commit(request?: CommitRequest, signal?: AbortSignal): Promise<string>;
+  commit(request: CommitRequest, signal?: AbortSignal): Promise<string>;
   /** Removes it. Doing so again is fine. */
   remove(): Promise<void>;
 }
@@ -74,12 +84,15 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
       );
     },
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
+    attach: (request) => attachProgram(client, id, request),
     exec: (request) => execute(running, request),
     runScript: (request) => runScript(running, request),
     killAll: (signal) => killAll(running, signal),
+    disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running),
     changes: () => listChanges(running),
     archive: (path, signal) => readArchive(running, path, signal),
+    copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
     [Symbol.asyncDispose]: remove,

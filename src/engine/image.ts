@@ -10,6 +10,8 @@ export interface Image {
   names: string[];
   arch: string;
   bytes: number;
+  /** Epoch milliseconds of when it was last given a name, by the engine's clock; when it was made, for one that never was. */
+  namedAt: number;
   labels: Record<string, string>;
 }
 
@@ -36,10 +38,17 @@ export async function findImage(
       names: found.RepoTags ?? [],
       arch: found.Architecture,
       bytes: found.Size,
+      namedAt: Math.max(Date.parse(found.Created), namedAt(found)),
       labels: found.Config?.Labels ?? {},
     };
   } catch (thrown) {
     if (thrown instanceof OffsiteError && engineStatus(thrown.cause) === 404) return undefined;
     throw thrown;
   }
+}
+
+/** An image without a name, or of an engine that keeps no such note, was named in the year 1. */
+function namedAt(image: Docker.ImageInspectInfo): number {
+  const { LastTagTime } = (image as { Metadata?: { LastTagTime?: string } }).Metadata ?? {};
+  return LastTagTime === undefined ? 0 : Date.parse(LastTagTime);
 }

@@ -4,6 +4,10 @@ export const OWNED_LABEL = 'offsite';
 export const INSTANCE_LABEL = 'offsite.instance';
 /** When it was created: epoch milliseconds of the creating machine. */
 export const CREATED_LABEL = 'offsite.created';
+/** Of a snapshot: the id of the image it was made from. */
+export const PARENT_LABEL = 'offsite.parent';
+/** Of a snapshot: what it is, in the words of whoever asked for it. */
+export const DESCRIPTION_LABEL = 'offsite.description';
 /** What the object is for the engine room itself: `container`, `marker` or `snapshot`. */
 export const ROLE_LABEL = 'offsite.role';
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
-import type { EngineClient } from './connection/engine-client.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
 import { findImage } from './image.ts';
-
-const REPOSITORY = 'offsite/snapshot';
+import { type Builder, buildOnce } from './snapshot/build.ts';
+import type { Upkeep } from './snapshot/upkeep.ts';
 
 /** A step that turns one image into another: the container it runs in, and what it does there. */
 export interface SnapshotRequest {
@@ -14,6 +13,8 @@ export interface SnapshotRequest {
   container: Omit<ContainerSpec, 'imageId'>;
   /** All that the result depends on beside the parent image: script, files, environment, user. Hashed, never shown. */
   key: string;
+  /** What it is, for whoever lists images; shown, and no part of the key. */
+  description?: string;
   /** Makes the state. The container is started; what this throws is thrown to whoever asked. */
   build(container: Container): Promise<void>;
 }
@@ -28,34 +29,27 @@ export interface SnapshotStore {
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
 }
 
-/** Snapshots of one engine. Concurrent requests for the same one wait for a single build. */
-export function snapshotStore(
-  client: EngineClient,
-  createContainer: (spec: ContainerSpec, signal?: AbortSignal) => Promise<Container>,
-): SnapshotStore {
+/**
+ * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another process's. One round trip
+ * for a snapshot that is there.
+ */
+export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
   const impossible = new Map<string, SnapshotResult>();
 
   async function make(request: SnapshotRequest, tag: string, signal?: AbortSignal): Promise<SnapshotResult> {
-    const known = await findImage(client, `${REPOSITORY}:${tag}`, signal);
-    if (known !== undefined) return { kind: 'snapshot', imageId: known.id, built: false };
-    await using container = await createContainer(
-      { ...request.container, imageId: request.parentImageId },
-      signal,
-    );
-    await container.start(signal);
-    await request.build(container);
-    const processes = await container.processes();
-    if (processes.length > 0) {
-      const result: SnapshotResult = {
-        kind: 'not-snapshotable',
-        processes: processes.map(({ command }) => command),
-      };
+    const known = await findImage(builder.client, `${builder.repository}:${tag}`, signal);
+    if (known !== undefined) {
+      upkeep.used(known);
+      return { kind: 'snapshot', imageId: known.id, built: false };
+    }
+    const result = await buildOnce(builder, request, tag, signal);
+    if (result.kind === 'not-snapshotable') {
       impossible.set(tag, result);
       return result;
     }
-    const imageId = await container.commit({ repository: REPOSITORY, tag }, signal);
-    return { kind: 'snapshot', imageId, built: true };
+    if (result.kind === 'built') upkeep.built(result.imageId);
+    return { kind: 'snapshot', imageId: result.imageId, built: result.kind === 'built' };
   }
 
   return {

@@ -1,90 +1,93 @@
-import type Docker from 'dockerode';
+import { OffsiteError } from '../offsite-error.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import { removeContainer } from './container/remove.ts';
-import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, ROLE_LABEL } from './labels.ts';
+import { engineStatus } from './failure.ts';
+import { GRACE_MS, isDead, isMarker } from './liveness.ts';
+import {
+  containersOf,
+  namelessImages,
+  type OwnedObject,
+  ownedContainers,
+  ownedNetworks,
+  ownedVolumes,
+} from './owned-objects.ts';
 
-/** An instance whose marker does not exist may be starting it just now; this long it is believed. */
-const GRACE_MS = 60_000;
-
-/** What a sweep removed. */
+/** What a sweep found. */
 export interface Swept {
-  /** Ids of containers. */
-  removed: string[];
+  /** What was removed, or would be. */
+  removed: OwnedObject[];
+  /** What something else still uses, so that the engine keeps it. */
+  left: OwnedObject[];
   /** The dead instances they belonged to. */
   instances: string[];
 }
 
-interface OwnedContainer {
-  id: string;
-  instance: string;
-  marker: boolean;
-  /** `created`, `running`, `exited`, ... */
-  state: string;
-  createdAt: number;
+export interface SweepOptions {
+  /** Only look. */
+  dryRun?: boolean;
+  signal?: AbortSignal | undefined;
 }
 
 /**
- * Removes what dead instances left on this engine, and never what a living one owns. An instance lives while its marker
- * runs; it is dead when its marker has exited, or is missing while its objects are older than the grace.
+ * Removes what dead instances left on this engine (containers, networks, volumes) and snapshots that lost their name, and never
+ * what a living instance owns. An instance lives while its marker runs; see liveness.ts.
  */
 export async function sweepDead(
   client: EngineClient,
   instance: string,
-  signal?: AbortSignal,
+  { dryRun = false, signal }: SweepOptions = {},
 ): Promise<Swept> {
-  const owned = await listOwned(client, [OWNED_LABEL], signal);
-  const byInstance = Map.groupBy(owned, (container) => container.instance);
-  byInstance.delete(instance);
+  const lists = [ownedContainers, ownedNetworks, ownedVolumes].map((list) => list(client, signal));
+  const [images, ...owned] = await Promise.all([namelessImages(client, signal), ...lists]);
+  const byInstance = Map.groupBy(owned.flat(), (object) => object.instance);
+  for (const living of [instance, '']) byInstance.delete(living);
   const now = client.clock.now();
-  const dead = [...byInstance].filter(([, containers]) => isDead(containers, now));
-  const containers = dead.flatMap(([, group]) => group.sort(markersLast));
-  for (const container of containers) {
+  const dead = [...byInstance].filter(([, objects]) => isDead(objects, now));
+  const found = [
+    ...dead.flatMap(([, objects]) => objects.sort(markersLast)),
+    // One that is being made gets its name a moment after it is there.
+    ...images.filter(({ createdAt }) => now - createdAt > GRACE_MS),
+  ];
+  const swept: Swept = { removed: [], left: [], instances: dead.map(([name]) => name) };
+  for (const object of found) {
     signal?.throwIfAborted();
-    await removeContainer(client, container.id);
+    const gone = dryRun || (await removeObject(client, object));
+    swept[gone ? 'removed' : 'left'].push(object);
   }
-  return { removed: containers.map(({ id }) => id), instances: dead.map(([name]) => name) };
+  return swept;
 }
 
 /** Removes all of one instance's containers: for its own end. */
 export async function removeOwned(client: EngineClient, instance: string): Promise<void> {
-  const owned = await listOwned(client, [`${INSTANCE_LABEL}=${instance}`]);
+  const owned = await containersOf(client, instance);
   await Promise.all(owned.map((container) => removeContainer(client, container.id)));
 }
 
-function isDead(containers: OwnedContainer[], now: number): boolean {
-  const markers = containers.filter((container) => container.marker);
-  if (markers.some(({ state }) => state === 'running')) return false;
-  if (markers.some(({ state }) => state === 'exited' || state === 'dead')) return true;
-  return containers.every(({ createdAt }) => now - createdAt > GRACE_MS);
-}
-
 /** A sweep that is interrupted must leave the marker that proves the death. */
-function markersLast(a: OwnedContainer, b: OwnedContainer): number {
-  return Number(a.marker) - Number(b.marker);
+function markersLast(a: OwnedObject, b: OwnedObject): number {
+  return Number(isMarker(a)) - Number(isMarker(b));
 }
 
-async function listOwned(
-  client: EngineClient,
-  labels: string[],
-  signal?: AbortSignal,
-): Promise<OwnedContainer[]> {
-  const filters = encodeURIComponent(JSON.stringify({ label: labels }));
-  const listed = await client.call(
-    'listing the containers of all instances',
-    (abortSignal) =>
-      client.dial<Docker.ContainerInfo[]>({
-        method: 'GET',
-        path: `/containers/json?all=true&filters=${filters}`,
-        expected: [200],
+/** False where the engine keeps it, since something that is not ours uses it. */
+async function removeObject(client: EngineClient, { kind, id }: OwnedObject): Promise<boolean> {
+  if (kind === 'container') {
+    await removeContainer(client, id);
+    return true;
+  }
+  try {
+    await client.call(`removing a ${kind}`, (abortSignal) =>
+      client.dial({
+        method: 'DELETE',
+        path: kind === 'image' ? `/images/${id}?noprune=true` : `/${kind}s/${encodeURIComponent(id)}`,
+        expected: [200, 204, 404],
         abortSignal,
       }),
-    { signal },
-  );
-  return listed.map((container) => ({
-    id: container.Id,
-    instance: container.Labels[INSTANCE_LABEL] ?? '',
-    marker: container.Labels[ROLE_LABEL] === 'marker',
-    state: container.State,
-    createdAt: Number(container.Labels[CREATED_LABEL] ?? container.Created * 1000),
-  }));
+    );
+    return true;
+  } catch (thrown) {
+    // 403 is said of a network that has members, 409 of volumes and images in use.
+    const status = thrown instanceof OffsiteError ? engineStatus(thrown.cause) : undefined;
+    if (status === 403 || status === 409) return false;
+    throw thrown;
+  }
 }

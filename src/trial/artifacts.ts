@@ -3,6 +3,7 @@ import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import { places } from './places.ts';
 
 /** Beyond these an artifact is left out, and said so. */
@@ -55,10 +56,18 @@ export function artifactCollection(
   }
 
   async function finish(deadline: AbortSignal): Promise<void> {
-    for (const path of otherNames.splice(0)) {
+    for (const path of otherNames.splice(0)) await takeOtherName(path, deadline);
+  }
+
+  async function takeOtherName(path: string, deadline: AbortSignal): Promise<void> {
+    try {
       for await (const entry of container.archive(`${places.workspace}/${path}`, deadline)) {
         if (entry.type === 'file') await take(path, entry);
       }
+    } catch (error) {
+      // A name that is not UTF-8 cannot be asked for; its path here is how it is shown.
+      if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
+      omitted.push(path);
     }
   }
 

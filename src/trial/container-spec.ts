@@ -2,10 +2,15 @@ import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { places } from './places.ts';
 
-/** The container of a sandbox, held to the sandbox's limits; its image is the caller's to add. */
+/**
+ * The container of a sandbox, held to the sandbox's limits; its image is the caller's to add.
+ *
+ * @param env what the host passes in
+ */
 export function containerSpec(
   sandbox: Sandbox,
   container: Pick<ContainerSpec, 'network' | 'labels'>,
+  env: Record<string, string> = {},
 ): Omit<ContainerSpec, 'imageId'> {
   return {
     ...container,
@@ -16,7 +21,7 @@ export function containerSpec(
     pids: sandbox.pids,
     nofile: sandbox.nofile,
     workingDir: places.workspace,
-    env: { HOME: sandbox.user === undefined ? '/root' : '/tmp' },
+    env: { ...env, HOME: sandbox.user === undefined ? '/root' : '/tmp' },
     ...(sandbox.user !== undefined && { user: sandbox.user }),
     ...(sandbox.runtime !== undefined && { runtime: sandbox.runtime }),
   };

@@ -1,7 +1,7 @@
 import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
 import { places } from './places.ts';
 
-/** What every script in a sandbox starts from; nothing of the host's environment is passed on. */
+/** What every script in a sandbox starts from. Of the host's environment it gets what host-environment.ts says. */
 const base: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',

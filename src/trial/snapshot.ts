@@ -1,158 +1,157 @@
+import { createHash } from 'node:crypto';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { SnapshotResult } from '../engine/snapshot.ts';
+import type { Runner } from '../harness/runner.ts';
 import { baseImage } from './base-image.ts';
 import { containerSpec } from './container-spec.ts';
-import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import { places } from './places.ts';
+import { type Preparation, prepareContainer } from './preparation.ts';
 import type { TrialSpec } from './spec.ts';
 
+/** What images of trials are made with; the same for all trials of a batch. */
+export interface ImageParts {
+  engine: Engine;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  runners: readonly Runner[];
+  /**
+   * Ids by the name of an image, or by what a step was made of: a batch looks each image up once. It so keeps to one image, be the name
+   * given to another meanwhile. To be cleared where one of them is gone.
+   */
+  known: Map<string, string>;
+  /** Why a step failed, by what it was made of: a script that fails is not run again for the next trial. */
+  failures: Map<string, TrialFailure>;
+}
+
+export interface PreparedImage {
+  imageId: string;
+  /**
+   * Prepares a trial's own container, which needs the network for it: where prepare leaves processes running, which no image can keep.
+   * Undefined where the image is prepared.
+   */
+  prepare: ((container: Container) => Promise<void>) | undefined;
+}
+
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, then the case's prepare, each step
- * committed once under the hash of all that went into it. Throws a {@link TrialFailure} of kind `task` where a script fails, and
- * `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the profile's install, the case's
+ * prepare, each step committed once under the hash of all that went into it. Throws a {@link TrialFailure} of kind `task` where a
+ * script fails, and `IMAGE_MISSING`.
+ *
+ * @param env what the host passes into the sandbox
  */
 export async function preparedImage(
-  engine: Engine,
+  parts: ImageParts,
   spec: TrialSpec,
-  extraCertificates: Buffer | undefined,
+  env: Record<string, string>,
   signal: AbortSignal,
-): Promise<string> {
-  const base = await baseImage(engine, spec.sandbox, signal);
-  const installed = await snapshot(engine, base.id, installSteps(spec), extraCertificates, spec, signal);
-  return snapshot(engine, installed, prepareSteps(spec), extraCertificates, spec, signal);
+): Promise<PreparedImage> {
+  let imageId = await baseId(parts, spec, signal);
+  for (const step of stepsOf(spec, parts)) {
+    const result = await snapshot(parts, imageId, step, spec, env, signal);
+    if (result.kind === 'snapshot') imageId = result.imageId;
+    else if (step.phase === 'install') throw leftRunning(result.processes);
+    else return { imageId, prepare: (container) => prepareContainer(container, step, signal) };
+  }
+  return { imageId, prepare: undefined };
 }
 
-interface Steps {
-  phase: 'install' | 'prepare';
-  files: { path: string; content: Buffer | string }[];
-  script: string | undefined;
-  variables: TrialSpec['variables'];
-  timeoutMs: number;
+async function baseId({ engine, known }: ImageParts, { sandbox }: TrialSpec, signal: AbortSignal) {
+  const id = known.get(sandbox.image) ?? (await baseImage(engine, sandbox, signal)).id;
+  known.set(sandbox.image, id);
+  return id;
 }
 
-function installSteps({ profile, sandbox }: TrialSpec): Steps {
-  return {
-    phase: 'install',
-    files: profile.files,
-    script: profile.install,
-    variables: {},
-    timeoutMs: sandbox.timeouts.install,
-  };
+interface Step extends Preparation {
+  description: string;
 }
 
-function prepareSteps({ prompt, prepare, variables, sandbox }: TrialSpec): Steps {
-  return {
-    phase: 'prepare',
-    files: [{ path: places.prompt, content: prompt }],
-    script: prepare,
-    variables,
-    timeoutMs: sandbox.timeouts.prepare,
-  };
+function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): Step[] {
+  const { harness, profile, prompt, prepare, variables, sandbox, caseName } = spec;
+  const { timeouts, user } = sandbox;
+  const shared = { user, extraCertificates };
+  const install = { ...shared, phase: 'install' as const, variables: {}, timeoutMs: timeouts.install };
+  const steps: Step[] = [
+    {
+      ...install,
+      description: `install of ${harness}`,
+      files: [],
+      script: runners.find(({ name }) => name === harness)?.install?.(profile),
+    },
+    {
+      ...install,
+      description: `install of profile ${profile.name ?? 'default'}`,
+      files: profile.files,
+      script: profile.install,
+    },
+    {
+      ...shared,
+      phase: 'prepare',
+      description: `prepare of ${caseName}`,
+      files: [{ path: places.prompt, content: prompt }],
+      script: prepare,
+      variables,
+      timeoutMs: timeouts.prepare,
+    },
+  ];
+  return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
 }
 
 async function snapshot(
-  engine: Engine,
-  parent: string,
-  steps: Steps,
-  extraCertificates: Buffer | undefined,
-  spec: TrialSpec,
+  { engine, known, failures }: ImageParts,
+  parentImageId: string,
+  step: Step,
+  { sandbox, batchId }: TrialSpec,
+  env: Record<string, string>,
   signal: AbortSignal,
-): Promise<string> {
-  const { phase, files, script, variables } = steps;
-  if (phase === 'install' && files.length === 0 && script === undefined) return parent;
-  const { sandbox } = spec;
-  const contents = files.map(({ path, content }) => [path, Buffer.from(content).toString('base64')]);
-  const result = await engine.snapshot(
-    {
-      parentImageId: parent,
-      container: containerSpec(sandbox, { network: 'open', labels: { 'offsite.batch': spec.batchId } }),
-      key: JSON.stringify({
-        phase,
-        files: contents,
-        script,
-        variables,
-        security: sandbox.security,
-        user: sandbox.user,
-        certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
-      }),
-      build: async (container) => {
-        if (sandbox.user !== undefined) await giveFolders(container, signal);
-        await build(container, steps, extraCertificates, signal);
-      },
-    },
-    signal,
-  );
-  if (result.kind === 'snapshot') return result.imageId;
-  throw new TrialFailure({
-    kind: 'task',
-    phase,
-    message: `${phase} left processes running, which a snapshot cannot keep: ${result.processes.join(', ')}; let the script stop them`,
-  });
-}
-
-/** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
-async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
-  const result = await container.exec({ argv: ['sh', '-c', 'id -u; id -g'], timeoutMs: 60_000, signal });
-  const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
-  const folders = [places.workspace, places.own].map((path) => ({ path, folder: true as const, uid, gid }));
-  await container.put(folders, '/', signal);
-}
-
-async function build(
-  container: Container,
-  { phase, files, script, variables, timeoutMs }: Steps,
-  extraCertificates: Buffer | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  if (script === undefined) return container.put(files, '/', signal);
-  const trust = extraCertificates && [{ path: places.extraCertificates, content: extraCertificates }];
-  const scriptFile = { path: places.prepare, content: script, mode: 0o755 };
-  await container.put([...files, scriptFile, ...(trust ?? [])], '/', signal);
-  const start = script.startsWith('#!') ? places.prepare : `bash ${places.prepare}`;
-  const result = await container.exec({
-    argv: [
-      'sh',
-      '-c',
-      [
-        trust &&
-          `cat /etc/ssl/certs/ca-certificates.crt ${places.extraCertificates} > ${places.certificates} 2>/dev/null`,
-        `${start} 2>&1 </dev/null`,
-        'code=$?',
-        `rm -f ${places.prepare}`,
-        'exit $code',
-      ]
-        .filter(Boolean)
-        .join('\n'),
-    ],
-    cwd: places.workspace,
-    env: preparationEnvironment(variables, extraCertificates !== undefined),
-    timeoutMs,
-    signal,
-  });
-  const output = result.stdout.text;
-  if (result.ended === 'exited' && result.exitCode === 0) return;
-  signal.throwIfAborted();
-  throw new TrialFailure({
-    kind: 'task',
-    phase,
-    message: `${phase} ${howItEnded(result, timeoutMs)}${result.oomKilled ? ' after it ran out of memory' : ''}`,
-    output,
-  });
-}
-
-function howItEnded(result: ExecResult, timeoutMs: number): string {
-  switch (result.ended) {
-    case 'exited':
-      return `exited with ${result.exitCode}`;
-    case 'timed-out':
-      return `was stopped after ${timeoutMs / 1000} s`;
-    case 'canceled':
-      return 'was canceled';
-    case 'out-of-disk':
-      return 'was stopped for writing more than the sandbox may';
-    case 'not-started':
-      return `could not be started: ${result.message}`;
+): Promise<SnapshotResult> {
+  const labels = { 'offsite.batch': batchId };
+  const key = keyOf(step, sandbox.security, env);
+  const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
+  const failure = failures.get(hash);
+  if (failure) throw failure;
+  const imageId = known.get(hash);
+  if (imageId !== undefined) return { kind: 'snapshot', imageId, built: false };
+  try {
+    const request = {
+      parentImageId,
+      container: containerSpec(sandbox, { network: 'open', labels }, env),
+      key,
+      description: step.description,
+      build: (container: Container) => prepareContainer(container, step, signal),
+    };
+    const result = await engine.snapshot(request, signal);
+    if (result.kind === 'snapshot') known.set(hash, result.imageId);
+    return result;
+  } catch (error) {
+    if (error instanceof TrialFailure) failures.set(hash, error);
+    throw error;
   }
+}
+
+/** All that a step's result depends on. */
+function keyOf(
+  { phase, files, script, variables, user, extraCertificates }: Step,
+  security: string,
+  env: Record<string, string>,
+): string {
+  return JSON.stringify({
+    phase,
+    files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
+    script,
+    variables,
+    security,
+    user,
+    env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
+    certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
+  });
+}
+
+function leftRunning(processes: readonly string[]): TrialFailure {
+  return new TrialFailure({
+    kind: 'task',
+    phase: 'install',
+    message: `install left processes running, which a snapshot cannot keep: ${processes.join(', ')}; start them in prepare`,
+  });
 }

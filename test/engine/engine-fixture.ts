@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../../src/clock.ts';
-import { connectEngine } from '../../src/engine/connect.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -9,7 +9,7 @@ const BASE_IMAGE = 'offsite/base';
 
 /** A real engine under an instance name of the test's own. It fails, not skips, where no engine runs. */
 export function testEngine(
-  options: { host?: string; clock?: Clock; instance?: string } = {},
+  options: Partial<Pick<ConnectOptions, 'host' | 'clock' | 'instance' | 'snapshots' | 'note'>> = {},
 ): Promise<Engine> {
   return connectEngine({ instance: `test-${randomUUID()}`, ...options });
 }
@@ -52,4 +52,29 @@ export function shell(
 /** A daemon that holds no output: one that does would delay the end of its exec by 2 s, by the engine's design. */
 export function daemon(command: string): string {
   return `setsid -f ${command} < /dev/null > /dev/null 2>&1`;
+}
+
+/** Waits for what another process or the engine brings about. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + 40_000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error('it did not come to pass in 40 s');
+    await systemClock.sleep(20);
+  }
+}
+
+/** Waits until the engine's marker runs, which is made beside its first container and costs round trips of its own. */
+export async function markerRuns({ docker, instance }: Engine): Promise<void> {
+  const filters = { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] };
+  await until(async () => (await docker.listContainers({ filters })).length === 1);
+}
+
+/** Removes all images of a repository that a test had for itself, children before parents. */
+export async function removeRepository(engine: Engine): Promise<void> {
+  for (;;) {
+    const snapshots = await engine.keptSnapshots();
+    if (snapshots.length === 0) return;
+    const parents = new Set(snapshots.map(({ parentId }) => parentId));
+    await engine.removeSnapshots(snapshots.filter(({ id }) => !parents.has(id)));
+  }
 }

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { startedContainer, testEngine } from './engine-fixture.ts';
+import { startedContainer, testEngine, until } from './engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -15,6 +16,11 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 const ofInstance = (instance: string) =>
   engine.docker.listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
 
+const runningMarkers = (instance: string) =>
+  engine.docker.listContainers({
+    filters: { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] },
+  });
+
 /** Another agent: a process of its own that holds one container. */
 async function anotherAgent(): Promise<{ process: ChildProcess; instance: string; containerId: string }> {
   const program = new URL('./agent-process.ts', import.meta.url).pathname;
@@ -23,34 +29,30 @@ async function anotherAgent(): Promise<{ process: ChildProcess; instance: string
   return { process: child, ...JSON.parse(line) };
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error('it did not come to pass in 10 s');
-    await systemClock.sleep(50);
-  }
+/** Removed already is fine. */
+async function gone(removal: Promise<unknown>): Promise<void> {
+  await removal.catch((error: { statusCode?: number }) => {
+    if (error.statusCode !== 404) throw error;
+  });
 }
+
+// Other tests sweep too, at the same time and on the same engine: what is dead may be gone before we look.
 
 test('what an agent that was killed left is removed; what living ones own stays', async () => {
   const [dead, living] = await Promise.all([anotherAgent(), anotherAgent()]);
   try {
     await using mine = await startedContainer(engine);
-    expect((await ofInstance(dead.instance)).length).toBe(2);
     // Both are alive: nothing of theirs is touched.
-    const early = await engine.sweep();
-    expect(early.removed).not.toContain(dead.containerId);
-    expect(early.removed).not.toContain(living.containerId);
+    await engine.sweep();
+    expect((await ofInstance(dead.instance)).map(({ State }) => State)).toEqual(['running', 'running']);
 
     dead.process.kill('SIGKILL');
     await once(dead.process, 'close');
-    await until(async () => (await ofInstance(dead.instance)).some(({ State }) => State === 'exited'));
-    const swept = await engine.sweep();
-    expect(swept.instances).toContain(dead.instance);
-    expect(swept.removed).toContain(dead.containerId);
-    expect(swept.removed).not.toContain(living.containerId);
-    expect(swept.removed).not.toContain(mine.id);
+    await until(async () => (await runningMarkers(dead.instance)).length === 0);
+    await engine.sweep();
     expect(await ofInstance(dead.instance)).toEqual([]);
     expect((await ofInstance(living.instance)).map(({ State }) => State)).toEqual(['running', 'running']);
+    expect((await ofInstance(engine.instance)).map(({ Id }) => Id)).toContain(mine.id);
   } finally {
     living.process.kill('SIGTERM');
     await once(living.process, 'close');
@@ -59,25 +61,117 @@ test('what an agent that was killed left is removed; what living ones own stays'
   expect(await ofInstance(living.instance)).toEqual([]);
 });
 
-test('an instance that has no marker yet is believed to be starting for a minute, and dead after that', async () => {
-  const instance = `test-markerless-${process.pid}-${Date.now()}`;
-  const image = await engine.findImage('offsite/base');
-  const orphan = await engine.docker.createContainer({
-    Image: image?.id,
-    Cmd: ['true'],
-    Labels: { offsite: '1', 'offsite.instance': instance, 'offsite.created': String(Date.now()) },
+describe('what no marker speaks for', () => {
+  const old = () => String(Date.now() - 61_000);
+  const labels = (created: string, instance = `test-${randomUUID()}`) => ({
+    offsite: '1',
+    'offsite.instance': instance,
+    'offsite.created': created,
   });
-  try {
-    expect((await engine.sweep()).removed).not.toContain(orphan.id);
-    const later = { ...systemClock, now: () => Date.now() + 61_000 };
-    await using late = await testEngine({ clock: later });
-    const swept = await late.sweep();
-    expect(swept.removed).toContain(orphan.id);
-  } finally {
-    await orphan.remove({ force: true }).catch((error: { statusCode?: number }) => {
-      if (error.statusCode !== 404) throw error;
+  const orphan = async (given: Record<string, string>) => {
+    const image = await engine.findImage('offsite/base');
+    return engine.docker.createContainer({ Image: image?.id ?? '', Cmd: ['true'], Labels: given });
+  };
+  const isThere = (inspected: Promise<unknown>) =>
+    inspected.then(
+      () => true,
+      (error: { statusCode?: number }) => {
+        if (error.statusCode !== 404) throw error;
+        return false;
+      },
+    );
+
+  test('is believed to be of an agent that starts for a minute, and dead after that', async () => {
+    await using stack = new AsyncDisposableStack();
+    const [young, dead] = [await orphan(labels(String(Date.now()))), await orphan(labels(old()))];
+    for (const container of [young, dead]) stack.defer(() => gone(container.remove({ force: true })));
+    await engine.sweep();
+    expect(await isThere(dead.inspect())).toBe(false);
+    expect(await isThere(young.inspect())).toBe(true);
+  });
+
+  test('goes, networks and volumes too; what living agents own, and what is nobody’s, stays', async () => {
+    await using stack = new AsyncDisposableStack();
+    await using _mine = await startedContainer(engine);
+    await using living = await testEngine();
+    await using _theirs = await startedContainer(living);
+    for (const { instance } of [engine, living])
+      await until(async () => (await runningMarkers(instance)).length === 1);
+    const made = async (instance?: string) => {
+      const given = labels(old(), instance);
+      const name = `offsite-test-${randomUUID()}`;
+      const network = await engine.docker.createNetwork({ Name: name, Internal: true, Labels: given });
+      stack.defer(() => gone(network.remove()));
+      await engine.docker.createVolume({ Name: name, Labels: given });
+      const volume = engine.docker.getVolume(name);
+      stack.defer(() => gone(volume.remove()));
+      return [network, volume];
+    };
+    const dead = await made();
+    const alive = [...(await made(living.instance)), ...(await made(engine.instance))];
+    // A container that somebody runs from one of our snapshots inherits the labels of the image.
+    const borrowed = await orphan(labels(old(), ''));
+    stack.defer(() => gone(borrowed.remove({ force: true })));
+    await engine.sweep();
+    for (const object of dead) expect(await isThere(object.inspect())).toBe(false);
+    for (const object of [...alive, borrowed]) expect(await isThere(object.inspect())).toBe(true);
+  });
+
+  test('is only named, with what it is and whose, by a sweep that is told to look', async () => {
+    await using stack = new AsyncDisposableStack();
+    // Alive to all others, whose clocks are right.
+    const created = Date.now() + 3_600_000;
+    const instance = `test-${randomUUID()}`;
+    const container = await orphan({ ...labels(String(created), instance), 'offsite.run': 'run-7' });
+    stack.defer(() => gone(container.remove({ force: true })));
+    const volume = `offsite-test-${randomUUID()}`;
+    await engine.docker.createVolume({ Name: volume, Labels: labels(String(created), instance) });
+    stack.defer(() => gone(engine.docker.getVolume(volume).remove()));
+    const clock = { ...systemClock, now: () => created + 61_000 };
+    await using late = await testEngine({ clock });
+    const { removed, instances } = await late.sweep(undefined, { dryRun: true });
+    expect(instances).toContain(instance);
+    expect(removed.filter((object) => object.instance === instance)).toMatchObject([
+      { kind: 'container', id: container.id, createdAt: created, labels: { 'offsite.run': 'run-7' } },
+      { kind: 'volume', id: volume, name: volume, createdAt: created },
+    ]);
+    expect(await isThere(container.inspect())).toBe(true);
+  });
+
+  test('but is used by something else, is left, and said to be', async () => {
+    await using stack = new AsyncDisposableStack();
+    const name = `offsite-test-${randomUUID()}`;
+    await engine.docker.createVolume({ Name: name, Labels: labels(old()) });
+    stack.defer(() => gone(engine.docker.getVolume(name).remove()));
+    const image = await engine.findImage('offsite/base');
+    const user = await engine.docker.createContainer({
+      Image: image?.id ?? '',
+      HostConfig: { Binds: [`${name}:/somewhere`] },
     });
-  }
+    stack.defer(() => gone(user.remove({ force: true })));
+    const { left, removed } = await engine.sweep();
+    expect(left.map(({ id }) => id)).toContain(name);
+    expect(removed.map(({ id }) => id)).not.toContain(name);
+  });
+
+  test('and is a snapshot that lost its name goes; what somebody built upon a snapshot stays', async () => {
+    await using stack = new AsyncDisposableStack();
+    const base = await engine.findImage('offsite/base');
+    if (base === undefined) throw new Error('no base image');
+    const container = await orphan({});
+    stack.defer(() => gone(container.remove({ force: true })));
+    const nameless = async (parent: string) => {
+      const Labels = { ...labels(old(), ''), 'offsite.role': 'snapshot', 'offsite.parent': parent };
+      const { Id } = (await container.commit({ Labels } as never)) as unknown as { Id: string };
+      const image = engine.docker.getImage(Id);
+      stack.defer(() => gone(image.remove()));
+      return image;
+    };
+    const [ours, theirs] = [await nameless(base.id), await nameless('sha256:another')];
+    await engine.sweep();
+    expect(await isThere(ours.inspect())).toBe(false);
+    expect(await isThere(theirs.inspect())).toBe(true);
+  });
 });
 
 test('every object says whose it is, and what the caller adds cannot change that', async () => {
@@ -107,10 +201,7 @@ test('disposing of an engine leaves nothing of it, whatever still runs', async (
 test('a marker that somebody stops comes back by itself', async () => {
   await using own = await testEngine();
   await startedContainer(own);
-  const markers = () =>
-    own.docker.listContainers({
-      filters: { label: [`offsite.instance=${own.instance}`, 'offsite.role=marker'] },
-    });
+  const markers = () => runningMarkers(own.instance);
   await until(async () => (await markers()).length === 1);
   const [first] = await markers();
   await own.docker.getContainer(first?.Id ?? '').kill();

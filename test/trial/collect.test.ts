@@ -119,3 +119,14 @@ describe('artifacts', () => {
     expect(lines).toHaveLength(result.trajectory?.length ?? 0);
   });
 });
+
+test('a second name that is no UTF-8 is left out and named; the workspace is not taken for gone', async () => {
+  const { artifacts, artifactsOmitted, filesChanged } = await bench.trial(
+    "echo 7 > $'raw\\xff.txt'; ln $'raw\\xff.txt' $'raw\\xfe.txt'; echo 8 > plain.txt",
+    { artifacts: ['*.txt'], verify: 'true' },
+  );
+  expect(artifacts?.map(({ path }) => path)).toContain('plain.txt');
+  expect(artifactsOmitted).toHaveLength(1);
+  expect(artifactsOmitted?.[0]).toMatch(/^raw\\xf[ef]\.txt$/);
+  expect(filesChanged).toEqual(['plain.txt', 'raw\\xfe.txt', 'raw\\xff.txt']);
+});

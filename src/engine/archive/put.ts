@@ -6,7 +6,7 @@ import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
 
 /**
  * Writes entries below the absolute folder `at` (which must exist) in one round trip.
- * A path with `..` throws an input error before anything is sent.
+ * A path with `..`, or with half a character (a lone surrogate), throws an input error before anything is sent.
  */
 export async function putEntries(
   { client, id }: RunningContainer,
@@ -44,11 +44,11 @@ function addEntry(archive: ReturnType<typeof pack>, entry: NewEntry): void {
 
 function relativeName(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.length === 0 || parts.includes('..') || path.includes('\0')) {
+  if (parts.length === 0 || parts.includes('..') || path.includes('\0') || !path.isWellFormed()) {
     throw new OffsiteError(`Not a path for a file in a container: ${JSON.stringify(path)}`, {
       code: 'ENGINE_UNSAFE_PATH',
       kind: 'input',
-      hint: 'Use a path without "..".',
+      hint: 'Use a path of whole characters, without "..".',
     });
   }
   return parts.join('/');

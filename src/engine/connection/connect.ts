@@ -5,6 +5,7 @@ import { candidates } from './candidates.ts';
 import { type EngineClient, openClient } from './engine-client.ts';
 import { negotiateVersion } from './negotiate.ts';
 import { reach } from './reach.ts';
+import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
 export interface Connection {
   client: EngineClient;
@@ -26,7 +27,7 @@ export interface ConnectRequest {
  * sandbox must not end up on another machine because the one that was meant is down.
  */
 export async function connect(request: ConnectRequest): Promise<Connection> {
-  const tried: string[] = [];
+  const tried: TriedEngine[] = [];
   let lastFailure: unknown;
   for (const candidate of await candidates(request.host, request.env)) {
     try {
@@ -35,18 +36,11 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
       if (request.signal?.aborted) throw request.signal.reason;
       // Settings that cannot work, or an engine that is too old, are not mended by another candidate.
       if (failure instanceof OffsiteError && failure.code !== 'ENGINE_CONNECTION') throw failure;
-      tried.push(`${candidate.host} (${candidate.source}): ${messageOf(failure)}`);
+      tried.push({ host: candidate.host, source: candidate.source, failure: messageOf(failure) });
       lastFailure = failure;
     }
   }
-  throw new OffsiteError(`No Docker engine answers. Tried:\n${tried.map((line) => `  ${line}`).join('\n')}`, {
-    code: 'ENGINE_UNREACHABLE',
-    kind: 'infrastructure',
-    hint: tried.some((line) => line.includes('EACCES'))
-      ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
-      : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.',
-    cause: lastFailure,
-  });
+  throw new EngineUnreachable(tried, lastFailure);
 }
 
 async function connectTo(candidate: EngineCandidate, request: ConnectRequest): Promise<Connection> {

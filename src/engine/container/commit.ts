@@ -1,10 +1,10 @@
-import { INSTANCE_LABEL, OWNED_LABEL, ROLE_LABEL } from '../labels.ts';
+import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, ROLE_LABEL } from '../labels.ts';
 import type { RunningContainer } from './running-container.ts';
 
 export interface CommitRequest {
-  /** Repository and tag of the new image, such as `offsite/snapshot` and a hash. Without them it has only its id. */
-  repository?: string;
-  tag?: string;
+  /** Repository and tag of the new image, such as `offsite/snapshot` and a hash. */
+  repository: string;
+  tag: string;
   labels?: Readonly<Record<string, string>>;
 }
 
@@ -14,12 +14,10 @@ export interface CommitRequest {
  */
 export async function commitContainer(
   { client, id }: RunningContainer,
-  request: CommitRequest = {},
+  { repository, tag, labels }: CommitRequest,
   signal?: AbortSignal,
 ): Promise<string> {
-  const query = new URLSearchParams({ container: id, pause: 'false' });
-  if (request.repository !== undefined) query.set('repo', request.repository);
-  if (request.tag !== undefined) query.set('tag', request.tag);
+  const query = new URLSearchParams({ container: id, pause: 'false', repo: repository, tag });
   const answer = await client.call(
     'making an image of a container',
     (abortSignal) =>
@@ -27,9 +25,15 @@ export async function commitContainer(
         method: 'POST',
         path: `/commit?${query}`,
         expected: [200, 201],
-        // The image outlives the instance: its labels must not name one that a sweep would find dead.
         body: {
-          Labels: { ...request.labels, [OWNED_LABEL]: '1', [ROLE_LABEL]: 'snapshot', [INSTANCE_LABEL]: '' },
+          Labels: {
+            ...labels,
+            [OWNED_LABEL]: '1',
+            [ROLE_LABEL]: 'snapshot',
+            [CREATED_LABEL]: String(client.clock.now()),
+            // The image outlives the instance: its labels must not name one that a sweep would find dead.
+            [INSTANCE_LABEL]: '',
+          },
         },
         abortSignal,
       }),

@@ -32,6 +32,11 @@ export interface ContainerSpec {
   workingDir: string;
   /** Name or id; the image's own when left out. */
   user?: string | undefined;
+  /**
+   * What runs in place of the idle init, and as long as the container does. Its stdin is open until the one who attached leaves. Its files
+   * cannot be written.
+   */
+  program?: readonly string[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; its default when left out. */
   runtime?: string | undefined;
 }
@@ -58,6 +63,7 @@ export function hostConfig(spec: ContainerSpec): Record<string, unknown> {
     SecurityOpt: ['no-new-privileges'],
     // Only init writes there, and it writes nothing.
     LogConfig: { Type: 'none' },
+    ReadonlyRootfs: spec.program !== undefined,
     // Never AutoRemove: how it ended must be readable until we remove it.
     AutoRemove: false,
     ...(spec.runtime === undefined ? {} : { Runtime: spec.runtime }),

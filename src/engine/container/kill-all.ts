@@ -64,6 +64,8 @@ async function restart(running: RunningContainer): Promise<void> {
   const { client, id } = running;
   const container = client.docker.getContainer(id);
   running.initPid = undefined;
+  // A new control group counts from 0.
+  running.oomKills = undefined;
   try {
     await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
   } catch (thrown) {

@@ -2,8 +2,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { engineStatus } from '../failure.ts';
 
-const ATTEMPTS = 5;
+const ATTEMPTS = 9;
 const FIRST_WAIT_MS = 100;
+/** All waits together are some 12 s: a busy engine takes seconds for a removal that another request began. */
+const LONGEST_WAIT_MS = 3_000;
 
 /**
  * Removes a container and its anonymous volumes, running or not. One that is already gone is fine; one that is
@@ -20,7 +22,7 @@ export async function removeContainer(client: EngineClient, id: string): Promise
       if (thrown instanceof OffsiteError && engineStatus(thrown.cause) === 404) return;
       // 409: another request is removing it; the next attempt finds it gone. Others may be a busy file system.
       if (attempt === ATTEMPTS) throw thrown;
-      await client.clock.sleep(FIRST_WAIT_MS * 2 ** (attempt - 1));
+      await client.clock.sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)));
     }
   }
 }

@@ -17,6 +17,6 @@ export interface RunningContainer {
   execCount: number;
   /** Init's process id in the engine host's numbering, once asked for; another one after a restart. */
   initPid: number | undefined;
-  /** The control group's kill counter when it was last read. */
-  oomKills: number;
+  /** The control group's kill counter when it was last read; undefined where it could not be, or began anew meanwhile. */
+  oomKills: number | undefined;
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { OutputStream } from './frame-reader.ts';
 import type { CapturedOutput } from './output-capture.ts';
 
@@ -8,8 +9,8 @@ export interface ExecRequest {
   /** Absolute; the container's working folder when left out. */
   cwd?: string;
   user?: string;
-  /** The process reads this and then end-of-file. */
-  stdin?: Buffer | string;
+  /** The process reads this and then end-of-file. A stream is passed on as it comes, and destroyed when the process has ended. */
+  stdin?: Buffer | string | Readable;
   /** Milliseconds from now until the process and all it started are killed. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;

@@ -8,6 +8,7 @@ import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { type ExecState, type OpenExec, openExec } from './open-exec.ts';
 import { OutputCapture } from './output-capture.ts';
+import { assertContainerOutlived } from './stopped-container.ts';
 
 /**
  * Runs one command to its end: three round trips. Throws an infrastructure error when the engine or the connection
@@ -47,7 +48,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   const end = await Promise.race([exitOf(container, exec, deadline.signal), deadline.reached, disk.exceeded]);
   if (typeof end === 'string') {
     await endExec(container, exec);
-    return { ended: end, ...facts(await oomKilledSinceLastAsked(container)) };
+    return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };
   }
   if (end.pid === 0) {
     // Older engines print why they could not start it as if the command had said it.
@@ -56,7 +57,8 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
   }
   const exitCode = knownExitCode(end);
-  const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container));
+  await assertContainerOutlived(container, exec, exitCode);
+  const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container, exec.id));
   return { ended: 'exited', exitCode, ...facts(oomKilled) };
 }
 

@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { engineMessage, engineStatus, execLost } from '../failure.ts';
@@ -11,7 +11,7 @@ export interface ExecCommand {
   cwd?: string | undefined;
   user?: string | undefined;
   /** Given to the process and closed. Without it the process reads end-of-file at once. */
-  stdin?: Buffer | string | undefined;
+  stdin?: Buffer | string | Readable | undefined;
   onPiece(piece: OutputPiece): void;
   signal?: AbortSignal | undefined;
 }
@@ -25,6 +25,8 @@ export interface ExecState {
 
 /** A command running in a container, and the attached stream of what it prints. */
 export interface OpenExec extends Disposable {
+  /** As the engine knows it. */
+  readonly id: string;
   /** Resolves when the engine ended the stream; rejects when it broke. Says nothing about success. */
   readonly streamEnded: Promise<void>;
   inspect(): Promise<ExecState>;
@@ -88,8 +90,11 @@ function attachedExec(
   const streamEnded = pump(socket, command.onPiece);
   // Whoever races this promise against a deadline may never look at it again.
   streamEnded.catch(() => undefined);
-  if (command.stdin !== undefined) socket.end(command.stdin);
+  const { stdin } = command;
+  if (typeof stdin === 'string' || Buffer.isBuffer(stdin)) socket.end(stdin);
+  else stdin?.pipe(socket);
   return {
+    id: created.id,
     streamEnded,
     async inspect() {
       const state = await client.call('asking how a command ended', (abortSignal) =>
@@ -97,7 +102,10 @@ function attachedExec(
       );
       return { running: state.Running, exitCode: state.ExitCode, pid: state.Pid };
     },
-    [Symbol.dispose]: () => socket.destroy(),
+    [Symbol.dispose]() {
+      if (stdin !== undefined && typeof stdin !== 'string' && !Buffer.isBuffer(stdin)) stdin.destroy();
+      socket.destroy();
+    },
   };
 }
 

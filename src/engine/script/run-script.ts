@@ -11,6 +11,7 @@ import { EXEC_TAG, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
 import { type OpenExec, openExec } from '../exec/open-exec.ts';
+import { assertContainerOutlived } from '../exec/stopped-container.ts';
 import { execLost } from '../failure.ts';
 import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
@@ -98,11 +99,18 @@ async function runOnce(
     await endExec(container, exec);
     for (const piece of marks.end()) recorder.take(piece);
     recorder.close({ ended: end });
-    return { ended: end, steps: recorder.steps, oomKilled: await oomKilledSinceLastAsked(container) };
+    return {
+      ended: end,
+      steps: recorder.steps,
+      oomKilled: await oomKilledSinceLastAsked(container, exec.id),
+    };
   }
   if (end.how === 'survivors') return 'survivors';
   if (end.how === 'done') {
-    const oomKilled = noteOomKills(container, end.oomKills);
+    const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
+    // Where there is no counter to be read, the other way costs a wait: not for a script in which all went well.
+    const oomKilled =
+      (failed || !Number.isNaN(end.oomKills)) && (await noteOomKills(container, end.oomKills, exec.id));
     // The driver never spoke: there is no bash, or none that works.
     const mute = recorder.steps.length === 0 && end.exitCode !== 0;
     return mute
@@ -120,10 +128,15 @@ async function runOnce(
   // Only SIGKILL keeps the guardian from its last word. After any other end it was said, and lost on its way.
   const exitCode = knownExitCode(end.state);
   if (exitCode !== KILLED) throw execLost('The end of a script was lost on its way from the engine.');
+  await assertContainerOutlived(container, exec, exitCode);
   await endExec(container, exec);
   for (const piece of marks.end()) recorder.take(piece);
   recorder.close({ ended: 'exited', exitCode });
-  return { ended: 'finished', steps: recorder.steps, oomKilled: await oomKilledSinceLastAsked(container) };
+  return {
+    ended: 'finished',
+    steps: recorder.steps,
+    oomKilled: await oomKilledSinceLastAsked(container, exec.id),
+  };
 }
 
 /** The end without a last word. One that came with the last bytes wins, being there before the engine is asked. */

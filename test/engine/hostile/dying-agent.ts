@@ -3,7 +3,8 @@ import { setInterval } from 'node:timers';
 import { startedContainer, testEngine, testSpec } from '../engine-fixture.ts';
 
 const phase = process.argv[2];
-const engine = await testEngine();
+const repository = process.argv[4];
+const engine = await testEngine(repository === undefined ? {} : { snapshots: { repository } });
 
 async function reached(): Promise<void> {
   // The marker starts beside the first container; an agent that is killed before is dead by age instead.

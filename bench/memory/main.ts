@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Measured, measuredRun } from './measured-run.ts';
+
+/**
+ * The agent's own memory: resident MiB of `offsite run`, embedded service included, while a trial prints a gigabyte, and over many no-op
+ * trials. The command is the built one where there is one, as the package ships it; the sources take some 15 MiB more, for the compiler of types.
+ */
+const { values } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+});
+const limitMiB = 150;
+const printedMiB = values.quick ? 128 : 1024;
+/** A batch has at most a hundred cases of ten trials. */
+const cases = values.quick ? 5 : 50;
+const trialsPerCase = values.quick ? 4 : 10;
+
+const folder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
+try {
+  const printed = await measuredRun({
+    folder: join(folder, 'printed'),
+    run: `head -c ${printedMiB}M /dev/zero | tr '\\0' x`,
+    cases: 1,
+    trialsPerCase: 1,
+    concurrency: 1,
+  });
+  const noop = await measuredRun({
+    folder: join(folder, 'noop'),
+    run: 'true',
+    cases,
+    trialsPerCase,
+    concurrency: 8,
+  });
+  const highestMiB = Math.max(printed.highest, noop.highest);
+  const result = {
+    limitMiB,
+    highestMiB,
+    withinLimit: highestMiB < limitMiB,
+    command: printed.command,
+    printed: { printedMiB, ...shown(printed) },
+    noop: { trials: cases * trialsPerCase, ...shown(noop) },
+  };
+  if (values.json) console.log(JSON.stringify(result, null, 2));
+  else console.table({ printed: result.printed, noop: result.noop });
+  if (!result.withinLimit) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The curve as ten values, so that growth is seen and the document stays short. */
+function shown({ highest, curve }: Measured) {
+  const step = Math.max(1, Math.floor(curve.length / 10));
+  return { highest, curve: curve.filter((_, index) => index % step === 0) };
+}

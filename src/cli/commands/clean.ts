@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { Command } from '@commander-js/extra-typings';
+import { systemClock } from '../../clock.ts';
+import { connectEngine } from '../../engine/connect.ts';
+import type { OwnedObject } from '../../engine/owned-objects.ts';
+import type { Swept } from '../../engine/sweep.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { interruption } from '../interruption.ts';
+import { plural } from '../output/quantities.ts';
+import { table } from '../output/table.ts';
+
+export function cleanCommand() {
+  return new Command('clean')
+    .description(
+      'remove from the engine what agents that died have left: containers, networks, volumes, images without a name; never what a living one owns',
+    )
+    .option('--dry-run', 'only say what')
+    .option('--json', 'print one JSON document on stdout')
+    .option('--config <file>', 'the configuration')
+    .action(async ({ dryRun = false, json, config: named }) => {
+      const { env } = process;
+      const config = loadConfig({ named, env });
+      using interrupted = interruption((message) => console.error(message));
+      const { signal } = interrupted;
+      await using engine = await connectEngine({
+        host: config.engine?.host,
+        env,
+        instance: randomUUID(),
+        signal,
+        clock: systemClock,
+      });
+      const swept = await engine.sweep(signal, { dryRun });
+      console.log(json ? JSON.stringify({ dryRun, ...swept }, null, 2) : told(swept, dryRun));
+    });
+}
+
+function told({ removed, left, instances }: Swept, dryRun: boolean): string {
+  if (removed.length + left.length === 0) return 'there is nothing of dead agents on the engine';
+  const rows = [
+    ...removed.map((object) => row(object, dryRun ? 'would be removed' : 'removed')),
+    ...left.map((object) => row(object, 'left: in use by something else')),
+  ];
+  const titles = ['', 'name or id', 'what it is', 'agent', 'made (UTC)', ''].map((title) => ({ title }));
+  const kinds = Map.groupBy(removed, ({ kind }) => kind);
+  const counts = [...kinds].map(([kind, objects]) => plural(objects.length, kind)).join(', ') || 'nothing';
+  const verb = dryRun ? 'would be removed' : 'removed';
+  return `${table(titles, rows)}\n\n${counts} ${verb}, of ${plural(instances.length, 'dead agent')}`;
+}
+
+function row(object: OwnedObject, fate: string): string[] {
+  const { kind, id, name, instance, createdAt } = object;
+  const made = new Date(createdAt).toISOString().slice(0, 16).replace('T', ' ');
+  return [kind, name || id.replace('sha256:', '').slice(0, 12), whatItIs(object), instance, made, fate];
+}
+
+function whatItIs({ kind, labels }: OwnedObject): string {
+  if (kind === 'image') return 'snapshot that was made anew';
+  if (labels['offsite.role'] === 'marker') return 'sign of life';
+  const { 'offsite.run': run, 'offsite.ordinal': ordinal } = labels;
+  return run === undefined ? '' : `trial ${ordinal} of run ${run}`;
+}

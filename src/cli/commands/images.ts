@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { systemClock } from '../../clock.ts';
+import { connectEngine } from '../../engine/connect.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { type EvictionRule, evictable } from '../../engine/snapshot/eviction.ts';
+import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
+import { type Config, loadConfig } from '../../suite/config-file.ts';
+import { ByteSize } from '../../suite/quantities.ts';
+import { interruption } from '../interruption.ts';
+import { plural } from '../output/quantities.ts';
+import { table } from '../output/table.ts';
+
+export function imagesCommand() {
+  const images = new Command('images').description(
+    'the images that Offsite keeps on the engine: its base image, and snapshots of prepared environments',
+  );
+  for (const command of [listCommand(), pruneCommand()]) images.addCommand(command);
+  return images;
+}
+
+function listCommand() {
+  return new Command('list')
+    .description('list them, those used longest ago first')
+    .option('--json', 'print one JSON document on stdout')
+    .option('--config <file>', 'the configuration')
+    .action((options) =>
+      withEngine(options, async (engine, _, signal) => {
+        const base = await engine.findImage('offsite/base', signal);
+        const snapshots = byUse(await engine.keptSnapshots(signal));
+        if (options.json) {
+          const names = base && { id: base.id, names: base.names, bytes: base.bytes };
+          console.log(JSON.stringify({ base: names ?? null, snapshots }, null, 2));
+          return;
+        }
+        const baseRow = base && [shortId(base.id), 'base image', size(base.bytes), '', '', ''];
+        const rows = [...(baseRow ? [baseRow] : []), ...snapshots.map(row)];
+        console.log(rows.length === 0 ? 'the engine keeps no image of Offsite' : tableOf(rows));
+        const bytes = snapshots.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
+        console.log(
+          `\n${plural(snapshots.length, 'snapshot')} in ${size(bytes)} beside the images they are based on`,
+        );
+      }),
+    );
+}
+
+function pruneCommand() {
+  return new Command('prune')
+    .description(
+      'remove snapshots that no container is made of, those used longest ago first; a trial that needs one makes it again',
+    )
+    .option('--older-than <time>', 'those not used for this time, such as 12h or 7d', age)
+    .option('--all', 'all of them')
+    .option(
+      '--budget <size>',
+      'until the rest takes no more than this (default: of the configuration)',
+      bytes,
+    )
+    .option('--dry-run', 'only say which')
+    .option('--json', 'print one JSON document on stdout')
+    .option('--config <file>', 'the configuration')
+    .action((options) =>
+      withEngine(options, async (engine, config, signal) => {
+        const rule = ruleOf(options, config);
+        const chosen = evictable(await engine.keptSnapshots(signal), rule, systemClock.now());
+        const removed = options.dryRun ? chosen : await engine.removeSnapshots(chosen, signal);
+        const freed = removed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
+        if (options.json) {
+          console.log(JSON.stringify({ dryRun: options.dryRun === true, bytes: freed, removed }, null, 2));
+          return;
+        }
+        if (removed.length > 0) console.log(`${tableOf(removed.map(row))}\n`);
+        const verb = options.dryRun ? 'would be removed' : 'removed';
+        console.log(`${plural(removed.length, 'snapshot')} ${verb}, ${size(freed)}`);
+      }),
+    );
+}
+
+function ruleOf(
+  { all, olderThan, budget }: { all?: true; olderThan?: number; budget?: number },
+  config: Config,
+): EvictionRule {
+  if (all) return {};
+  if (olderThan !== undefined) return { unusedForMs: olderThan, budgetBytes: budget };
+  return { budgetBytes: budget ?? config.snapshots.budget };
+}
+
+async function withEngine(
+  options: { config?: string | undefined },
+  work: (engine: Engine, config: Config, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const { env } = process;
+  const config = loadConfig({ named: options.config, env });
+  using interrupted = interruption((message) => console.error(message));
+  const { signal } = interrupted;
+  const host = config.engine?.host;
+  await using engine = await connectEngine({ host, env, instance: randomUUID(), signal, clock: systemClock });
+  await work(engine, config, signal);
+}
+
+const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);
+
+function tableOf(rows: string[][]): string {
+  const titles = ['image', 'what it is', 'size', 'made (UTC)', 'last used', ''];
+  return table(
+    titles.map((title) => ({ title, align: title === 'size' ? 'right' : 'left' })),
+    rows,
+  );
+}
+
+function row({ id, name, description, bytes, createdAt, usedAt, inUse }: KeptSnapshot): string[] {
+  const what = description || name;
+  return [shortId(id), what, size(bytes), date(createdAt), date(usedAt), inUse ? 'in use' : ''];
+}
+
+const shortId = (id: string) => id.replace('sha256:', '').slice(0, 12);
+
+const date = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
+
+function size(count: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log2(count) / 10));
+  return `${(count / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}
+
+const hourMs = 3_600_000;
+const ageUnits = { m: hourMs / 60, h: hourMs, d: 24 * hourMs } as const;
+
+function age(text: string): number {
+  const [, amount, unit] = text.match(/^(\d+(?:\.\d+)?)([mhd])$/) ?? [];
+  if (unit === undefined) throw new InvalidArgumentError('expected a time such as 90m, 12h or 7d.');
+  return Number(amount) * ageUnits[unit as keyof typeof ageUnits];
+}
+
+function bytes(text: string): number {
+  const parsed = ByteSize.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('expected a size such as 512m or 10g.');
+  return parsed.data;
+}

@@ -1,0 +1,33 @@
+import type { Check } from './check.ts';
+import { baseImage } from './checks/base-image.ts';
+import { certificates } from './checks/certificates.ts';
+import { configuration } from './checks/configuration.ts';
+import { dataFolder } from './checks/data-folder.ts';
+import { engineReachable } from './checks/engine.ts';
+import { engineClock } from './checks/engine-clock.ts';
+import { engineDisk } from './checks/engine-disk.ts';
+import { engineLimits } from './checks/engine-limits.ts';
+import { leftovers } from './checks/leftovers.ts';
+import { modelKeys } from './checks/model-keys.ts';
+import { nodeVersion } from './checks/node.ts';
+import { sandboxes } from './checks/sandboxes.ts';
+import { sealedSandbox } from './checks/sealed-sandbox.ts';
+import { service } from './checks/service.ts';
+
+/** All that `offsite doctor` looks at, in the order of the report: this machine, the service, the engine. */
+export const checks: readonly Check[] = [
+  nodeVersion,
+  configuration,
+  certificates,
+  dataFolder,
+  service,
+  modelKeys,
+  engineReachable,
+  engineLimits,
+  engineClock,
+  engineDisk,
+  baseImage,
+  sandboxes,
+  sealedSandbox,
+  leftovers,
+];

@@ -1,0 +1,21 @@
+import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
+import { engineCheck } from '../check.ts';
+
+const dayMs = 24 * 60 * 60_000;
+/** Days after which its packages are worth renewing. */
+const oldDays = 60;
+
+export const baseImage = engineCheck('base image', async (engine, { clock, signal }) => {
+  const name = baseImageName(baseImageRecipe);
+  const image = await engine.findImage(name, signal);
+  if (image === undefined) {
+    const older = await engine.findImage(`${baseImageRecipe.repository}:latest`, signal);
+    const found = older ? `${name} is missing; there is one of another version` : `${name} is missing`;
+    return { state: 'fail', kind: 'infrastructure', found, mend: 'Make it: offsite base-image' };
+  }
+  const { Created } = await engine.docker.getImage(image.id).inspect();
+  const days = Math.floor((clock.now() - Date.parse(Created)) / dayMs);
+  const found = `${name}, made ${days < 1 ? 'today' : days === 1 ? 'yesterday' : `${days} days ago`}`;
+  if (days <= oldDays) return { state: 'ok', found };
+  return { state: 'warn', found, mend: 'Renew its packages: offsite base-image --force' };
+});

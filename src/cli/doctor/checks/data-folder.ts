@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto';
+import { open, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { requireRoom } from '../../data-folder.ts';
+import { byteSize } from '../byte-size.ts';
+import type { Check } from '../check.ts';
+
+/** Less is enough to start with, and not for long. */
+const roomyBytes = 1024 ** 3;
+
+export const dataFolder: Check = {
+  name: 'data folder',
+  async run({ dataFolder: folder }) {
+    requireRoom(folder);
+    await writeAndRemove(folder);
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    const found = `${folder}, ${byteSize(free)} free`;
+    if (free >= roomyBytes) return { state: 'ok', found };
+    return { state: 'warn', found, mend: 'Free some space, or name another folder: --data-folder.' };
+  },
+};
+
+/** As the ledger does: to the disk, not only to its cache. */
+async function writeAndRemove(folder: string): Promise<void> {
+  const path = join(folder, `.doctor-${randomUUID()}`);
+  try {
+    await using file = await open(path, 'wx', 0o600);
+    await file.writeFile('can be written');
+    await file.sync();
+  } finally {
+    await rm(path, { force: true });
+  }
+}

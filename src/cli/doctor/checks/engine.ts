@@ -1,0 +1,16 @@
+import type { Check } from '../check.ts';
+import { failureOf } from '../examine.ts';
+
+/** Reached at all, and new enough: connecting refuses one that is too old. */
+export const engineReachable: Check = {
+  name: 'engine',
+  async run({ engine }) {
+    if (!engine.got) return failureOf(engine.error);
+    const { address, capabilities } = engine.value;
+    const { serverVersion, apiVersion, os } = capabilities;
+    const found = `${address}, version ${serverVersion}, API ${apiVersion}`;
+    if (os === 'linux') return { state: 'ok', found };
+    const mend = 'Switch it to Linux containers, or name another engine by DOCKER_HOST.';
+    return { state: 'fail', kind: 'infrastructure', found: `${found}: it runs ${os} containers`, mend };
+  },
+};

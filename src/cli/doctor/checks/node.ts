@@ -1,0 +1,14 @@
+import type { Check } from '../check.ts';
+
+/** The first that runs TypeScript as it is and has all of SQLite that the ledger uses. */
+const neededMajor = 24;
+
+export const nodeVersion: Check = {
+  name: 'Node.js',
+  async run() {
+    const found = `${process.version} (${process.execPath})`;
+    if (Number.parseInt(process.versions.node, 10) >= neededMajor) return { state: 'ok', found };
+    const mend = `Use Node.js ${neededMajor} or newer.`;
+    return { state: 'fail', kind: 'infrastructure', found, mend };
+  },
+};

@@ -1,0 +1,30 @@
+import { assertEnforceable } from '../../../engine/capabilities.ts';
+import { containerSpec, engineNetwork } from '../../../trial/container-spec.ts';
+import { engineCheck } from '../check.ts';
+import { attempt, failureOf } from '../examine.ts';
+
+/** The sandboxes of the configuration: whether the engine has their images, and can hold them to what they ask for. */
+export const sandboxes = engineCheck('sandboxes', async (engine, { config, signal }) => {
+  const names = Object.keys(config.sandboxes);
+  for (const [name, settings] of Object.entries(config.sandboxes)) {
+    const sandbox = { name, ...settings };
+    const image = await engine.findImage(sandbox.image, signal);
+    if (image === undefined) {
+      return {
+        state: 'warn',
+        found: `"${name}" names the image ${sandbox.image}, which the engine does not have`,
+        mend: `Get it before running in that sandbox: docker pull ${sandbox.image}`,
+      };
+    }
+    const spec = containerSpec(sandbox, { network: engineNetwork(sandbox), labels: {} });
+    const held = await attempt(() => assertEnforceable({ ...spec, imageId: image.id }, engine.capabilities));
+    if (!held.got) {
+      const failure = failureOf(held.error);
+      return { ...failure, found: `"${name}": ${failure.found}` };
+    }
+  }
+  return {
+    state: 'ok',
+    found: names.length === 0 ? 'none but the default' : `the engine can give all: ${names.join(', ')}`,
+  };
+});

@@ -1,0 +1,75 @@
+import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
+import type { ContainerSpec } from '../../../engine/container/container-spec.ts';
+import { engineCheck } from '../check.ts';
+
+const limits = { memoryBytes: 96 * 1024 ** 2, pids: 48, cpus: 0.5 } as const;
+
+/** What a process inside sees of its own bonds, `name value` a line. Control groups of version 1 and 2 have other files. */
+const look = `
+awk '/^(NoNewPrivs|Seccomp|CapBnd):/ { print $1, $2 }' /proc/self/status
+echo "networks: $(ls /sys/class/net | tr '\\n' ' ')"
+cd /sys/fs/cgroup
+for file in memory/memory.limit_in_bytes memory.max; do [ -r $file ] && echo "memory: $(cat $file)"; done
+for file in memory/memory.memsw.limit_in_bytes; do [ -r $file ] && echo "memory+swap: $(cat $file)"; done
+for file in memory.swap.max; do [ -r $file ] && echo "swap: $(cat $file)"; done
+for file in pids/pids.max pids.max; do [ -r $file ] && echo "pids: $(cat $file)"; done
+[ -r cpu.max ] && echo "cpu: $(awk '{ print $1 / $2 }' cpu.max)"
+[ -r cpu/cpu.cfs_quota_us ] && echo "cpu: $(awk -v period="$(cat cpu/cpu.cfs_period_us)" '{ print $1 / period }' cpu/cpu.cfs_quota_us)"
+true`;
+
+/** What must be seen. What of the control groups is not there to be seen is another matter than what is wrong. */
+const expected: Readonly<Record<string, string>> = {
+  NoNewPrivs: '1',
+  // 2: a filter is at work.
+  Seccomp: '2',
+  // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
+  CapBnd: '00000000000000cb',
+  networks: 'lo',
+  memory: String(limits.memoryBytes),
+  'memory+swap': String(limits.memoryBytes),
+  swap: '0',
+  pids: String(limits.pids),
+  cpu: String(limits.cpus),
+};
+const always = ['NoNewPrivs', 'Seccomp', 'CapBnd', 'networks'];
+
+/** Starts a sandbox and looks from inside: what the engine says it can do is one thing, that it does it is another. */
+export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal }) => {
+  const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
+  if (image === undefined) return { state: 'skipped', found: 'no base image to start one of' };
+  const spec: ContainerSpec = {
+    imageId: image.id,
+    network: 'none',
+    security: 'compatible',
+    ...limits,
+    workingDir: '/workspace',
+  };
+  await using sandbox = await engine.createContainer(spec, signal);
+  await sandbox.start(signal);
+  const seen = await sandbox.exec({ argv: ['/bin/sh', '-c', look], timeoutMs: 30_000, signal });
+  const facts = new Map(
+    seen.stdout.text.split('\n').flatMap((line): [string, string][] => {
+      const [name, value] = line.split(/: ?/);
+      return name && value !== undefined ? [[name, value.trim()]] : [];
+    }),
+  );
+  const wrong = Object.entries(expected)
+    .filter(([name, value]) => (facts.get(name) ?? (always.includes(name) ? 'unknown' : value)) !== value)
+    .map(([name, value]) => `${name} is ${facts.get(name) ?? 'unknown'}, not ${value}`);
+  if (wrong.length > 0) {
+    return {
+      state: 'fail',
+      kind: 'infrastructure',
+      found: `from inside: ${wrong.join('; ')}`,
+      mend: 'This engine does not hold containers to what is asked for; use another.',
+    };
+  }
+  const unseen = ['memory', 'pids', 'cpu'].filter((name) => !facts.has(name));
+  const parts = `no network, five capabilities, no-new-privileges, seccomp${unseen.length > 0 ? '' : ', limits'}`;
+  if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };
+  return {
+    state: 'warn',
+    found: `holds, seen from inside: ${parts}; limits of ${unseen.join(', ')} cannot be seen there`,
+    mend: 'Nothing, where the runtime is known to enforce them (gVisor, Kata).',
+  };
+});

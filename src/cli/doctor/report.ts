@@ -1,0 +1,76 @@
+import { styleText } from 'node:util';
+import type { Capabilities } from '../../engine/capabilities.ts';
+import { EngineUnreachable, type TriedEngine } from '../../engine/connection/unreachable.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { byteSize } from './byte-size.ts';
+import type { Attempt } from './check.ts';
+import type { Examined } from './examine.ts';
+
+/** What `offsite doctor` found, as its JSON has it. */
+export interface DoctorReport {
+  /** Nothing failed; there may be warnings. */
+  ready: boolean;
+  /** Absent where none was reached; `tried` says where it was looked for then. */
+  engine?: { address: string; capabilities: Capabilities };
+  tried?: readonly TriedEngine[];
+  checks: Examined[];
+}
+
+export function doctorReport(engine: Attempt<Engine>, examined: Examined[]): DoctorReport {
+  return {
+    ready: examined.every(({ state }) => state !== 'fail'),
+    ...(engine.got && { engine: { address: engine.value.address, capabilities: engine.value.capabilities } }),
+    ...(!engine.got && engine.error instanceof EngineUnreachable && { tried: engine.error.tried }),
+    checks: examined,
+  };
+}
+
+const marks = {
+  ok: styleText('green', 'ok  '),
+  warn: styleText('yellow', 'warn'),
+  fail: styleText('red', 'FAIL'),
+  skipped: styleText('dim', '–   '),
+} as const;
+
+/** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
+export function printedReport({ ready, engine, checks }: DoctorReport): string {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const indent = ' '.repeat(6 + width + 2);
+  const lines = checks.flatMap((check) => [
+    `${marks[check.state]}  ${check.name.padEnd(width)}  ${check.found.replaceAll('\n', `\n${indent}`)}`,
+    ...('mend' in check ? [`${indent}${styleText('bold', check.mend)}`] : []),
+  ]);
+  const warnings = checks.filter(({ state }) => state === 'warn').length;
+  const failures = checks.filter(({ state }) => state === 'fail').length;
+  const closing = ready
+    ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
+    : `Not ready: ${failures} of ${checks.length} checks failed.`;
+  return [...(engine ? [printedEngine(engine), ''] : []), ...lines, '', closing].join('\n');
+}
+
+function printedEngine({
+  address,
+  capabilities: engine,
+}: {
+  address: string;
+  capabilities: Capabilities;
+}): string {
+  const { security } = engine;
+  const yesNo = (value: boolean) => (value ? 'yes' : 'no');
+  const facts: [string, string][] = [
+    ['engine', address],
+    ['version', `${engine.serverVersion}, API ${engine.apiVersion}`],
+    ['machine', `${engine.os} ${engine.arch}, kernel ${engine.kernel}`],
+    ['processors', `${engine.cpus}, ${byteSize(engine.memoryBytes)} of memory`],
+    ['runtimes', engine.runtimes.join(', ')],
+    ['control groups', `version ${engine.cgroupVersion}`],
+    ['storage', `${engine.storageDriver}; disk quotas of its own: ${engine.diskQuota}`],
+    ['user namespaces', `${yesNo(security.userns)}; rootless: ${yesNo(security.rootless)}`],
+    [
+      'security',
+      `seccomp: ${yesNo(security.seccomp)}; AppArmor: ${yesNo(security.apparmor)}; SELinux: ${yesNo(security.selinux)}`,
+    ],
+    ...engine.warnings.map((warning): [string, string] => ['it warns', warning]),
+  ];
+  return facts.map(([name, value]) => `${name.padEnd(17)}${value}`).join('\n');
+}

@@ -1,0 +1,104 @@
+import { posix } from 'node:path';
+import type { Readable } from 'node:stream';
+import { Transform } from 'node:stream';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineClient } from '../connection/engine-client.ts';
+import { startDeadline } from '../deadline.ts';
+import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
+
+export interface CopyLimits {
+  /** Bytes of the archive that are let through. A sparse file counts with its full length. */
+  maxBytes: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** The bit of a folder in Go's file modes, which the engine's answer carries. */
+const GO_FOLDER_BIT = 2 ** 31;
+
+/**
+ * Copies a folder from one container into the same place of another: the engine's archive of it is handed back to the engine as it
+ * comes, so that owners, modes, links, names and times (to the second) stay what they are. Nothing is unpacked here. What is in the way at the other end
+ * stays unless it has the same name. Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for anything but a folder, a symlink to one
+ * included; `ENGINE_TOO_LARGE`.
+ */
+export async function copyBetween(
+  client: EngineClient,
+  from: string,
+  to: string,
+  path: string,
+  { maxBytes, signal }: CopyLimits,
+): Promise<void> {
+  const source = (await client.call(
+    `reading ${path} from a container`,
+    (abortSignal) => client.docker.getContainer(from).getArchive({ path, abortSignal }),
+    { signal },
+  )) as Readable & { headers?: Record<string, string | undefined> };
+  const limited = limitedTo(maxBytes, path);
+  try {
+    assertFolder(source.headers?.['x-docker-container-path-stat'], path);
+    using deadline = startDeadline(client.clock, TRANSFER_TIMEOUT_MS, signal);
+    deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+    source.on('error', (error) => limited.destroy(error));
+    // A connection that is cut has no 'end': without this the other end would wait for the rest.
+    source.on('close', () => {
+      if (!source.readableEnded) limited.destroy(new Error('the connection was cut'));
+    });
+    await handOn(client, to, path, source.pipe(limited), signal);
+  } finally {
+    source.destroy();
+    limited.destroy();
+  }
+}
+
+async function handOn(
+  client: EngineClient,
+  to: string,
+  path: string,
+  archive: Transform,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const stop = new AbortController();
+  let broken: Error | undefined;
+  // A request whose body breaks off would never be answered.
+  archive.on('error', (error) => {
+    broken = error;
+    stop.abort(error);
+  });
+  try {
+    await client.call(
+      `putting ${path} into a container`,
+      (abortSignal) =>
+        client.docker.getContainer(to).putArchive(archive, {
+          path: posix.dirname(path),
+          abortSignal: AbortSignal.any([abortSignal, stop.signal]),
+        }),
+      { signal, timeoutMs: TRANSFER_TIMEOUT_MS },
+    );
+  } catch (thrown) {
+    if (broken instanceof OffsiteError) throw broken;
+    throw thrown;
+  }
+}
+
+/** @param stat the engine's description of what was asked for: JSON in base64 */
+function assertFolder(stat: string | undefined, path: string): void {
+  const { mode } = JSON.parse(Buffer.from(stat ?? '', 'base64').toString() || '{}') as { mode?: number };
+  if (mode !== undefined && Math.floor(mode / GO_FOLDER_BIT) % 2 === 1) return;
+  throw new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
+}
+
+function limitedTo(maxBytes: number, path: string): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return done(undefined, chunk);
+      done(
+        new OffsiteError(`${path} is larger than ${maxBytes} bytes`, {
+          code: 'ENGINE_TOO_LARGE',
+          kind: 'infrastructure',
+        }),
+      );
+    },
+  });
+}

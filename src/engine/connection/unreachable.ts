@@ -1,0 +1,28 @@
+import { OffsiteError } from '../../offsite-error.ts';
+
+/** A place where an engine was looked for, and why there is none for us. */
+export interface TriedEngine {
+  /** `unix:///var/run/docker.sock`. */
+  host: string;
+  /** What named it: `DOCKER_HOST`, `the default socket`. */
+  source: string;
+  failure: string;
+}
+
+/** No engine answered, wherever it was looked for. */
+export class EngineUnreachable extends OffsiteError {
+  readonly tried: readonly TriedEngine[];
+
+  constructor(tried: readonly TriedEngine[], cause: unknown) {
+    const lines = tried.map(({ host, source, failure }) => `  ${host} (${source}): ${failure}`);
+    super(`No Docker engine answers. Tried:\n${lines.join('\n')}`, {
+      code: 'ENGINE_UNREACHABLE',
+      kind: 'infrastructure',
+      hint: tried.some(({ failure }) => failure.includes('EACCES'))
+        ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
+        : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.',
+      cause,
+    });
+    this.tried = tried;
+  }
+}

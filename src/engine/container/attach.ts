@@ -1,0 +1,81 @@
+import { Duplex } from 'node:stream';
+import type { EngineClient } from '../connection/engine-client.ts';
+import { FrameReader } from '../exec/frame-reader.ts';
+
+export interface AttachRequest {
+  /** Sees what the program prints to stderr, as it comes. */
+  onStderr(bytes: Buffer): void;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Connects to the standard streams of a container's program; one that runs already loses what it said before. One round trip.
+ * Writing is the program's stdin and reading its stdout. The stream ends with the program, and destroying it closes the program's stdin.
+ */
+export async function attachProgram(
+  client: EngineClient,
+  id: string,
+  { onStderr, signal }: AttachRequest,
+): Promise<Duplex> {
+  const socket = await client.call(
+    'attaching to a container',
+    (abortSignal) =>
+      client.docker
+        .getContainer(id)
+        .attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }),
+    { signal },
+  );
+  return new ProgramStream(socket as Duplex, onStderr);
+}
+
+/** Takes the engine's frames off, without a queue of its own: who does not read stops the engine's connection, and that the program. */
+class ProgramStream extends Duplex {
+  readonly #socket: Duplex;
+
+  constructor(socket: Duplex, onStderr: (bytes: Buffer) => void) {
+    super({ allowHalfOpen: false });
+    this.#socket = socket;
+    const frames = new FrameReader();
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        for (const { stream, bytes } of frames.read(chunk)) {
+          if (stream === 'stderr') onStderr(bytes);
+          else if (!this.push(bytes)) socket.pause();
+        }
+      } catch (error) {
+        this.destroy(error as Error);
+      }
+    });
+    socket.on('end', () => this.push(null));
+    socket.on('error', (error) => this.destroy(error));
+    // What was read but not yet asked for is not thrown away with a connection that ended well.
+    socket.on('close', () => {
+      if (!socket.readableEnded) this.destroy();
+    });
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done);
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.#socket.cork();
+    const last = chunks.length - 1;
+    for (const [index, { chunk }] of chunks.entries())
+      this.#socket.write(chunk, index === last ? done : undefined);
+    this.#socket.uncork();
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#socket.end(() => done());
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+}

@@ -1,0 +1,48 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import { execLost } from '../failure.ts';
+import { oomEventSince } from './oom-events.ts';
+import { runQuietly } from './run-quietly.ts';
+
+/** 128 + SIGKILL. */
+const KILLED = 137;
+/** An engine notes the end of a container a little after the ends of the commands in it. */
+const NOTED_WITHIN_MS = 2_000;
+const POLL_MS = 100;
+
+/**
+ * Throws where a command that was killed went down with its whole container: an engine that is being stopped kills containers, and what
+ * ran in them ends with 137 like something that was killed inside. No process inside can kill our init. But the kernel can, for memory that
+ * the container's own files in /dev/shm hold; that is the command's doing and its result. Costs nothing but after a 137.
+ */
+export async function assertContainerOutlived(
+  container: RunningContainer,
+  exec: { id: string },
+  exitCode: number,
+): Promise<void> {
+  if (exitCode !== KILLED || (await answers(container))) return;
+  // It cannot run anything: it has ended, or what ran in it removed its shell.
+  const { clock } = container.client;
+  for (const until = clock.now() + NOTED_WITHIN_MS; await isRunning(container); await clock.sleep(POLL_MS)) {
+    if (clock.now() > until) return;
+  }
+  if (await oomEventSince(container, exec.id)) return;
+  throw execLost('The container was stopped from outside while a command ran in it.');
+}
+
+/** A process can only be put into a container whose init lives, whatever the engine knows already. */
+async function answers(container: RunningContainer): Promise<boolean> {
+  try {
+    return (await runQuietly(container, 'echo alive')).startsWith('alive');
+  } catch (thrown) {
+    if (thrown instanceof OffsiteError && thrown.code !== 'ENGINE_CONNECTION') return false;
+    throw thrown;
+  }
+}
+
+async function isRunning({ client, id }: RunningContainer): Promise<boolean> {
+  const { State } = await client.call('looking at a container', (abortSignal) =>
+    client.docker.getContainer(id).inspect({ abortSignal }),
+  );
+  return State.Running;
+}

@@ -1,0 +1,66 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineClient } from '../connection/engine-client.ts';
+import type { ContainerSpec } from '../container/container-spec.ts';
+import type { CreateOptions } from '../container/create.ts';
+import type { Container } from '../container.ts';
+import { engineStatus } from '../failure.ts';
+import { findImage } from '../image.ts';
+import { DESCRIPTION_LABEL, PARENT_LABEL } from '../labels.ts';
+import type { SnapshotRequest } from '../snapshot.ts';
+import { otherBuildOver } from './other-build.ts';
+
+export interface Builder {
+  client: EngineClient;
+  instance: string;
+  /** The snapshots' name without a tag. */
+  repository: string;
+  createContainer(spec: ContainerSpec, options: CreateOptions): Promise<Container>;
+}
+
+export type Built =
+  | { kind: 'built' | 'found'; imageId: string }
+  | { kind: 'not-snapshotable'; processes: string[] };
+
+/**
+ * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it waits, and takes what that
+ * one made, or its turn where it made nothing. What `build` throws is thrown.
+ */
+export async function buildOnce(
+  builder: Builder,
+  request: SnapshotRequest,
+  tag: string,
+  signal?: AbortSignal,
+): Promise<Built> {
+  const { client, repository } = builder;
+  await using container = await takeTurn(builder, request, tag, signal);
+  // Another agent may have finished between the look that found nothing and our turn.
+  const found = await findImage(client, `${repository}:${tag}`, signal);
+  if (found !== undefined) return { kind: 'found', imageId: found.id };
+  await container.start(signal);
+  await request.build(container);
+  const processes = await container.processes();
+  if (processes.length > 0) {
+    return { kind: 'not-snapshotable', processes: processes.map(({ command }) => command) };
+  }
+  const labels = { [PARENT_LABEL]: request.parentImageId, [DESCRIPTION_LABEL]: request.description ?? '' };
+  return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
+}
+
+/** The container to build in. Its name makes it the only one of its kind on the engine. */
+async function takeTurn(
+  { client, instance, repository, createContainer }: Builder,
+  request: SnapshotRequest,
+  tag: string,
+  signal?: AbortSignal,
+): Promise<Container> {
+  const name = `${repository.replaceAll('/', '-')}-${tag}`;
+  const spec = { ...request.container, imageId: request.parentImageId };
+  for (;;) {
+    try {
+      return await createContainer(spec, { name, signal });
+    } catch (thrown) {
+      if (!(thrown instanceof OffsiteError) || engineStatus(thrown.cause) !== 409) throw thrown;
+    }
+    await otherBuildOver(client, instance, name, signal);
+  }
+}

@@ -1,0 +1,67 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EngineClient } from '../connection/engine-client.ts';
+import { engineStatus } from '../failure.ts';
+import type { KeptSnapshot } from './kept-snapshots.ts';
+
+/** Which snapshots to remove. Both conditions hold where both are given; with none, all that can be removed are. */
+export interface EvictionRule {
+  /** Bytes that all may take together. */
+  budgetBytes?: number | undefined;
+  /** Milliseconds since the last use; those used since then stay. */
+  unusedForMs?: number | undefined;
+}
+
+/**
+ * The snapshots that the rule removes, those used longest ago first. One that a container is made of stays, and so does the parent of
+ * one that stays.
+ */
+export function evictable(
+  snapshots: readonly KeptSnapshot[],
+  { budgetBytes = -1, unusedForMs = Number.NEGATIVE_INFINITY }: EvictionRule,
+  now: number,
+): KeptSnapshot[] {
+  const kept = new Set([...snapshots].sort((a, b) => a.usedAt - b.usedAt));
+  const evicted: KeptSnapshot[] = [];
+  for (;;) {
+    const bytes = [...kept].reduce((sum, snapshot) => sum + snapshot.bytes, 0);
+    if (bytes <= budgetBytes) return evicted;
+    const parents = new Set([...kept].map(({ parentId }) => parentId));
+    const next = [...kept].find(
+      ({ id, inUse, usedAt }) => !inUse && !parents.has(id) && now - usedAt > unusedForMs,
+    );
+    if (next === undefined) return evicted;
+    kept.delete(next);
+    evicted.push(next);
+  }
+}
+
+/**
+ * Removes snapshots by name, so that one to which somebody gave another name is kept under that. Resolves with those removed: one that
+ * came into use meanwhile stays. One round trip each.
+ */
+export async function removeSnapshots(
+  client: EngineClient,
+  snapshots: readonly KeptSnapshot[],
+  signal?: AbortSignal,
+): Promise<KeptSnapshot[]> {
+  const removed: KeptSnapshot[] = [];
+  for (const snapshot of snapshots) {
+    try {
+      await client.call(
+        'removing a snapshot',
+        (abortSignal) =>
+          client.dial({
+            method: 'DELETE',
+            path: `/images/${snapshot.name}?noprune=true`,
+            expected: [200, 404],
+            abortSignal,
+          }),
+        { signal },
+      );
+      removed.push(snapshot);
+    } catch (thrown) {
+      if (!(thrown instanceof OffsiteError) || engineStatus(thrown.cause) !== 409) throw thrown;
+    }
+  }
+  return removed;
+}

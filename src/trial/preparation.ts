@@ -1,0 +1,93 @@
+import type { Container } from '../engine/container.ts';
+import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { Variables } from '../suite/variables.ts';
+import { preparationEnvironment } from './environment.ts';
+import { TrialFailure } from './failure.ts';
+import { places } from './places.ts';
+
+/** What makes a sandbox ready: files, and a script that may use the network. */
+export interface Preparation {
+  phase: 'install' | 'prepare';
+  files: { path: string; content: Buffer | string; mode?: number }[];
+  script: string | undefined;
+  variables: Variables;
+  /** The sandbox's user, where that is not the image's own. */
+  user: string | undefined;
+  timeoutMs: number;
+  /** The host's. */
+  extraCertificates: Buffer | undefined;
+}
+
+/** Prepares a started container. Throws a {@link TrialFailure} of kind `task` where the script fails. */
+export async function prepareContainer(
+  container: Container,
+  preparation: Preparation,
+  signal: AbortSignal,
+): Promise<void> {
+  if (preparation.user !== undefined) await giveFolders(container, signal);
+  await run(container, preparation, signal);
+}
+
+/** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
+async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
+  const result = await container.exec({ argv: ['sh', '-c', 'id -u; id -g'], timeoutMs: 60_000, signal });
+  const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
+  const folders = [places.workspace, places.own].map((path) => ({ path, folder: true as const, uid, gid }));
+  await container.put(folders, '/', signal);
+}
+
+async function run(
+  container: Container,
+  { phase, files, script, variables, timeoutMs, extraCertificates }: Preparation,
+  signal: AbortSignal,
+): Promise<void> {
+  if (script === undefined) return container.put(files, '/', signal);
+  const trust = extraCertificates && [{ path: places.extraCertificates, content: extraCertificates }];
+  const scriptFile = { path: places.prepare, content: script, mode: 0o755 };
+  await container.put([...files, scriptFile, ...(trust ?? [])], '/', signal);
+  const start = script.startsWith('#!') ? places.prepare : `bash ${places.prepare}`;
+  const result = await container.exec({
+    argv: [
+      'sh',
+      '-c',
+      [
+        trust &&
+          `cat /etc/ssl/certs/ca-certificates.crt ${places.extraCertificates} > ${places.certificates} 2>/dev/null`,
+        `${start} 2>&1 </dev/null`,
+        'code=$?',
+        `rm -f ${places.prepare}`,
+        'exit $code',
+      ]
+        .filter(Boolean)
+        .join('\n'),
+    ],
+    cwd: places.workspace,
+    env: preparationEnvironment(variables, extraCertificates !== undefined),
+    timeoutMs,
+    signal,
+  });
+  const output = result.stdout.text;
+  if (result.ended === 'exited' && result.exitCode === 0) return;
+  signal.throwIfAborted();
+  throw new TrialFailure({
+    kind: 'task',
+    phase,
+    message: `${phase} ${howItEnded(result, timeoutMs)}${result.oomKilled ? ' after it ran out of memory' : ''}`,
+    output,
+  });
+}
+
+function howItEnded(result: ExecResult, timeoutMs: number): string {
+  switch (result.ended) {
+    case 'exited':
+      return `exited with ${result.exitCode}`;
+    case 'timed-out':
+      return `was stopped after ${timeoutMs / 1000} s`;
+    case 'canceled':
+      return 'was canceled';
+    case 'out-of-disk':
+      return 'was stopped for writing more than the sandbox may';
+    case 'not-started':
+      return `could not be started: ${result.message}`;
+  }
+}

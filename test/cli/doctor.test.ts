@@ -1,0 +1,176 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Check, Finding } from '../../src/cli/doctor/check.ts';
+import { engineClock } from '../../src/cli/doctor/checks/engine-clock.ts';
+import { engineLimits } from '../../src/cli/doctor/checks/engine-limits.ts';
+import { leftovers } from '../../src/cli/doctor/checks/leftovers.ts';
+import { sealedSandbox } from '../../src/cli/doctor/checks/sealed-sandbox.ts';
+import type { DoctorReport } from '../../src/cli/doctor/report.ts';
+import { testEngine } from '../engine/engine-fixture.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+const nowhere = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
+
+/** The report and the exit code. */
+async function doctor(place: Place, env: Record<string, string> = {}) {
+  const { exitCode, stdout, stderr } = await offsite(place, ['doctor', '--json'], { env });
+  expect(stderr).toBe('');
+  const report = JSON.parse(stdout) as DoctorReport;
+  const check = (name: string) => report.checks.find((examined) => examined.name === name);
+  return { exitCode, report, check };
+}
+
+describe.concurrent('offsite doctor', () => {
+  test('finds a machine that can run trials ready, and says what its engine is', async () => {
+    using place = openPlace();
+    const { exitCode, report } = await doctor(place);
+    expect(report.checks.filter(({ state }) => state === 'fail')).toEqual([]);
+    expect([exitCode, report.ready]).toEqual([0, true]);
+    expect(report.engine).toMatchObject({
+      address: expect.stringContaining('://'),
+      capabilities: {
+        os: 'linux',
+        runtimes: expect.arrayContaining(['runc']),
+        diskQuota: expect.any(String),
+      },
+    });
+    expect(report.checks).toContainEqual(expect.objectContaining({ name: 'sealed sandbox', state: 'ok' }));
+  });
+
+  test('prints it for people, every check on a line of its own', async () => {
+    using place = openPlace();
+    const { exitCode, stdout } = await offsite(place, ['doctor']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^engine +\S+:\/\/.*\n(.*\n)+control groups +version [12]\n/);
+    expect(stdout).toMatch(/^ok +service +the embedded one: Local/m);
+    expect(stdout).toMatch(/\nReady to run trials.*\.\n$/);
+  });
+
+  test('says where it looked for an engine and why none answered, looks at all else, and exits with 3', async () => {
+    using place = openPlace();
+    const { exitCode, report, check } = await doctor(place, nowhere);
+    expect([exitCode, report.ready]).toEqual([3, false]);
+    expect(report.tried).toEqual([
+      {
+        host: 'unix:///nonexistent/docker.sock',
+        source: 'DOCKER_HOST',
+        failure: expect.stringContaining('ENOENT'),
+      },
+    ]);
+    expect(check('engine')).toMatchObject({ state: 'fail', mend: expect.stringContaining('Start Docker') });
+    expect(check('sealed sandbox')).toMatchObject({ state: 'skipped' });
+    expect(check('service')).toMatchObject({ state: 'ok' });
+  });
+
+  test('names the place of what is wrong in the configuration, and exits with 2', async () => {
+    using place = openPlace();
+    const config = place.write('offsite.yaml', 'sandboxes:\n  local: { memroy: 1g }\n');
+    const { exitCode, check } = await doctor(place, { ...nowhere, OFFSITE_CONFIG: config });
+    expect(exitCode).toBe(2);
+    expect(check('configuration')).toMatchObject({
+      state: 'fail',
+      kind: 'input',
+      found: expect.stringMatching(/offsite\.yaml:2:\d+: .*memroy/),
+    });
+  });
+
+  test("names the variables of models' keys that are not set, and never prints what is in one", async () => {
+    using place = openPlace();
+    const model = (apiKeyEnv: string) => ({
+      wire: 'openai-chat',
+      baseUrl: 'https://model.example/v1',
+      apiKeyEnv,
+    });
+    place.suite({ cases: [], config: { models: { one: model('KEY_ONE'), two: model('KEY_TWO') } } });
+    const env = {
+      ...nowhere,
+      OFFSITE_CONFIG: join(place.folder, 'project/offsite.yaml'),
+      KEY_ONE: 'hush-7c1',
+    };
+    const { report, check } = await doctor(place, env);
+    expect(check("models' keys")).toMatchObject({ state: 'warn', found: 'not set: KEY_TWO (two)' });
+    expect(JSON.stringify(report)).not.toContain('hush-7c1');
+  });
+
+  test('says that a service is configured without a key, and which variable is to hold it', async () => {
+    using place = openPlace();
+    const { exitCode, check } = await doctor(place, { ...nowhere, OFFSITE_URL: 'http://127.0.0.1:9' });
+    expect(exitCode).toBe(2);
+    expect(check('service')).toMatchObject({
+      state: 'fail',
+      mend: expect.stringContaining('OFFSITE_API_KEY'),
+    });
+  });
+
+  test('tells a data folder that cannot be one, and a CA bundle that is none', async () => {
+    using place = openPlace();
+    writeFileSync(place.dataFolder, 'a file');
+    const pem = place.write('no.pem', 'no certificate');
+    const { exitCode, check } = await doctor(place, { ...nowhere, SSL_CERT_FILE: pem });
+    expect(exitCode).toBe(3);
+    expect(check('data folder')).toMatchObject({
+      state: 'fail',
+      found: expect.stringContaining(place.dataFolder),
+    });
+    expect(check('certificates')).toMatchObject({
+      state: 'warn',
+      found: expect.stringContaining('SSL_CERT_FILE'),
+    });
+  });
+});
+
+describe('a check', () => {
+  const now = 1_000_000_000;
+  /** Runs it on an engine of which only the given parts are looked at. */
+  const on = (check: Check, engine: object): Promise<Finding> =>
+    check.run({
+      engine: { got: true, value: engine },
+      clock: { now: () => now },
+      signal: AbortSignal.timeout(60_000),
+    } as never);
+
+  test('of limits fails for an engine that cannot enforce one, and says which', async () => {
+    const limits = { memory: true, swap: false, pids: true, cpu: true };
+    const finding = await on(engineLimits, { capabilities: { limits, security: { seccomp: false } } });
+    expect(finding).toMatchObject({
+      state: 'fail',
+      found: 'the engine cannot limit swap, system calls (seccomp)',
+    });
+  });
+
+  test("of the engine's clock warns of one that is minutes off", async () => {
+    const finding = await on(engineClock, { capabilities: { clockAheadMs: -130_000 } });
+    expect(finding).toMatchObject({ state: 'warn', found: "2 m 10 s behind this machine's" });
+    expect(await on(engineClock, { capabilities: { clockAheadMs: 40 } })).toMatchObject({ state: 'ok' });
+  });
+
+  test('of leftovers counts what agents that are gone have left, not what living ones own', async () => {
+    const container = (instance: string, role: string, State: string) => ({
+      Labels: { 'offsite.instance': instance, 'offsite.role': role, 'offsite.created': '1' },
+      State,
+    });
+    const listed = [
+      container('living', 'marker', 'running'),
+      container('living', 'container', 'running'),
+      container('dead', 'marker', 'exited'),
+      container('dead', 'container', 'running'),
+    ];
+    const finding = await on(leftovers, { docker: { listContainers: async () => listed } });
+    expect(finding).toMatchObject({ state: 'warn', found: '2 containers of agents that are gone' });
+  });
+
+  test('of the sealed sandbox fails where a sandbox is not what was asked for', async () => {
+    await using engine = await testEngine();
+    const loose = {
+      findImage: engine.findImage,
+      createContainer: (spec: Parameters<typeof engine.createContainer>[0]) =>
+        engine.createContainer({ ...spec, pids: 1000, security: 'strict', user: '1000' }),
+    };
+    expect(await on(sealedSandbox, loose)).toMatchObject({
+      state: 'fail',
+      found: 'from inside: CapBnd is 0000000000000000, not 00000000000000cb; pids is 1000, not 48',
+    });
+  });
+});

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { evictable } from '../../src/engine/snapshot/eviction.ts';
+import type { KeptSnapshot } from '../../src/engine/snapshot/kept-snapshots.ts';
+import { markerRuns, removeRepository, shell, testEngine, testSpec, until } from './engine-fixture.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+describe('what is evicted', () => {
+  const kept = (id: string, more: Partial<KeptSnapshot> = {}): KeptSnapshot => ({
+    id,
+    name: `offsite/snapshot:${id}`,
+    description: '',
+    bytes: 10,
+    createdAt: 0,
+    usedAt: 0,
+    parentId: 'base',
+    inUse: false,
+    ...more,
+  });
+  const evicted = (...args: Parameters<typeof evictable>) => evictable(...args).map(({ id }) => id);
+
+  test('are those used longest ago, and no more than the budget demands', () => {
+    const snapshots = [kept('new', { usedAt: 3 }), kept('old', { usedAt: 1 }), kept('middle', { usedAt: 2 })];
+    expect(evicted(snapshots, { budgetBytes: 30 }, 10)).toEqual([]);
+    expect(evicted(snapshots, { budgetBytes: 29 }, 10)).toEqual(['old']);
+    expect(evicted(snapshots, { budgetBytes: 10 }, 10)).toEqual(['old', 'middle']);
+  });
+
+  test('is never one that a container is made of, nor what that one is based on', () => {
+    const snapshots = [
+      kept('root', { usedAt: 1 }),
+      kept('child', { usedAt: 2, parentId: 'root', inUse: true }),
+      kept('other', { usedAt: 3 }),
+    ];
+    expect(evicted(snapshots, {}, 10)).toEqual(['other']);
+  });
+
+  test('is a child before its parent', () => {
+    const snapshots = [kept('root', { usedAt: 1 }), kept('child', { usedAt: 2, parentId: 'root' })];
+    expect(evicted(snapshots, {}, 10)).toEqual(['child', 'root']);
+    expect(evicted(snapshots, { budgetBytes: 10 }, 10)).toEqual(['child']);
+  });
+
+  test('is none that was used since the age that was asked for', () => {
+    const snapshots = [kept('old', { usedAt: 100 }), kept('new', { usedAt: 900 })];
+    expect(evicted(snapshots, { unusedForMs: 500 }, 1_000)).toEqual(['old']);
+    expect(evicted(snapshots, { unusedForMs: 500, budgetBytes: 20 }, 1_000)).toEqual([]);
+  });
+});
+
+describe('an engine with a budget', () => {
+  /** Time that a test moves on by itself. */
+  let offset = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + offset };
+  const repository = `offsite-test/${randomUUID()}`;
+  const notes: string[] = [];
+  let engine: Engine;
+  beforeAll(async () => {
+    const snapshots = { repository, budgetBytes: 25 * MEBIBYTE };
+    engine = await testEngine({ clock, snapshots, note: (message) => notes.push(message) });
+  });
+  afterAll(async () => {
+    await removeRepository(engine);
+    await engine?.[Symbol.asyncDispose]();
+  });
+
+  /** Makes or uses a snapshot of 10 MiB. */
+  async function used(key: string, by: Engine = engine): Promise<string> {
+    const { imageId, ...container } = await testSpec(by);
+    const result = await by.snapshot({
+      parentImageId: imageId,
+      container,
+      key,
+      description: `snapshot ${key}`,
+      build: async (container) => {
+        await shell(container, `head -c ${10 * MEBIBYTE} /dev/zero > big`);
+      },
+    });
+    if (result.kind !== 'snapshot') throw new Error('no snapshot');
+    return result.imageId;
+  }
+  const kept = async () => (await engine.keptSnapshots()).map(({ description }) => description).sort();
+
+  test('says of each snapshot what it is, what it takes, and when it was made and used', async () => {
+    const before = clock.now();
+    const id = await used('a');
+    const [snapshot] = await engine.keptSnapshots();
+    expect(snapshot).toMatchObject({ id, description: 'snapshot a', inUse: false });
+    expect(snapshot?.bytes).toBeGreaterThanOrEqual(10 * MEBIBYTE);
+    expect(snapshot?.bytes).toBeLessThan(11 * MEBIBYTE);
+    expect(snapshot?.createdAt).toBeGreaterThanOrEqual(before);
+    expect(snapshot?.createdAt).toBeLessThanOrEqual(clock.now());
+  });
+
+  test('keeps to it after a build, beside the work: what was used longest ago goes, unless a container is made of it', async () => {
+    await used('a');
+    offset += 3_600_000;
+    const inUse = await used('b');
+    offset += 3_600_000;
+    await using _container = await engine.createContainer(await testSpec(engine, { imageId: inUse }));
+    await used('a');
+    offset += 3_600_000;
+    await used('c');
+    await until(() => notes.length > 0);
+    // b was used before a, but is in use.
+    expect(await kept()).toEqual(['snapshot b', 'snapshot c']);
+    expect(notes).toEqual(['snapshots removed to stay within their budget: 1']);
+  });
+
+  test('has a use noted by the engine, so that other agents know of it, once an hour at most', async () => {
+    const namedAt = async (id: string) => (await engine.findImage(id))?.namedAt ?? 0;
+    // Without a budget, so that nothing but the uses themselves costs round trips.
+    await using unlimited = await testEngine({ clock, snapshots: { repository } });
+    const id = await used('d', unlimited);
+    const made = await namedAt(id);
+    await markerRuns(unlimited);
+    const before = unlimited.roundTrips;
+    await used('d', unlimited);
+    // The base image's own, and the snapshot's.
+    expect(unlimited.roundTrips - before).toBe(2);
+    offset += 2 * 3_600_000;
+    await used('d', unlimited);
+    await until(async () => (await namedAt(id)) > made);
+  });
+});

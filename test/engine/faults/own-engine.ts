@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { isRunning } from '../../../scripts/set-up/clear-leftovers.ts';
+import type { EngineHome } from '../../../scripts/set-up/engine-home.ts';
+import { startEngine } from '../../../scripts/set-up/start-engine.ts';
+import { systemClock } from '../../../src/clock.ts';
+
+/** An engine of the test's own, which it may stop and kill: the machine's is everybody's. Needs root. */
+export interface OwnEngine extends AsyncDisposable {
+  /** `unix://...`. */
+  host: string;
+  /** Starts it, as the set-up scripts do, and waits until it answers. Returns what they said. */
+  start(): Promise<string[]>;
+  /** Resolves when the daemon is gone. Its containerd, and what runs in containers, may live on, as after a real crash. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** Resolves when all is gone at once, as after a loss of power: daemon, containerd, and what runs in containers. */
+  crash(): Promise<void>;
+  /** Holds it where it is: it takes requests and answers none. Only SIGKILL helps then. */
+  freeze(): Promise<void>;
+}
+
+export async function ownEngine(): Promise<OwnEngine> {
+  // Short: a socket's path may have 108 bytes.
+  const folder = await mkdtemp(join(tmpdir(), 'offsite-own-'));
+  // In place of the machine's own settings, whose hosts and folders would clash with ours.
+  await writeFile(join(folder, 'daemon.json'), '{}');
+  const bridge = await addBridge();
+  const home = homeIn(folder, bridge);
+  const [daemonFile, containerdFile] = home.leftovers as [EngineHome['daemonFile'], EngineHome['daemonFile']];
+
+  async function send(file: EngineHome['daemonFile'], signal: NodeJS.Signals): Promise<void> {
+    if (await isRunning(file)) process.kill(Number(await readFile(file.path, 'utf8')), signal);
+  }
+  async function gone(file: EngineHome['daemonFile'], withinMs: number): Promise<boolean> {
+    for (const end = Date.now() + withinMs; await isRunning(file); await systemClock.sleep(20)) {
+      if (Date.now() > end) return false;
+    }
+    return true;
+  }
+  async function crash(): Promise<void> {
+    await send(daemonFile, 'SIGKILL');
+    await send(containerdFile, 'SIGKILL');
+    const ended = await Promise.all([gone(daemonFile, 20_000), gone(containerdFile, 20_000)]);
+    if (ended.includes(false)) throw new Error('the engine survives SIGKILL');
+    await endContainersOf(folder);
+  }
+  return {
+    host: `unix://${home.socketPath}`,
+    async start() {
+      const said: string[] = [];
+      const log = (line: string) => void said.push(line);
+      await startEngine({ how: 'detached', home, log, env: process.env, clock: systemClock });
+      return said;
+    },
+    async end(signal) {
+      await send(daemonFile, signal);
+      if (!(await gone(daemonFile, 50_000)))
+        throw new Error(`dockerd survives ${signal}; see ${home.logPath}`);
+    },
+    crash,
+    freeze: () => send(daemonFile, 'SIGSTOP'),
+    async [Symbol.asyncDispose]() {
+      await crash();
+      await unmountBelow(folder);
+      await execa('ip', ['link', 'delete', bridge], { reject: false });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+    },
+  };
+}
+
+/**
+ * A bridge of its own: without one dockerd would take docker0, or with `--bridge=none` delete it, and that is the machine's engine's. The
+ * addresses are RFC 2544's, which no network uses.
+ */
+async function addBridge(): Promise<string> {
+  const name = `offsite${randomBytes(4).toString('hex')}`;
+  await execa('ip', ['link', 'add', name, 'type', 'bridge']);
+  await execa('ip', ['address', 'add', `198.18.${randomBytes(1)[0]}.1/24`, 'dev', name]);
+  await execa('ip', ['link', 'set', name, 'up']);
+  return name;
+}
+
+function homeIn(folder: string, bridge: string): EngineHome {
+  const socketPath = join(folder, 'docker.sock');
+  const execRoot = join(folder, 'exec');
+  const daemonFile = { path: join(folder, 'docker.pid'), program: 'dockerd' };
+  return {
+    socketPath,
+    logPath: join(folder, 'dockerd.log'),
+    daemonFile,
+    leftovers: [daemonFile, { path: join(execRoot, 'containerd/containerd.pid'), program: 'containerd' }],
+    args: [
+      ...['--host', `unix://${socketPath}`, '--pidfile', daemonFile.path],
+      ...['--data-root', join(folder, 'data'), '--exec-root', execRoot],
+      ...['--bridge', bridge, '--iptables=false', '--ip-forward=false', '--ip-masq=false'],
+      // Should it use the machine's containerd, then in rooms of its own.
+      ...['--containerd-namespace', bridge, '--containerd-plugins-namespace', `${bridge}-plugins`],
+      // Slow, and works on whatever the folder is on.
+      ...['--storage-driver', 'vfs', '--config-file', join(folder, 'daemon.json')],
+    ],
+  };
+}
+
+/** Shims outlive containerd; they carry its folder on their command lines, and the first process of a container is their child. */
+async function endContainersOf(folder: string): Promise<void> {
+  const { stdout } = await execa('ps', ['-eo', 'pid,ppid,args']);
+  const processes = stdout.split('\n').map((line) => /^ *(\d+) +(\d+) (.*)/.exec(line) ?? []);
+  const shims = processes.filter(([, , , command]) =>
+    command?.startsWith('containerd-shim') || command?.includes('/containerd-shim')
+      ? command.includes(folder)
+      : false,
+  );
+  const ids = new Set(shims.map(([, pid]) => pid));
+  const children = processes.filter(([, , parent]) => ids.has(parent));
+  for (const [, pid] of [...shims, ...children]) {
+    // It may have ended by itself meanwhile.
+    await execa('kill', ['-9', String(pid)], { reject: false });
+  }
+}
+
+async function unmountBelow(folder: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8');
+  const below = mounts
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
+  for (const path of below.toReversed()) await execa('umount', ['--lazy', path]);
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { pullImage } from '../../../src/base-image/pull-image.ts';
+import { systemClock } from '../../../src/clock.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { testEngine } from '../engine-fixture.ts';
+import { type OwnEngine, ownEngine } from './own-engine.ts';
+import { slowRegistry } from './slow-registry.ts';
+import { tinyImage } from './tiny-image.ts';
+
+/** Milliseconds; only a hang reaches them. */
+const timeout = 180_000;
+
+// An engine of one's own takes root, and a kernel with network bridges; everywhere else this shows as skipped.
+describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', () => {
+  let own: OwnEngine;
+  let engine: Engine;
+  let imageId: string;
+  beforeAll(async () => {
+    own = await ownEngine();
+    await own.start();
+    engine = await testEngine({ host: own.host });
+    imageId = await tinyImage(engine);
+  }, timeout);
+  // It runs already, unless a test before failed.
+  beforeEach(async () => void (await own.start()), timeout);
+  afterAll(async () => {
+    try {
+      await own?.start();
+      await engine?.[Symbol.asyncDispose]();
+    } finally {
+      await own?.[Symbol.asyncDispose]();
+    }
+  }, timeout);
+
+  async function startedContainer(by: Engine = engine) {
+    const limits = { memoryBytes: 64 * 2 ** 20, cpus: 1, pids: 32 };
+    const container = await by.createContainer({
+      imageId,
+      network: 'none',
+      security: 'compatible',
+      workingDir: '/workspace',
+      ...limits,
+    });
+    await container.start();
+    await markerOf(by);
+    return container;
+  }
+
+  /** An engine that goes away while the marker is being started makes the next container fail as well, which is not what is tested here. */
+  async function markerOf(agent: Engine): Promise<void> {
+    const label = ['offsite.role=marker', `offsite.instance=${agent.instance}`];
+    const running = () => agent.docker.listContainers({ filters: { label, status: ['running'] } });
+    while ((await running()).length === 0) await systemClock.sleep(20);
+  }
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    test(`of commands and scripts (${signal}) makes them infrastructure errors, never results; after a restart their containers can be removed`, {
+      timeout,
+    }, async () => {
+      const [one, other] = [await startedContainer(), await startedContainer()];
+      const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const works = [
+        one.exec({
+          argv: ['sh', '-c', 'echo begun; sleep 600'],
+          timeoutMs: timeout,
+          onOutput: () => begun[0]?.resolve(),
+        }),
+        other.runScript({
+          script: 'echo begun\nsleep 600',
+          timeoutMs: timeout,
+          onStep: () => begun[1]?.resolve(),
+        }),
+      ];
+      const outcomes = Promise.all(works.map((work) => work.catch((error: unknown) => error)));
+      await Promise.all(begun.map(({ promise }) => promise));
+      await own.end(signal);
+      for (const outcome of await outcomes) {
+        expect(outcome).toMatchObject({ name: 'OffsiteError', kind: 'infrastructure' });
+      }
+      const said = await own.start();
+      const clearedLeftovers = said.some((line) => line.includes('left by an engine that was killed'));
+      expect(clearedLeftovers).toBe(signal === 'SIGKILL');
+      await Promise.all([one.remove(), other.remove()]);
+      await expect(one.start()).rejects.toMatchObject({ code: 'ENGINE_NOT_FOUND' });
+    });
+  }
+
+  test('of reading files makes it an infrastructure error, never a short file', { timeout }, async () => {
+    const other = await startedContainer();
+    // More than the connection's buffers hold.
+    await other.put([{ path: 'workspace/big', content: Buffer.alloc(50_000_000) }]);
+    const read = async () => {
+      for await (const entry of other.archive('/workspace'))
+        for await (const _ of entry.content()) await own.crash();
+    };
+    await expect(read()).rejects.toMatchObject({ kind: 'infrastructure' });
+    await own.start();
+    await other.remove();
+  });
+
+  test('of a removal makes that an error; asked again after a restart it is done, even where the container is gone', {
+    timeout,
+  }, async () => {
+    const container = await startedContainer();
+    await own.freeze();
+    const removal = container.remove().catch((error: unknown) => error);
+    await own.crash();
+    expect(await removal).toMatchObject({ code: 'ENGINE_CONNECTION', kind: 'infrastructure' });
+    await own.start();
+    await container.remove();
+    const other = await startedContainer();
+    await engine.docker.getContainer(other.id).remove({ force: true });
+    await other.remove();
+    expect(await engine.docker.listContainers({ all: true })).not.toContainEqual(
+      expect.objectContaining({ Id: container.id }),
+    );
+  });
+
+  test('of a pull makes it an error that says so, and the pull works after a restart', {
+    timeout,
+  }, async () => {
+    await using registry = await slowRegistry();
+    const name = registry.image;
+    const silenceMs = timeout;
+    const pull = pullImage({ docker: engine.docker, name, firstWordMs: timeout, silenceMs });
+    const outcome = pull.catch((error: unknown) => error);
+    await Promise.race([registry.halfway, pull]);
+    await own.crash();
+    expect(await outcome).toMatchObject({ kind: 'infrastructure', message: expect.stringContaining(name) });
+    expect(await own.start()).not.toEqual([]);
+    expect(await engine.findImage(name)).toBeUndefined();
+    registry.release();
+    await pullImage({ docker: engine.docker, name, firstWordMs: timeout, silenceMs });
+    expect((await engine.findImage(name))?.names).toEqual([name]);
+  });
+
+  test('together with an agent leaves nothing that the next agent does not sweep', { timeout }, async () => {
+    // It never disposes of anything, as a process that was killed does not.
+    const dead = await testEngine({ host: own.host });
+    const left = await startedContainer(dead);
+    await own.crash();
+    await own.start();
+    await using next = await testEngine({ host: own.host, clock: later });
+    const swept = await next.sweep();
+    expect(swept.removed).toContain(left.id);
+    expect(swept.instances).toContain(dead.instance);
+  });
+});
+
+/** A clock ten minutes ahead: past the time for which an agent without a marker is given the benefit of the doubt. */
+const later = {
+  now: () => Date.now() + 600_000,
+  sleep: systemClock.sleep,
+};

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { startedContainer, testEngine } from '../engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+const lost = { name: 'OffsiteError', kind: 'infrastructure' };
+
+test('a container that is killed from outside makes its command an infrastructure error, though that ended with 137 as well', async () => {
+  await using container = await startedContainer(engine);
+  const command = container.exec({
+    argv: ['sh', '-c', 'echo begun; sleep 600'],
+    timeoutMs: 50_000,
+    onOutput: () => void engine.docker.getContainer(container.id).kill(),
+  });
+  await expect(command).rejects.toMatchObject(lost);
+});
+
+test('and its script too, which is no failed script', async () => {
+  await using container = await startedContainer(engine);
+  const script = container.runScript({
+    script: 'echo begun\nsleep 600',
+    timeoutMs: 50_000,
+    onStep: () => void engine.docker.getContainer(container.id).kill(),
+  });
+  await expect(script).rejects.toMatchObject(lost);
+});
+
+test('a command that is killed by what runs inside has a result', async () => {
+  await using container = await startedContainer(engine);
+  const command = await container.exec({ argv: ['sh', '-c', 'kill -9 $$'], timeoutMs: 50_000 });
+  expect(command).toMatchObject({ ended: 'exited', exitCode: 137 });
+});

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { profileOf } from '../../src/suite/plan.ts';
+import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
+import type { TrialSpec } from '../../src/trial/spec.ts';
+import { markerRuns, removeRepository, until } from '../engine/engine-fixture.ts';
+import { specOf } from './trial-bench.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  const snapshots = { repository: `offsite-test/${randomUUID()}` };
+  engine = await connectEngine({ instance: `test-${randomUUID()}`, snapshots });
+});
+afterAll(async () => {
+  await removeRepository(engine);
+  await engine?.[Symbol.asyncDispose]();
+});
+
+const never = new AbortController().signal;
+const uuid = 'cat /proc/sys/kernel/random/uuid';
+
+/** The sandboxes of a batch of its own. */
+function batch(options?: SandboxOptions): Sandboxes {
+  return new Sandboxes(engine, undefined, options);
+}
+
+async function printed(container: Container, script: string): Promise<string> {
+  const result = await container.exec({ argv: ['bash', '-c', script], timeoutMs: 30_000 });
+  return result.stdout.text;
+}
+
+/** Why a trial gets no sandbox. */
+async function refusal(sandboxes: Sandboxes, spec: TrialSpec) {
+  return sandboxes.take(spec, never).then(
+    () => undefined,
+    (error) => error.failure,
+  );
+}
+
+describe('prepare that leaves a process running', () => {
+  const prepare = `${uuid} > made
+cat /proc/net/dev > devices
+setsid sleep 4321 > /dev/null 2>&1 &`;
+  const spec = { prepare, verify: 'true' };
+
+  test('runs in each trial’s own sandbox, where its process goes on, and which it leaves without a network', async () => {
+    await using sandboxes = batch();
+    const [one, two] = [
+      await sandboxes.take(specOf('', spec), never),
+      await sandboxes.take(specOf('', spec), never),
+    ];
+    const made: string[] = [];
+    for (const sandbox of [one, two]) {
+      const { container, before } = sandbox;
+      const running = (await container.processes()).map(({ command }) => command);
+      expect(running).toEqual([expect.stringContaining('sleep 4321')]);
+      expect(before).not.toBe('large');
+      expect(before !== 'large' && before.has('made')).toBe(true);
+      expect(await printed(container, 'cat devices')).toContain('eth0:');
+      const now = await printed(container, 'cat /proc/net/dev');
+      expect(now).toContain('lo:');
+      expect(now).not.toContain('eth0:');
+      made.push(await printed(container, 'cat made'));
+      sandboxes.giveBack(sandbox);
+    }
+    expect(made[0]).not.toBe(made[1]);
+  });
+
+  test('gets no network back when its container is started again', async () => {
+    await using sandboxes = batch();
+    const sandbox = await sandboxes.take(specOf('', spec), never);
+    const { container } = sandbox;
+    await engine.docker.getContainer(container.id).restart({ t: 0 });
+    await until(async () => (await engine.docker.getContainer(container.id).inspect()).State.Running);
+    expect(await printed(container, 'cat /proc/net/dev')).not.toContain('eth0:');
+    sandboxes.giveBack(sandbox);
+  });
+
+  test('keeps the network where the sandbox is open', async () => {
+    await using sandboxes = batch();
+    const sandbox = await sandboxes.take(specOf('', spec, { network: 'open' }), never);
+    const { container } = sandbox;
+    expect(await printed(container, 'cat /proc/net/dev')).toContain('eth0:');
+    sandboxes.giveBack(sandbox);
+  });
+});
+
+test('install that leaves a process running is an error of the profile, which says so', async () => {
+  await using sandboxes = batch();
+  const profile = profileOf({ name: 'busy', install: 'setsid sleep 4321 > /dev/null 2>&1 &' });
+  expect(await refusal(sandboxes, specOf('', { profile }))).toMatchObject({
+    kind: 'task',
+    phase: 'install',
+    message: expect.stringContaining('sleep 4321'),
+  });
+});
+
+test('prepare that fails is run once for all trials of a batch, and anew for another batch', async () => {
+  const spec = specOf('', { prepare: `${uuid}; exit 3` });
+  await using sandboxes = batch();
+  const [first, second] = await Promise.all([
+    refusal(sandboxes, spec),
+    refusal(sandboxes, { ...spec, ordinal: 1 }),
+  ]);
+  const third = await refusal(sandboxes, { ...spec, ordinal: 2 });
+  expect(first).toMatchObject({ kind: 'task', phase: 'prepare', message: 'prepare exited with 3' });
+  expect([second.output, third.output]).toEqual([first.output, first.output]);
+  await using later = batch();
+  expect((await refusal(later, spec)).output).not.toBe(first.output);
+});
+
+test('what a harness needs is installed before the profile’s own, once', async () => {
+  const harness = { name: 'command', install: () => `${uuid} > /opt/harness` } as Partial<Runner> as Runner;
+  await using sandboxes = batch({ runners: [harness] });
+  const profile = profileOf({ install: 'cp /opt/harness /opt/seen' });
+  const seen: string[] = [];
+  for (const ordinal of [0, 1]) {
+    const sandbox = await sandboxes.take(specOf('', { profile, ordinal }), never);
+    seen.push(await printed(sandbox.container, 'cat /opt/harness /opt/seen'));
+    sandboxes.giveBack(sandbox);
+  }
+  expect(seen[0]).toMatch(/^([-0-9a-f]{36}\n)\1$/);
+  expect(seen[1]).toBe(seen[0]);
+});
+
+test('what the host passes is seen by every command and is in no image; another value is another preparation', async () => {
+  const prepared: string[] = [];
+  for (const TEAM of ['blue', 'green']) {
+    await using sandboxes = batch({ host: { variables: { TEAM, OTHER: 'no' }, credentials: new Set() } });
+    const spec = specOf('', { prepare: 'echo "$TEAM $OTHER" > team' }, { passEnv: ['TEAM'] });
+    const sandbox = await sandboxes.take(spec, never);
+    prepared.push(await printed(sandbox.container, 'cat team; echo "$TEAM $OTHER"'));
+    const inspected = await engine.docker.getContainer(sandbox.container.id).inspect();
+    expect(
+      JSON.stringify([inspected, await engine.docker.getImage(inspected.Image).inspect()]),
+    ).not.toContain(TEAM);
+    sandboxes.giveBack(sandbox);
+  }
+  expect(prepared).toEqual(['blue \nblue \n', 'green \ngreen \n']);
+});
+
+describe('the second trial of a case', () => {
+  test('costs no look at images: its sandbox is made and started', async () => {
+    await using sandboxes = batch();
+    const spec = specOf('', { prepare: `${uuid} > made` });
+    sandboxes.giveBack(await sandboxes.take(spec, never));
+    // The first one's removal, and whatever went before.
+    await until(async () => (await trialContainers()).length === 0);
+    await markerRuns(engine);
+    const before = engine.roundTrips;
+    const sandbox = await sandboxes.take({ ...spec, ordinal: 1 }, never);
+    expect(engine.roundTrips - before).toBe(2);
+    sandboxes.giveBack(sandbox);
+  });
+
+  test('has its image made anew where somebody removed it', async () => {
+    await using sandboxes = batch();
+    const spec = specOf('', { prepare: `${uuid} > made` });
+    const first = await sandboxes.take(spec, never);
+    const one = await printed(first.container, 'cat made');
+    const { Image } = await engine.docker.getContainer(first.container.id).inspect();
+    await first.container.remove();
+    await engine.docker.getImage(Image).remove();
+    const second = await sandboxes.take({ ...spec, ordinal: 1 }, never);
+    expect(await printed(second.container, 'cat made')).not.toBe(one);
+    sandboxes.giveBack(second);
+  });
+
+  const trialContainers = () =>
+    engine.docker.listContainers({
+      all: true,
+      filters: { label: [`offsite.instance=${engine.instance}`, 'offsite.run'] },
+    });
+});
