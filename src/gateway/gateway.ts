@@ -41,7 +41,7 @@ export interface GatewaySession extends AsyncDisposable {
   handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
   /** One answer of a model, asked for by this process: metered, limited and recorded like any other. */
   chat(role: ModelRole, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Answers every further request with the wire's own 400, which ends any harness at once. */
+  /** Answers every further request of the sandbox with the wire's own 400, which ends any harness at once. `chat` still works. */
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;

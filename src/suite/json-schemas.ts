@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigFile } from './config-file.ts';
+import { ScriptFile } from './script-file.ts';
 import { SuiteFile } from './suite-file.ts';
 
 /** JSON Schemas of the files that people write, for their editors; by file name under `schemas/`. */
@@ -7,5 +8,6 @@ export function jsonSchemas(): Record<string, unknown> {
   return {
     'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),
     'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
+    'script.schema.json': z.toJSONSchema(ScriptFile, { io: 'input' }),
   };
 }

@@ -10,4 +10,16 @@ export interface Relay extends AsyncDisposable {
   readonly lost: AbortSignal;
 }
 
+/**
+ * Serves one request of a sandbox. Headers are the client's own without those of its connection, and without `host`; what the request
+ * is for, the relay alone says:
+ *
+ * - `:method` CONNECT: a tunnel to `:authority` (`host:port`) through the proxy. Accepted with 200, it carries bytes both ways.
+ * - `x-offsite-proxy: 1`: a plain request through the proxy, `http://` + `:authority` + `:path`.
+ * - else a request for a model, by `:path`; its `:authority` is always `model`.
+ *
+ * A client that goes away aborts the stream (`aborted`, then `close`; an `error` needs no listener). To break an answer off so that the client
+ * sees it, destroy the stream with an error: a mere `close()` after `respond` would look like a whole answer. A request body that is not
+ * read stops the client.
+ */
 export type RelayHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;

@@ -1,0 +1,40 @@
+import type { ClientTimes } from './client-order.ts';
+
+/** One side's times of all rounds, in milliseconds, and megabytes (10^6) a second. */
+export interface Summary {
+  p50Ms: number;
+  p99Ms: number;
+  p50MsAt50: number;
+  p99MsAt50: number;
+  firstByteP50Ms: number;
+  megabytesPerSecondDown: number;
+  megabytesPerSecondUp: number;
+}
+
+export function summaryOf(times: readonly ClientTimes[], bodyBytes: number): Summary {
+  const at = (name: keyof ClientTimes, share: number) =>
+    quantile(
+      times.flatMap((round) => round[name]),
+      share,
+    );
+  const rate = (ms: number) => Math.round(bodyBytes / 1000 / ms);
+  return {
+    p50Ms: at('oneMs', 0.5),
+    p99Ms: at('oneMs', 0.99),
+    p50MsAt50: at('parallelMs', 0.5),
+    p99MsAt50: at('parallelMs', 0.99),
+    firstByteP50Ms: at('firstByteMs', 0.5),
+    megabytesPerSecondDown: rate(at('downMs', 0.5)),
+    megabytesPerSecondUp: rate(at('upMs', 0.5)),
+  };
+}
+
+/** To the microsecond. */
+export function quantile(numbers: readonly number[], share: number): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return thousandths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN);
+}
+
+export function thousandths(number: number): number {
+  return Math.round(number * 1000) / 1000;
+}

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import type { Clock } from '../../clock.ts';
+import type { ChatAnswer } from '../../gateway/chat/chat.ts';
+import type { ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
+import { openGateway } from '../../gateway/open-gateway.ts';
+import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
+import { hostCertificates } from '../host-certificates.ts';
+import { interruption } from '../interruption.ts';
+import { wholeNumber, withPlaces } from '../options.ts';
+import { duration } from '../output/quantities.ts';
+import { table } from '../output/table.ts';
+
+export function modelsCheckCommand(clock: Clock) {
+  return withPlaces(new Command('check'))
+    .description('make one real, minimal call of a model and say what came back')
+    .argument('<name>', 'as `offsite models` shows it')
+    .option('--wire <wire>', "one of the model's wires (default: its first)", wireName)
+    .option('--timeout <seconds>', 'how long to wait for the answer (default: 120)', wholeNumber)
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (name, options) => {
+      const checked = await check(name, options, clock);
+      console.log(options.json ? JSON.stringify(checked, null, 2) : described(checked));
+    });
+}
+
+interface CheckOptions {
+  config?: string | undefined;
+  wire?: Wire | undefined;
+  timeout?: number | undefined;
+}
+
+interface CheckedModel {
+  model: string;
+  wire: Wire;
+  where: string;
+  answer: Pick<ChatAnswer, 'text' | 'stopped'>;
+  answeredBy: string | undefined;
+  latencyMs: number;
+  firstByteMs: number | undefined;
+  failedTries: ModelExchange['failedTries'];
+  usage: ModelAccount['usage'][number]['usage'];
+  pricesOf: string | undefined;
+}
+
+/** Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's failure is. */
+async function check(name: string, options: CheckOptions, clock: Clock): Promise<CheckedModel> {
+  const { env } = process;
+  const config = loadConfig({ named: options.config, env });
+  const model = config.models[name];
+  const models = model ? { ...config.models, [name]: asked(name, model, options.wire) } : config.models;
+  using interrupted = interruption(() => console.error('stopping'));
+  const seconds = options.timeout ?? 120;
+  const deadline = AbortSignal.timeout(seconds * 1000);
+  await using gateway = openGateway({
+    models,
+    env,
+    clock,
+    caBundle: (await hostCertificates(config, env))?.pem,
+    scripted: (file) => scriptedUpstream(file, clock),
+  });
+  await using session = gateway.open({
+    trial: 'models check',
+    models: { agent: [name] },
+    budget: {},
+    hosts: [],
+    // Never asked for: nothing of a check is recorded.
+    keep: async (body) => createHash('sha256').update(body).digest('hex'),
+  });
+  const request = {
+    messages: [{ from: 'user', text: 'Answer with the one word: ready' }],
+    // Enough for models that think first.
+    maxTokens: 512,
+  } as const;
+  let answer: ChatAnswer;
+  try {
+    answer = await session.chat('agent', request, AbortSignal.any([interrupted.signal, deadline]));
+  } catch (error) {
+    if (error === deadline.reason) throw tooSlow(name, seconds);
+    throw error;
+  }
+  const { exchanges, usage } = await session.account();
+  const exchange = exchanges.at(-1);
+  const [used] = usage;
+  if (!exchange || !used || !models[name]) throw new Error(`the answer of ${name} is in no account`);
+  const { startedAt, firstByteAt, finishedAt, wire, failedTries } = exchange;
+  return {
+    model: name,
+    wire,
+    where: 'scripted' in models[name] ? models[name].scripted : models[name].baseUrl,
+    answer: { text: answer.text, stopped: answer.stopped },
+    answeredBy: answer.model,
+    latencyMs: finishedAt - startedAt,
+    firstByteMs: firstByteAt === undefined ? undefined : firstByteAt - startedAt,
+    failedTries,
+    usage: used.usage,
+    pricesOf: used.pricesOf,
+  };
+}
+
+/** The model as the check asks it: over the wire that was chosen, and without keeping anything. */
+function asked(name: string, model: ModelConfig, wire: Wire | undefined): ModelConfig {
+  if (wire === undefined) return { ...model, record: 'metadata' };
+  if ('scripted' in model || !model.wire.includes(wire)) {
+    const first =
+      'scripted' in model ? 'is scripted and asked over its first wire only' : `does not speak ${wire}`;
+    throw new OffsiteError(`the model ${name} ${first}`, {
+      code: 'WIRE_NOT_SPOKEN',
+      kind: 'input',
+      hint: `Configured: ${('scripted' in model ? wires : model.wire).join(', ')}.`,
+    });
+  }
+  return { ...model, wire: [wire], record: 'metadata' };
+}
+
+function tooSlow(name: string, seconds: number): OffsiteError {
+  return new OffsiteError(`the model ${name} did not answer within ${seconds} s`, {
+    code: 'MODEL_TOO_SLOW',
+    kind: 'infrastructure',
+    hint: 'A server may be loading it: try again, or give it longer with --timeout.',
+  });
+}
+
+function described(checked: CheckedModel): string {
+  const { answer, usage, failedTries } = checked;
+  const count = (tokens: number | undefined) => tokens ?? 'unknown';
+  const cost =
+    usage.costUsd === undefined
+      ? []
+      : [['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${checked.pricesOf})`]];
+  const rows = [
+    [
+      'answer',
+      `${JSON.stringify(answer.text.slice(0, 200))}${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`,
+    ],
+    ['answered by', checked.answeredBy ?? 'unknown'],
+    ['wire', checked.wire],
+    ['where', checked.where],
+    ['latency', duration(checked.latencyMs)],
+    ['tokens', `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`],
+    ...cost,
+    ...failedTries.map(({ reason }) => ['tried again', reason]),
+  ];
+  return table([{ title: 'model' }, { title: checked.model }], rows);
+}
+
+function wireName(text: string): Wire {
+  const wire = wires.find((one) => one === text);
+  if (!wire) throw new InvalidArgumentError(`expected one of ${wires.join(', ')}.`);
+  return wire;
+}

@@ -1,0 +1,58 @@
+import type { Usage } from '../contract/report.ts';
+import type { ModelAccount, RoleUsage } from './gateway.ts';
+import { unionOf } from './intervals.ts';
+import { type ExchangeEntry, type SessionRecord, stillInFlight } from './session-record.ts';
+
+const fields = [
+  'inputTokens',
+  'outputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'totalTokens',
+  'costUsd',
+] as const satisfies readonly (keyof Usage)[];
+
+/** What a record comes to by now. A request that is still in flight counts as one that told nothing. */
+export function accountOf({ entries, connections, failures }: SessionRecord, now: number): ModelAccount {
+  const asked = entries.filter(({ use }) => use !== 'refused');
+  const byModel = Map.groupBy(asked, ({ exchange }) => `${exchange.role} ${exchange.model}`);
+  const shown = ({ exchange }: ExchangeEntry) => ({
+    ...structuredClone(exchange),
+    ...(exchange.trouble === stillInFlight && { finishedAt: now }),
+  });
+  return {
+    exchanges: entries.map(shown),
+    connections: structuredClone([...connections]),
+    usage: [...byModel.values()].flatMap(roleUsage),
+    modelMs: unionOf(asked.map(shown).filter(({ role }) => role === 'agent')),
+    failure: [...failures.values()].toSorted((a, b) => a.at - b.at).at(-1)?.message,
+  };
+}
+
+function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
+  const [first] = entries;
+  if (!first) return [];
+  const { role, model } = first.exchange;
+  const metered = entries.filter(({ use }) => use === 'metered');
+  const usage = sumOf(metered.map(({ exchange }) => exchange.usage));
+  return [
+    {
+      role,
+      model,
+      answeredBy: entries.findLast(({ exchange }) => exchange.answeredBy)?.exchange.answeredBy,
+      requests: entries.length,
+      usage,
+      pricesOf: usage.costUsd === undefined ? undefined : metered.at(-1)?.pricesOf,
+    },
+  ];
+}
+
+/** Each number's sum, but for those that one answer did not tell. Without an answer nothing is known. */
+function sumOf(usages: readonly Usage[]): Usage {
+  if (usages.length === 0) return {};
+  const sums = fields.map((field) => {
+    const told = usages.map((usage) => usage[field]).filter((value) => value !== undefined);
+    return [field, told.length < usages.length ? undefined : told.reduce((sum, value) => sum + value, 0)];
+  });
+  return Object.fromEntries(sums.filter(([, value]) => value !== undefined));
+}

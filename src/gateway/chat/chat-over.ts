@@ -1,0 +1,91 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { Wire } from '../../suite/model-config.ts';
+import type { Upstream } from '../upstream.ts';
+import { type JsonObject, member, parsed } from '../wires/dialect.ts';
+import { dialects } from '../wires/dialects.ts';
+import { anthropicMessages } from './anthropic-messages.ts';
+import type { ChatAnswer, ChatRequest } from './chat.ts';
+import type { ChatWire } from './chat-wire.ts';
+import { refusedBy, unreachable, unreadable } from './model-errors.ts';
+import { openAiChat } from './openai-chat.ts';
+import { openAiResponses } from './openai-responses.ts';
+
+const chatWires: Record<Wire, ChatWire> = {
+  'openai-chat': openAiChat,
+  'openai-responses': openAiResponses,
+  'anthropic-messages': anthropicMessages,
+};
+
+/** More than any answer in one piece; a body without end must not fill the memory. */
+const MAX_BODY_BYTES = 64 * 2 ** 20;
+
+/**
+ * Asks a model for one answer, in its own wire. What the wire has no word for, such as a seed, is left out.
+ *
+ * Throws the signal's reason when it aborts; `OffsiteError`s that `send` throws; else `MODEL_UNREACHABLE`, `MODEL_REFUSED`,
+ * `MODEL_CONTEXT_FULL` or `MODEL_ANSWER_UNREADABLE`, with the upstream's own message.
+ */
+export async function chatOver(
+  send: Upstream['send'],
+  to: { wire: Wire; model: string },
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const wire = chatWires[to.wire];
+  const ask = (body: JsonObject) => exchange(send, to, wire, body, signal);
+  const body = wire.write(to.model, request);
+  let answer = await ask(body);
+  if (answer.status === 400 && refusesMaxTokens(answer.body)) {
+    const { max_tokens, ...others } = body;
+    answer = await ask({ ...others, max_completion_tokens: max_tokens });
+  }
+  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
+  const document = parsed(answer.body.toString('utf8'));
+  const said = wire.read(document, request);
+  const { usage, answeredBy, failure } = dialects[to.wire].readAnswer(document);
+  if (failure !== undefined) throw refusedBy(to, answer.status, answer.body);
+  if (said === undefined) throw unreadable(to, answer.body);
+  return { ...said, usage, model: answeredBy };
+}
+
+async function exchange(
+  send: Upstream['send'],
+  to: { wire: Wire; model: string },
+  { path, headers }: ChatWire,
+  document: JsonObject,
+  signal: AbortSignal,
+): Promise<{ status: number; body: Buffer }> {
+  const body = Buffer.from(JSON.stringify(document));
+  const common = { 'content-type': 'application/json', accept: 'application/json' };
+  try {
+    signal.throwIfAborted();
+    const answer = await send(
+      { wire: to.wire, method: 'POST', path, headers: { ...common, ...headers }, body },
+      signal,
+    );
+    return { status: answer.status, body: await whole(answer.body, to) };
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : unreachable(to, thrown);
+  }
+}
+
+async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string }): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) {
+      throw new OffsiteError(`the model ${model} answered with more than ${MAX_BODY_BYTES} bytes`, {
+        code: 'MODEL_ANSWER_UNREADABLE',
+        kind: 'infrastructure',
+      });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** OpenAI's newer models take the limit under another name only, and say so in this field. */
+function refusesMaxTokens(body: Buffer): boolean {
+  return member(member(parsed(body.toString('utf8')), 'error'), 'param') === 'max_tokens';
+}

@@ -1,0 +1,172 @@
+import { messageOf } from '../offsite-error.ts';
+import { clientGone } from './client-gone.ts';
+import { copyOf } from './copy.ts';
+import type { ExchangeParts, ModelAsk } from './exchange.ts';
+import type { ModelExchange } from './gateway.ts';
+import { type Meter, meterOf, type Reading } from './metering.ts';
+import { costOf } from './prices.ts';
+import { Refusal } from './refusal.ts';
+import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
+import type { UpstreamAnswer } from './upstream.ts';
+import { dialects } from './wires/dialects.ts';
+
+/**
+ * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it first. Aborts of `client` are
+ * passed on to `signal`.
+ */
+export function openExchange(
+  { record, budgets, clock, keep, observe }: ExchangeParts,
+  ask: ModelAsk,
+  client: AbortSignal,
+) {
+  const { role, model, request, received } = ask;
+  const full = model.config.record === 'full';
+  const stopping = new AbortController();
+  const { promise: done, resolve: settle } = Promise.withResolvers<void>();
+  const told: ModelExchange = newExchange(clock, {
+    role,
+    model: model.name,
+    wire: request.wire,
+    path: request.path,
+    streamed: ask.streamed,
+    requestBytes: received.length,
+  });
+  const entry: ExchangeEntry = { exchange: told, use: 'free', pricesOf: undefined };
+  const running: InFlight = {
+    kind: 'exchange',
+    from: ask.from,
+    abort: (reason) => stopping.abort(reason),
+    done,
+  };
+  const follow = () => stopping.abort(client.reason);
+  const copy = copyOf({ full, observed: observe !== undefined });
+  let meter: Meter | undefined;
+  let leave: (() => void) | undefined;
+  let finished = false;
+
+  record.add(entry);
+  record.begin(running);
+  client.addEventListener('abort', follow, { once: true });
+  if (client.aborted) follow();
+  stopping.signal.addEventListener('abort', () => {
+    // Until an answer began, the rejection of the request finishes it.
+    if (leave) void finish(messageOf(stopping.signal.reason), false);
+  });
+
+  const finish = async (trouble: string | undefined, modelFailed: boolean) => {
+    if (finished) return;
+    finished = true;
+    leave?.();
+    const reading = meter?.end();
+    told.trouble = trouble ?? troubleIn(reading);
+    told.finishedAt = clock.now();
+    told.answeredBy = reading?.answeredBy;
+    if (entry.use === 'metered') book(reading);
+    judge(modelFailed || (trouble === undefined && told.trouble !== undefined));
+    client.removeEventListener('abort', follow);
+    // Lets go of what the upstream still holds.
+    stopping.abort(new Error('the exchange is over'));
+    try {
+      if (full) {
+        told.requestBody = await keep(received);
+        told.responseBody = await keep(copy.bytes());
+      }
+      observe?.(structuredClone(told), received, copy.bytes());
+    } catch (error) {
+      told.trouble ??= `its bodies were not kept: ${messageOf(error)}`;
+    } finally {
+      record.end(running);
+      settle();
+    }
+  };
+
+  const book = (reading: Reading | undefined) => {
+    const usage = reading?.usage ?? {};
+    const { prices } = model.config;
+    const costUsd = costOf(usage, prices);
+    told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
+    entry.pricesOf = prices?.date;
+    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what it must have been at the least.
+    const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
+    const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
+    const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
+    budgets.spend({ tokens: inputTokens + outputTokens, usd });
+  };
+
+  /** What an answer that came to its end, or was cut, says of itself. */
+  const troubleIn = (reading: Reading | undefined): string | undefined => {
+    const status = told.status ?? 0;
+    const said = reading?.failure === undefined ? '' : `: ${model.redaction.text(reading.failure)}`;
+    if (status >= 400) return `answered ${status}${said}`;
+    if (said) return `answered with an error${said}`;
+    return reading?.complete === false && ask.purpose === 'answer'
+      ? 'the answer ended before it was complete'
+      : undefined;
+  };
+
+  const judge = (failed: boolean) => {
+    const message = `${model.name}: ${told.trouble}`;
+    if (failed) record.failures.set(role, { at: told.finishedAt, message });
+    else if (told.trouble === undefined) record.failures.delete(role);
+  };
+
+  const take = (bytes: Buffer) => {
+    told.firstByteAt ??= clock.now();
+    told.responseBytes += bytes.length;
+    meter?.chunk(bytes);
+    copy.add(bytes);
+  };
+
+  return {
+    signal: stopping.signal,
+    sent() {
+      if (ask.purpose === 'answer') entry.use = 'metered';
+    },
+    failedTry(reason: string) {
+      // A connection that failed, or an error for an answer: as far as anybody can tell it cost nothing.
+      entry.use = 'free';
+      told.failedTries.push({ at: clock.now(), reason });
+    },
+    answered({ status, headers }: UpstreamAnswer, place: () => void) {
+      leave = place;
+      told.status = status;
+      if (status >= 300) entry.use = 'free';
+      meter = meterOf(dialects[request.wire], String(headers['content-type'] ?? ''));
+    },
+    rejected(error: unknown) {
+      const { aborted, reason } = stopping.signal;
+      if (aborted) {
+        if (reason instanceof Refusal) told.status = reason.status;
+        void finish(messageOf(reason), false);
+      } else {
+        const refusal = error instanceof Refusal ? error : undefined;
+        told.status = refusal?.status ?? 502;
+        entry.use = refusal?.status === 400 ? 'refused' : 'free';
+        void finish(messageOf(error), told.status >= 500);
+      }
+    },
+    async *passed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      const redacted = model.redaction.stream();
+      try {
+        for await (const chunk of body) {
+          const bytes = redacted.push(chunk);
+          if (bytes.length === 0) continue;
+          take(bytes);
+          yield bytes;
+        }
+        const rest = redacted.end();
+        if (rest.length > 0) {
+          take(rest);
+          yield rest;
+        }
+        void finish(undefined, false);
+      } catch (error) {
+        if (!stopping.signal.aborted) void finish(messageOf(error), true);
+        throw error;
+      } finally {
+        // Nothing but its own end finishes it above: so its client has gone, or this process has ended it.
+        void finish(messageOf(stopping.signal.reason ?? clientGone()), false);
+      }
+    },
+  };
+}

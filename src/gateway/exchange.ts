@@ -1,0 +1,79 @@
+import type { Clock } from '../clock.ts';
+import type { Budgets } from './budget.ts';
+import { openExchange } from './exchange-book.ts';
+import type { ModelRole, SessionRequest } from './gateway.ts';
+import { Refusal } from './refusal.ts';
+import { send } from './send.ts';
+import type { ServedModel } from './served-model.ts';
+import type { SessionRecord } from './session-record.ts';
+import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
+
+export interface ExchangeParts {
+  record: SessionRecord;
+  budgets: Budgets;
+  clock: Clock;
+  random: () => number;
+  keep: SessionRequest['keep'];
+  observe: SessionRequest['observe'];
+}
+
+export interface ModelAsk {
+  from: 'sandbox' | 'process';
+  role: ModelRole;
+  model: ServedModel;
+  purpose: 'answer' | 'count';
+  streamed: boolean;
+  request: UpstreamRequest;
+  /** The body as its client sent it, for the record. */
+  received: Buffer;
+}
+
+/** An answer on its way to its client. Its body must be read, or `signal` aborted. */
+export interface PassedAnswer extends UpstreamAnswer {
+  /** Asking again will not help: every try that makes sense was made. */
+  exhausted: boolean;
+}
+
+/**
+ * One request to a model, from its budget to its place in the record. `signal` is its client's: when it aborts, so does the upstream's request.
+ * Throws a {@link Refusal} where it may not be sent or was answered with a redirect, and the connection's error where no answer began.
+ */
+export async function exchange(
+  parts: ExchangeParts,
+  ask: ModelAsk,
+  signal: AbortSignal,
+): Promise<PassedAnswer> {
+  const open = openExchange(parts, ask, signal);
+  try {
+    parts.budgets.begin();
+    const { answer, leave, exhausted } = await send(
+      {
+        ...parts,
+        model: ask.model,
+        admit() {
+          parts.budgets.check();
+          open.sent();
+        },
+        failed: open.failedTry,
+      },
+      ask.request,
+      open.signal,
+    );
+    open.answered(answer, leave);
+    open.signal.throwIfAborted();
+    if (answer.status >= 300 && answer.status < 400) {
+      throw new Refusal(
+        502,
+        'MODEL_REDIRECTED',
+        `${ask.model.name} answered with a redirect, which is never followed`,
+        {
+          hint: 'Correct its baseUrl in offsite.yaml.',
+        },
+      );
+    }
+    return { ...answer, body: open.passed(answer.body), exhausted };
+  } catch (error) {
+    open.rejected(error);
+    throw error;
+  }
+}

@@ -1,0 +1,137 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { answerError, answerJson, pump } from './answer.ts';
+import { type BodyRoom, readBody } from './body.ts';
+import { clientGone } from './client-gone.ts';
+import { toUpstream } from './end-to-end-headers.ts';
+import { type ExchangeParts, exchange } from './exchange.ts';
+import type { ModelRole } from './gateway.ts';
+import { Refusal } from './refusal.ts';
+import { bytesForUpstream, readRequestBody } from './request-body.ts';
+import type { RoleModels } from './role-models.ts';
+import type { Route } from './route.ts';
+import { newExchange } from './session-record.ts';
+import type { Tokens } from './tokens.ts';
+import { dialects } from './wires/dialects.ts';
+import { modelEntry, modelList } from './wires/model-list.ts';
+
+export interface ForwardParts extends ExchangeParts {
+  tokens: Tokens;
+  models: RoleModels;
+  room: BodyRoom;
+}
+
+type ModelRoute = Extract<Route, { to: 'model' }>;
+type ListRoute = Extract<Route, { to: 'models' }>;
+
+/** Carries one request of the sandbox to its model, and the answer back. Never rejects: whatever happens is answered in the wire's own shape. */
+export async function forward(
+  parts: ForwardParts,
+  route: ModelRoute,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): Promise<void> {
+  const gone = new AbortController();
+  const leave = () => gone.abort(clientGone());
+  stream.once('close', leave);
+  try {
+    const role = roleOf(parts.tokens, headers);
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+      throw new Refusal(
+        415,
+        'BODY_COMPRESSED',
+        'the gateway reads bodies, and takes none that is compressed',
+      );
+    }
+    using body = await readBody(stream, parts.room);
+    const answer = await ask(parts, route, role, { headers, received: body.bytes }, gone.signal);
+    if (!stream.destroyed) {
+      stream.respond({
+        ...answer.headers,
+        ':status': answer.status,
+        ...(answer.exhausted && { 'x-should-retry': 'false' }),
+      });
+    }
+    await pump(answer.body, stream, gone.signal);
+  } catch (error) {
+    // A client that has gone is answered nothing; its exchange says so in the record.
+    if (!stream.destroyed) answerError(stream, route.wire, error);
+  } finally {
+    stream.off('close', leave);
+  }
+}
+
+/** Judges a request whose token is known, and sends it. What is refused is put in the record. */
+async function ask(
+  parts: ForwardParts,
+  { wire, purpose, path }: ModelRoute,
+  role: ModelRole,
+  { headers, received }: { headers: IncomingHttpHeaders; received: Buffer },
+  signal: AbortSignal,
+) {
+  let asked = '';
+  let streamed = false;
+  const judged = () => {
+    const body = readRequestBody(received);
+    asked = body.model.slice(0, 200);
+    streamed = body.streamed;
+    const model = parts.models.named(role, body.model);
+    if (!model.wires.includes(wire)) {
+      const spoken = model.wires.join(', ');
+      throw new Refusal(400, 'WIRE_NOT_SPOKEN', `the model ${model.name} speaks ${spoken}, not ${wire}`);
+    }
+    const hosted = model.config.hostedTools === 'deny' ? dialects[wire].hostedTool(body.json) : undefined;
+    if (hosted !== undefined) {
+      throw new Refusal(
+        400,
+        'HOSTED_TOOL_DENIED',
+        `${hosted} would run at the model's provider, outside the sandbox. Allow it by \`hostedTools: allow\` of the model ${model.name} in offsite.yaml`,
+      );
+    }
+    return { model, body: bytesForUpstream(body, wire, model.upstreamName) };
+  };
+  let model: ReturnType<typeof judged>;
+  try {
+    model = judged();
+  } catch (error) {
+    const { message, status } =
+      error instanceof Refusal ? error : new Refusal(400, 'BODY_INVALID', String(error));
+    const told = newExchange(parts.clock, {
+      role,
+      model: asked,
+      wire,
+      path,
+      streamed,
+      requestBytes: received.length,
+    });
+    parts.record.addRefused({ ...told, status, trouble: message });
+    throw error;
+  }
+  const request = { wire, method: 'POST', path, headers: toUpstream(headers), body: model.body };
+  return exchange(
+    parts,
+    { from: 'sandbox', role, model: model.model, purpose, streamed, request, received },
+    signal,
+  );
+}
+
+/** Answers `/v1/models` and `/v1/models/NAME` with what the token's role may ask. */
+export function answerModels(
+  { tokens, models }: Pick<ForwardParts, 'tokens' | 'models'>,
+  { wire, name }: ListRoute,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): void {
+  const role = roleOf(tokens, headers);
+  if (name === undefined) {
+    answerJson(stream, 200, modelList(wire, models.namesOf(role)));
+    return;
+  }
+  models.named(role, name);
+  answerJson(stream, 200, modelEntry(wire, name));
+}
+
+function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {
+  const role = tokens.roleOf(headers);
+  if (role) return role;
+  throw new Refusal(401, 'INVALID_API_KEY', "the request does not carry this trial's token");
+}

@@ -1,0 +1,28 @@
+import { isIP } from 'node:net';
+import { canonical } from './addresses.ts';
+
+/** A host and port that somebody asks for, in one spelling. */
+export interface Authority {
+  /** A name in lower case without a last dot, or an address without brackets. */
+  host: string;
+  port: number;
+  address: boolean;
+}
+
+const name = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/;
+
+/**
+ * Reads `host:port`, `[::1]:port`, or without a port where there is a usual one. Undefined for all else, such as user
+ * names and paths.
+ */
+export function readAuthority(text: string, usualPort: number | undefined): Authority | undefined {
+  const [, rawHost, rawPort] = /^(\[[0-9a-f:.]+\]|[^\s:@/?#[\]\\%]+)(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const port = rawPort === undefined ? usualPort : Number(rawPort);
+  if (rawHost === undefined || port === undefined || port < 1 || port > 65_535) return undefined;
+  // Brings 127.1, 2130706433 and 0x7f000001 to 127.0.0.1, as connecting would.
+  const url = URL.parse(`http://${rawHost}/`);
+  if (!url) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  if (isIP(host)) return { host: canonical(host), port, address: true };
+  return name.test(host) ? { host, port, address: false } : undefined;
+}

@@ -1,0 +1,38 @@
+import { isIPv6 } from 'node:net';
+import { OffsiteError } from '../../offsite-error.ts';
+import { type Authority, readAuthority } from './authority.ts';
+
+/** The hosts that a sandbox may reach. */
+export interface AllowList {
+  allows(authority: Authority): boolean;
+}
+
+/** Where a pattern names no port. */
+const usualPorts: readonly number[] = [443, 80];
+
+/**
+ * `registry.example` and `*.example` (the domains below it, not itself) for ports 443 and 80, either with `:PORT` for that one; addresses
+ * are allowed only where they are named themselves. Throws an input error for any other pattern.
+ */
+export function allowList(patterns: readonly string[]): AllowList {
+  const rules = patterns.map(ruleOf);
+  return { allows: (authority) => rules.some((rule) => rule(authority)) };
+}
+
+function ruleOf(pattern: string): (asked: Authority) => boolean {
+  const below = pattern.startsWith('*.');
+  const plain = below ? pattern.slice(2) : pattern;
+  const named = readAuthority(isIPv6(plain) ? `[${plain}]` : plain, 443);
+  if (!named || (below && named.address)) {
+    throw new OffsiteError(`${JSON.stringify(pattern)} names no host for the allow-list`, {
+      code: 'HOST_PATTERN_INVALID',
+      kind: 'input',
+      hint: 'It looks like registry.example, *.example:443, 192.0.2.7:8080 or [2001:db8::7]:443. For every host, use network: open.',
+    });
+  }
+  const ports = /[^:]:\d+$/.test(plain) && !isIPv6(plain) ? [named.port] : usualPorts;
+  return ({ host, port, address }) => {
+    if (!ports.includes(port) || address !== named.address) return false;
+    return below ? host.endsWith(`.${named.host}`) : host === named.host;
+  };
+}

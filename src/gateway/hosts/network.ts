@@ -1,0 +1,42 @@
+import { lookup } from 'node:dns/promises';
+import { connect, type Socket } from 'node:net';
+import { OffsiteError } from '../../offsite-error.ts';
+
+/** The way to named hosts, handed in so that a test sends no packet off the machine. */
+export interface Network {
+  /** All addresses of a name. */
+  lookup(host: string): Promise<string[]>;
+  /** Resolves with a socket that is connected to this very address. */
+  connect(to: { address: string; port: number }, signal: AbortSignal): Promise<Socket>;
+}
+
+export const hostNetwork: Network = {
+  async lookup(host) {
+    const found = await lookup(host, { all: true, order: 'verbatim' });
+    return found.map(({ address }) => address);
+  },
+  async connect({ address, port }, signal) {
+    signal.throwIfAborted();
+    // One end may be done sending while the other is not.
+    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => reject(signal.reason);
+    signal.addEventListener('abort', giveUp, { once: true });
+    socket.once('connect', resolve);
+    socket.once('error', reject);
+    try {
+      await promise;
+      return socket;
+    } catch (cause) {
+      socket.destroy();
+      throw new OffsiteError(`cannot connect to ${address} port ${port}`, {
+        code: 'HOST_UNREACHABLE',
+        kind: 'infrastructure',
+        cause,
+      });
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      socket.off('error', reject);
+    }
+  },
+};

@@ -1,0 +1,75 @@
+import type { Socket } from 'node:net';
+import { isIP } from 'node:net';
+import { bounded } from '../../client/deadline.ts';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../offsite-error.ts';
+import { Refusal } from '../refusal.ts';
+import { canonical, isPublic } from './addresses.ts';
+import type { Authority } from './authority.ts';
+import type { AllowList } from './host-pattern.ts';
+import type { Network } from './network.ts';
+
+export interface ReachParts {
+  allowed: AllowList;
+  network: Network;
+  clock: Clock;
+}
+
+/** Milliseconds to look a name up and to connect. */
+const reachTimeout = 30_000;
+
+/**
+ * Connects to a host of the allow-list. Its name is looked up once, here, and the connection goes to an address that was found then and
+ * judged: what the name resolves to a moment later does not matter. Throws a {@link Refusal}: 403 for what may not be reached, 502 for what cannot.
+ */
+export async function reach(
+  { allowed, network, clock }: ReachParts,
+  authority: Authority,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const { host, port } = authority;
+  if (!allowed.allows(authority)) {
+    throw new Refusal(403, 'HOST_NOT_ALLOWED', `this sandbox may not reach ${host} port ${port}`, {
+      hint: 'Hosts are named under hosts of the sandbox in offsite.yaml.',
+    });
+  }
+  using limit = bounded(
+    clock,
+    reachTimeout,
+    [signal],
+    () => new Refusal(504, 'HOST_TIMEOUT', `${host} port ${port} did not answer`),
+  );
+  const found = authority.address ? [host] : await resolve(network, host, limit.signal);
+  const named = (address: string) => allowed.allows({ host: canonical(address), port, address: true });
+  const permitted = found.filter((address) => isIP(address) !== 0 && (isPublic(address) || named(address)));
+  if (permitted.length === 0) {
+    throw new Refusal(403, 'ADDRESS_NOT_ALLOWED', `${host} stands for an address that is not public`, {
+      hint: 'Private, loopback and link-local addresses are reached only where they are named themselves under hosts of the sandbox in offsite.yaml.',
+    });
+  }
+  const failures: string[] = [];
+  for (const address of permitted) {
+    try {
+      return await network.connect({ address, port }, limit.signal);
+    } catch (error) {
+      limit.signal.throwIfAborted();
+      failures.push(messageOf(error));
+    }
+  }
+  throw new Refusal(502, 'HOST_UNREACHABLE', failures.join('; '));
+}
+
+async function resolve(network: Network, host: string, signal: AbortSignal): Promise<string[]> {
+  const aborted = Promise.withResolvers<never>();
+  const giveUp = () => aborted.reject(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await Promise.race([network.lookup(host), aborted.promise]);
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new Refusal(502, 'HOST_NOT_FOUND', `the name ${host} cannot be looked up`, { cause });
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}

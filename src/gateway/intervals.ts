@@ -1,0 +1,10 @@
+/** Milliseconds covered by at least one of the intervals. */
+export function unionOf(intervals: readonly { startedAt: number; finishedAt: number }[]): number {
+  let covered = 0;
+  let until = Number.NEGATIVE_INFINITY;
+  for (const { startedAt, finishedAt } of intervals.toSorted((a, b) => a.startedAt - b.startedAt)) {
+    covered += Math.max(0, finishedAt - Math.max(startedAt, until));
+    until = Math.max(until, finishedAt);
+  }
+  return covered;
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import type { ModelConfig } from '../suite/model-config.ts';
+import type { Gateway, GatewaySession } from './gateway.ts';
+import { hostNetwork, type Network } from './hosts/network.ts';
+import { type ServedModel, serveModel } from './served-model.ts';
+import { openSession } from './session.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface GatewayOptions {
+  models: Readonly<Record<string, ModelConfig>>;
+  /** Where models' keys are looked up, and `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  /** Makes the upstream of a scripted model from the file that its configuration names; one for each session. */
+  scripted(file: string): Upstream;
+  /** PEM certificates of authorities to trust besides the system's. */
+  caBundle?: string | Buffer | undefined;
+  /** From 0 (inclusive) to 1 (exclusive); spreads the waits between tries. */
+  random?: () => number;
+  /** The way to the hosts of an allow-list; this machine's own unless given. */
+  network?: Network;
+}
+
+export interface GatewayParts extends GatewayOptions {
+  random: () => number;
+  network: Network;
+}
+
+/**
+ * Makes the gateway of this process. Connects to nothing yet, and needs the keys only of models that a session asks for:
+ * `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
+ */
+export function openGateway(options: GatewayOptions): Gateway {
+  const parts: GatewayParts = { random: Math.random, network: hostNetwork, ...options };
+  const served = new Map<string, ServedModel>();
+  const sessions = new Set<GatewaySession>();
+
+  const serve = (asked: string): ServedModel => {
+    const name = ownName(asked, parts.models);
+    const known = served.get(name);
+    if (known) return known;
+    const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
+    if (!config) throw unknownModel(name, Object.keys(parts.models));
+    const model = serveModel(name, config, parts);
+    // A script remembers the troubles it has made, so each session has its own.
+    if (!('scripted' in config)) served.set(name, model);
+    return model;
+  };
+  return {
+    open(request) {
+      const session = openSession(request, parts, serve);
+      const dispose = session[Symbol.asyncDispose].bind(session);
+      const own: GatewaySession = {
+        ...session,
+        async [Symbol.asyncDispose]() {
+          sessions.delete(own);
+          await dispose();
+        },
+      };
+      sessions.add(own);
+      return own;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...sessions].map((session) => session[Symbol.asyncDispose]()));
+      await Promise.all([...served.values()].map((model) => model[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+/** The name that a model is configured under, of that or of one of its aliases. */
+function ownName(asked: string, models: GatewayOptions['models']): string {
+  if (Object.hasOwn(models, asked)) return asked;
+  return Object.keys(models).find((name) => models[name]?.aliases.includes(asked)) ?? asked;
+}
+
+function unknownModel(name: string, known: readonly string[]): OffsiteError {
+  return new OffsiteError(`there is no model ${name} in the configuration`, {
+    code: 'MODEL_UNKNOWN',
+    kind: 'input',
+    hint:
+      known.length === 0
+        ? 'Models are configured under models in offsite.yaml.'
+        : `offsite.yaml has: ${known.join(', ')}.`,
+  });
+}

@@ -1,0 +1,108 @@
+import type { Wire } from '../suite/model-config.ts';
+import { type Member, membersOf } from './members.ts';
+import { Refusal } from './refusal.ts';
+import { isObject, type JsonObject, member } from './wires/dialect.ts';
+
+/** A request to a model, read. */
+export interface ModelRequestBody {
+  /** As they came. */
+  bytes: Buffer;
+  json: JsonObject;
+  /** The name the client asks by. */
+  model: string;
+  streamed: boolean;
+  members: readonly Member[];
+}
+
+/** Members that this gateway judges by, and those by which some servers and routers take another model. */
+const judged: ReadonlySet<string> = new Set([
+  'model',
+  'stream',
+  'stream_options',
+  'tools',
+  'background',
+  'prompt',
+  'web_search_options',
+  'plugins',
+  'mcp_servers',
+  'models',
+  'fallbacks',
+]);
+
+/**
+ * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model, and for what the upstream might read in
+ * another way than this gateway does: names that are repeated, or (Go's servers) differ in case only.
+ */
+export function readRequestBody(bytes: Buffer): ModelRequestBody {
+  const json = parse(bytes);
+  const members = membersOf(bytes);
+  const names = members.map(({ name }) => name);
+  if (new Set(names).size < names.length) {
+    const repeated = names.find((name, index) => names.indexOf(name) < index) ?? '';
+    throw invalid(`the body has more than one ${JSON.stringify(repeated.slice(0, 100))}`);
+  }
+  // NFKC folds what Go folds as well: ſ is s.
+  const disguised = names.find((name) => {
+    const folded = name.normalize('NFKC').toLowerCase();
+    return folded !== name && judged.has(folded);
+  });
+  if (disguised !== undefined)
+    throw invalid(`the body has ${disguised}, which some servers read in lower case`);
+
+  const { model } = json;
+  if (typeof model !== 'string' || model === '') throw invalid('the body has no "model"');
+  const other = ['models', 'fallbacks'].find((name) => json[name] != null);
+  if (other)
+    throw new Refusal(400, 'MODEL_NOT_ALLOWED', `"${other}" may bring in other models than the trial's`);
+  if (json.background === true) {
+    throw new Refusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
+  }
+  return { bytes, json, model, streamed: json.stream === true, members };
+}
+
+/**
+ * The bytes for the upstream: those that came, but for the model's name where the upstream has another for it, and for
+ * `stream_options.include_usage`, which a streaming openai-chat request gets where its client said nothing of it.
+ */
+export function bytesForUpstream(body: ModelRequestBody, wire: Wire, upstreamName: string): Buffer {
+  const changes: { start: number; end: number; text: string }[] = [];
+  const named = body.members.find(({ name }) => name === 'model');
+  if (named && body.model !== upstreamName) changes.push({ ...named, text: JSON.stringify(upstreamName) });
+  if (wire === 'openai-chat' && body.streamed) changes.push(...usageAsked(body));
+  const parts: Buffer[] = [];
+  let from = 0;
+  for (const { start, end, text } of changes.toSorted((a, b) => a.start - b.start)) {
+    parts.push(body.bytes.subarray(from, start), Buffer.from(text));
+    from = end;
+  }
+  return changes.length === 0 ? body.bytes : Buffer.concat([...parts, body.bytes.subarray(from)]);
+}
+
+function usageAsked({ bytes, json, members }: ModelRequestBody) {
+  const options = members.find(({ name }) => name === 'stream_options');
+  const asked = '"include_usage":true';
+  if (!options) {
+    // There is at least one member: the model.
+    const start = bytes.indexOf('{') + 1;
+    return [{ start, end: start, text: `"stream_options":{${asked}},` }];
+  }
+  const value = json.stream_options;
+  if (!isObject(value)) return [{ ...options, text: `{${asked}}` }];
+  if (member(value, 'include_usage') === true) return [];
+  return [{ ...options, text: JSON.stringify({ ...value, include_usage: true }) }];
+}
+
+function parse(bytes: Buffer): JsonObject {
+  let json: unknown;
+  try {
+    json = JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
+  }
+  if (!isObject(json)) throw invalid('the body is not a JSON object');
+  return json;
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal(400, 'BODY_INVALID', message);
+}

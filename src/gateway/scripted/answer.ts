@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { ScriptTurn, ScriptUsage } from '../../suite/script-file.ts';
+import type { Conversation, Json } from './conversation.ts';
+import { shellCall } from './shell-tool.ts';
+
+/** What a turn says to one conversation, in no wire's form yet. */
+export interface ScriptedAnswer {
+  /** The same for the same conversation, so that a retry gets what was lost. */
+  id: string;
+  model: string;
+  text: string;
+  calls: ScriptedCall[];
+  stop: 'done' | 'length' | 'refusal';
+  usage: TokenCounts | undefined;
+}
+
+export interface ScriptedCall {
+  id: string;
+  tool: string;
+  /** JSON, or what the script says in its place. */
+  arguments: string;
+}
+
+/** `input` is all of the prompt, `output` all that was made, reasoning included. */
+export interface TokenCounts {
+  input: number;
+  output: number;
+  cacheRead: number | undefined;
+  cacheWrite: number | undefined;
+  reasoning: number | undefined;
+}
+
+/** A turn that wants what the request cannot give. */
+export interface Impossible {
+  impossible: string;
+}
+
+export function answerOf(
+  turn: Pick<ScriptTurn, 'text' | 'run' | 'calls' | 'usage' | 'stop'>,
+  conversation: Conversation,
+): ScriptedAnswer | Impossible {
+  const id = conversationKey(conversation).slice(0, 24);
+  const runs = turn.run?.map((command) => ({ command, call: shellCall(conversation.tools, command) })) ?? [];
+  const lost = runs.find(({ call }) => call === undefined);
+  if (lost) {
+    const offered = conversation.tools.map(({ name }) => name).join(', ');
+    return {
+      impossible: `the script runs ${JSON.stringify(lost.command)}, and no tool of the request looks like a shell: ${offered}`,
+    };
+  }
+  const called = [...runs.flatMap(({ call }) => call ?? []), ...(turn.calls ?? [])];
+  const calls = called.map(({ tool, arguments: given }, index) => ({
+    id: `call_${id}_${index}`,
+    tool,
+    arguments: typeof given === 'string' ? given : JSON.stringify(given),
+  }));
+  const text = turn.text ?? '';
+  const written = text.length + calls.reduce((sum, call) => sum + call.arguments.length, 0);
+  return {
+    id,
+    model: conversation.model,
+    text,
+    calls,
+    stop: turn.stop ?? 'done',
+    usage: usageOf(turn.usage ?? {}, conversation.length, written),
+  };
+}
+
+/** Stands for one state of one conversation: whoever retries asks with the same. */
+export function conversationKey({ wire, model, system, messages, tools }: Conversation): string {
+  const whole: Json = { wire, model, system, messages, tools: tools.map(({ name }) => name) };
+  return createHash('sha256').update(JSON.stringify(whole)).digest('hex');
+}
+
+/** Four characters a token: near enough for a number that only has to be plausible and the same each time. */
+export function reckonTokens(characters: number): number {
+  return Math.ceil(characters / 4);
+}
+
+function usageOf(usage: ScriptUsage, asked: number, written: number): TokenCounts | undefined {
+  if (usage === 'none') return undefined;
+  const { input = reckonTokens(asked), output = reckonTokens(written) } = usage;
+  const { cacheRead, cacheWrite, reasoning } = usage;
+  return { input, output, cacheRead, cacheWrite, reasoning };
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { Trouble } from '../../suite/script-file.ts';
+import type { WireEvent } from './wire-form.ts';
+
+type Cut = Extract<Trouble, { cut: unknown }>['cut'];
+type Bytes = AsyncIterable<Uint8Array>;
+
+export function bytesOf({ event, data }: WireEvent): Buffer {
+  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+  return Buffer.from(event === undefined ? line : `event: ${event}\n${line}`);
+}
+
+/** Passes on chunk by chunk, `pause` milliseconds after each. Throws the signal's reason when it aborts. */
+export async function* paced(
+  chunks: Iterable<Uint8Array>,
+  pause: number | undefined,
+  clock: Clock,
+  signal: AbortSignal,
+): Bytes {
+  for (const chunk of chunks) {
+    signal.throwIfAborted();
+    yield chunk;
+    if (pause !== undefined) await clock.sleep(pause, signal);
+  }
+}
+
+/** Ends before its time: after so many bytes, or so many chunks, whichever comes first. */
+export async function* cutShort(chunks: Bytes, { afterBytes, afterEvents, cleanly }: Cut): Bytes {
+  let bytesLeft = afterBytes ?? Number.POSITIVE_INFINITY;
+  let eventsLeft = afterEvents ?? Number.POSITIVE_INFINITY;
+  for await (const chunk of chunks) {
+    if (eventsLeft === 0 || bytesLeft === 0) break;
+    yield chunk.length > bytesLeft ? chunk.subarray(0, bytesLeft) : chunk;
+    bytesLeft = Math.max(0, bytesLeft - chunk.length);
+    eventsLeft -= 1;
+  }
+  if (cleanly) return;
+  throw new OffsiteError('the script cuts the connection here', {
+    code: 'SCRIPTED_CUT',
+    kind: 'infrastructure',
+  });
+}
+
+/** Text without end: the answer's beginning, then the same event over and over. */
+export function* endless(events: Iterable<WireEvent>): Iterable<Uint8Array> {
+  let delta: Buffer | undefined;
+  for (const event of events) {
+    const bytes = bytesOf(event);
+    yield bytes;
+    if (!isTextDelta(event)) continue;
+    delta = bytes;
+    break;
+  }
+  while (true) yield delta ?? Buffer.from(': still here\n\n');
+}
+
+/** Neither JSON, nor events, nor UTF-8. */
+export const garbage = Buffer.concat([
+  Buffer.from('data: {"choices": [{"delta": \n\n<html>Bad gateway</html>\n'),
+  Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28]),
+  Buffer.from('\nevent: \ndata: ]}{\n\n'),
+]);
+
+function isTextDelta({ data }: WireEvent): boolean {
+  if (typeof data === 'string') return false;
+  const text = JSON.stringify(data);
+  return (
+    /"type":"(response\.output_text\.delta|text_delta)"/.test(text) || /"delta":\{"content":"[^"]/.test(text)
+  );
+}

@@ -1,0 +1,68 @@
+import { isJson, type Json, type OfferedTool } from './conversation.ts';
+
+/** What shell tools are called, by the harnesses that have them; the first that is offered is taken. */
+const knownNames = [
+  'bash', // opencode, pi, our own
+  'Bash', // Claude Code
+  'exec_command', // Codex
+  'run_shell_command', // Qwen Code
+  'shell',
+  'shell_command',
+  'execute_command',
+  'run_command',
+  'terminal',
+];
+const commandParameters = ['command', 'cmd', 'script'];
+
+/** A call of the harness's own shell tool that runs `command`; undefined where no tool that is offered looks like one. */
+export function shellCall(
+  tools: readonly OfferedTool[],
+  command: string,
+): { tool: string; arguments: Json } | undefined {
+  const known = knownNames.map((name) => tools.find((tool) => tool.name === name));
+  for (const tool of [...known, ...tools]) {
+    const parameter = tool && commandParameters.find((name) => name in propertiesOf(tool));
+    if (tool && parameter) return { tool: tool.name, arguments: argumentsFor(tool, parameter, command) };
+  }
+  return undefined;
+}
+
+function propertiesOf({ parameters }: OfferedTool): Json {
+  return isJson(parameters.properties) ? parameters.properties : {};
+}
+
+function argumentsFor(tool: OfferedTool, parameter: string, command: string): Json {
+  const properties = propertiesOf(tool);
+  const required = Array.isArray(tool.parameters.required) ? tool.parameters.required.map(String) : [];
+  const filled = required
+    .filter((name) => name !== parameter)
+    .map((name) => [name, name === 'description' ? 'Run a command' : smallest(properties[name])]);
+  // Some shells want a program and its arguments.
+  const whole = typeOf(properties[parameter]) === 'array' ? ['bash', '-lc', command] : command;
+  return { [parameter]: whole, ...Object.fromEntries(filled) };
+}
+
+/** The least that a schema takes: harnesses refuse a call that lacks what they require. */
+function smallest(schema: unknown): unknown {
+  if (!isJson(schema)) return '';
+  if (schema.default !== undefined) return schema.default;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  switch (typeOf(schema)) {
+    case 'boolean':
+      return false;
+    case 'number':
+    case 'integer':
+      return typeof schema.minimum === 'number' ? schema.minimum : 0;
+    case 'array':
+      return [];
+    case 'object':
+      return {};
+    default:
+      return '';
+  }
+}
+
+function typeOf(schema: unknown): unknown {
+  const type = isJson(schema) ? schema.type : undefined;
+  return Array.isArray(type) ? type[0] : type;
+}

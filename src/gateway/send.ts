@@ -1,0 +1,128 @@
+import { waitBefore } from '../client/retry.ts';
+import { retryAfter } from '../client/retry-after.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../offsite-error.ts';
+import { Refusal } from './refusal.ts';
+import { retryLimits } from './retry-limits.ts';
+import type { ServedModel } from './served-model.ts';
+import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
+import { member, parsed } from './wires/dialect.ts';
+
+interface SendParts {
+  model: ServedModel;
+  clock: Clock;
+  random: () => number;
+  /** Called before every try, when it has its place; throws where it may no longer be made. */
+  admit(): void;
+  /** Called for each try that is followed by another. */
+  failed(reason: string): void;
+}
+
+export interface Sent {
+  answer: UpstreamAnswer;
+  /** Gives back the place that the answer's body holds until it is read. */
+  leave(): void;
+  /** Whether all tries are used up, so that the client need not try in its turn. */
+  exhausted: boolean;
+}
+
+/** Of an error's body, what is read to judge it. */
+const longestErrorBody = 256 * 1024;
+
+/**
+ * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after the model's own `Retry-After` and
+ * some more. Nothing of a failed try has been passed on. Rejects with the last try's error where no answer began.
+ */
+export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
+  const { model, clock, random, admit, failed } = parts;
+  for (let attempt = 1; ; attempt += 1) {
+    const last = attempt === retryLimits.attempts;
+    const place = await model.pacing.enter(signal);
+    let wait = 0;
+    try {
+      admit();
+      const answer = await model.upstream.send(request, signal);
+      const verdict = await judge(answer, last, clock);
+      if (verdict._tag === 'pass') {
+        if (answer.status < 500 && answer.status !== 429) place.answered();
+        return { answer: verdict.answer, leave: place.leave, exhausted: verdict.exhausted };
+      }
+      failed(verdict.reason);
+      if (verdict.shared) place.backOff(verdict.asked);
+      else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
+    } catch (error) {
+      place.leave();
+      if (signal.aborted || error instanceof Refusal) throw error;
+      place.backOff(undefined);
+      if (last) throw error;
+      failed(messageOf(error));
+    }
+    place.leave();
+    if (wait > 0) await clock.sleep(wait, signal);
+  }
+}
+
+type Verdict =
+  | { _tag: 'pass'; answer: UpstreamAnswer; exhausted: boolean }
+  /** `shared`: every request to this model should wait. */
+  | { _tag: 'again'; reason: string; asked: number | undefined; shared: boolean };
+
+async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promise<Verdict> {
+  const { status, headers } = answer;
+  const overloaded = status === 429 || status === 503 || status === 529;
+  if (!overloaded && (status < 500 || status === 501)) return { _tag: 'pass', answer, exhausted: false };
+  if (last || headers['x-should-retry'] === 'false') return { _tag: 'pass', answer, exhausted: true };
+  const asked = waitAsked(headers, clock.now());
+  if ((asked ?? 0) > retryLimits.longestRetryAfter) return { _tag: 'pass', answer, exhausted: false };
+
+  const { read, whole, discard } = await beginningOf(answer.body);
+  if (isFinal(read)) return { _tag: 'pass', answer: { ...answer, body: whole() }, exhausted: true };
+  await discard();
+  return { _tag: 'again', reason: `it answered ${status}`, asked, shared: overloaded };
+}
+
+/** A quota that is used up is answered as 429 too, and no wait brings it back. */
+function isFinal(body: Buffer): boolean {
+  const error = member(parsed(body.toString('utf8')), 'error');
+  return [member(error, 'code'), member(error, 'type')].some(
+    (code) => code === 'insufficient_quota' || code === 'billing_hard_limit_reached',
+  );
+}
+
+/** The first bytes of a body, and the whole of it to be passed on. */
+async function beginningOf(source: AsyncIterable<Uint8Array>) {
+  const iterator = source[Symbol.asyncIterator]();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let ended = false;
+  while (!ended && size < longestErrorBody) {
+    const { done, value } = await iterator.next();
+    if (done) ended = true;
+    else {
+      chunks.push(value);
+      size += value.length;
+    }
+  }
+  async function* whole(): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* chunks;
+      while (!ended) {
+        const { done, value } = await iterator.next();
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return { read: Buffer.concat(chunks), whole, discard: async () => void (await iterator.return?.()) };
+}
+
+/** Some providers are more exact than seconds. */
+function waitAsked(headers: UpstreamAnswer['headers'], now: number): number | undefined {
+  const [exact, usual, date] = ['retry-after-ms', 'retry-after', 'date'].map(
+    (name) => [headers[name]].flat()[0],
+  );
+  if (exact !== undefined && /^\d+(\.\d+)?$/.test(exact)) return Number(exact);
+  return retryAfter({ 'retry-after': usual, date }, now);
+}

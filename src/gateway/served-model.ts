@@ -1,0 +1,103 @@
+import { isIPv4 } from 'node:net';
+import { openConnections } from '../client/connections.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
+import type { GatewayParts } from './open-gateway.ts';
+import { type Pacing, pacing } from './pacing.ts';
+import { type Redaction, redactionOf } from './redaction.ts';
+import type { Upstream } from './upstream.ts';
+import { httpUpstream } from './upstream-http.ts';
+
+/** A configured model, ready to be asked. */
+export interface ServedModel extends AsyncDisposable {
+  /** In configuration. */
+  name: string;
+  config: ModelConfig;
+  wires: readonly Wire[];
+  /** What its API calls it. */
+  upstreamName: string;
+  upstream: Upstream;
+  pacing: Pacing;
+  redaction: Redaction;
+}
+
+/** Milliseconds until a connection to a model's API stands. */
+const connectTimeout = 30_000;
+
+/** Throws an input error where its key is not there or cannot travel in a header, or its address cannot be used. */
+export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
+  if ('scripted' in config) {
+    return {
+      name,
+      config,
+      wires,
+      upstreamName: name,
+      upstream: parts.scripted(config.scripted),
+      pacing: pacing(undefined, parts),
+      redaction: redactionOf(undefined),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+  const key = keyOf(name, config, parts.env);
+  const redaction = redactionOf(key);
+  const connections = connectionsTo(name, config, parts);
+  return {
+    name,
+    config,
+    wires: config.wire,
+    upstreamName: config.model ?? name,
+    upstream: httpUpstream({ dispatcher: connections.kept, config, key, redaction }),
+    pacing: pacing(config.maxParallel, parts),
+    redaction,
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+  };
+}
+
+function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  const key = env[apiKeyEnv];
+  if (!key) {
+    throw new OffsiteError(`the model ${name} needs a key, and ${apiKeyEnv} is not set`, {
+      code: 'MODEL_KEY_MISSING',
+      kind: 'input',
+      hint: `Set ${apiKeyEnv}, or name another variable as apiKeyEnv of the model in offsite.yaml.`,
+    });
+  }
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new OffsiteError(
+      `the key of the model ${name} in ${apiKeyEnv} has a character that no header can carry`,
+      {
+        code: 'MODEL_KEY_INVALID',
+        kind: 'input',
+        hint: 'Look for a line break, a space or a "Bearer" copied along.',
+      },
+    );
+  }
+  return key;
+}
+
+/** Connections as the client of the Eval Service makes them: the same proxies, authorities and CA file. */
+function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: GatewayParts) {
+  const url = new URL(baseUrl);
+  if (url.username || url.password || url.search || url.hash) {
+    throw new OffsiteError(`the baseUrl of the model ${name} carries a user, a query or a fragment`, {
+      code: 'MODEL_URL_INVALID',
+      kind: 'input',
+      hint: 'Give a key by apiKeyEnv, and query parameters by query.',
+    });
+  }
+  const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
+  const address = {
+    origin: url.origin,
+    pathOf: () => url.pathname,
+    protocol,
+    loopback: isLoopback(url.hostname),
+  } as const;
+  return openConnections(address, { caBundle, env }, connectTimeout);
+}
+
+/** Such a host is never reached through a proxy. */
+function isLoopback(hostname: string): boolean {
+  if (hostname === 'localhost' || hostname === '[::1]') return true;
+  return isIPv4(hostname) && hostname.startsWith('127.');
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../clock.ts';
+import type { HostConnection, ModelExchange, ModelRole } from './gateway.ts';
+
+/** One request to a model in the record. */
+export interface ExchangeEntry {
+  exchange: ModelExchange;
+  /** `metered` used tokens, told or not; `free` reached a model and used none, as an error or a count of tokens; `refused` reached none. */
+  use: 'metered' | 'free' | 'refused';
+  /** The date of the prices that its cost was reckoned with. */
+  pricesOf: string | undefined;
+}
+
+/** What has passed in one session. */
+export interface SessionRecord {
+  readonly entries: readonly ExchangeEntry[];
+  readonly connections: readonly HostConnection[];
+  /** The last failure of each role's models that no later success made good. */
+  readonly failures: Map<ModelRole, { at: number; message: string }>;
+  readonly inFlight: ReadonlySet<InFlight>;
+  add(entry: ExchangeEntry): void;
+  /** Notes a request that was refused before it had a model. */
+  addRefused(exchange: ModelExchange): void;
+  addConnection(connection: HostConnection): void;
+  begin(running: InFlight): void;
+  end(running: InFlight): void;
+}
+
+/** A request or connection under way. */
+export interface InFlight {
+  kind: 'exchange' | 'connection';
+  /** By whom: the sandbox's end with its session, this process's own do not. */
+  from: 'sandbox' | 'process';
+  abort(reason: Error): void;
+  /** Settles when it is over and in the record. Never rejects. */
+  done: Promise<void>;
+}
+
+/** A sandbox can be refused without end; so much of it is kept. */
+const mostRefusals = 1000;
+const mostConnections = 10_000;
+
+export function sessionRecord(): SessionRecord {
+  const entries: ExchangeEntry[] = [];
+  const connections: HostConnection[] = [];
+  const inFlight = new Set<InFlight>();
+  let refusals = 0;
+  return {
+    entries,
+    connections,
+    failures: new Map(),
+    inFlight,
+    add: (entry) => void entries.push(entry),
+    addRefused(exchange) {
+      refusals += 1;
+      if (refusals > mostRefusals) return;
+      entries.push({ exchange, use: 'refused', pricesOf: undefined });
+    },
+    addConnection(connection) {
+      if (connections.length < mostConnections) connections.push(connection);
+    },
+    begin: (running) => void inFlight.add(running),
+    end: (running) => void inFlight.delete(running),
+  };
+}
+
+/** The trouble of an exchange that has not ended. */
+export const stillInFlight = 'still in flight';
+
+/** An exchange that begins now. */
+export function newExchange(
+  clock: Clock,
+  told: Pick<ModelExchange, 'role' | 'model' | 'wire' | 'path' | 'streamed' | 'requestBytes'>,
+): ModelExchange {
+  const startedAt = clock.now();
+  return {
+    ...told,
+    startedAt,
+    firstByteAt: undefined,
+    finishedAt: startedAt,
+    status: undefined,
+    failedTries: [],
+    trouble: stillInFlight,
+    usage: {},
+    answeredBy: undefined,
+    responseBytes: 0,
+    requestBody: undefined,
+    responseBody: undefined,
+  };
+}

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { bounded } from '../client/deadline.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { accountOf } from './account.ts';
+import { answerError, answerText } from './answer.ts';
+import { holdBudgets, openBudget } from './budget.ts';
+import { chatOver } from './chat/chat-over.ts';
+import { exchange } from './exchange.ts';
+import { answerModels, type ForwardParts, forward } from './forward.ts';
+import type { GatewaySession, SessionRequest } from './gateway.ts';
+import { allowList } from './hosts/host-pattern.ts';
+import { type ProxyParts, proxy } from './hosts/proxy.ts';
+import type { GatewayParts } from './open-gateway.ts';
+import { Refusal } from './refusal.ts';
+import { bytesForUpstream, readRequestBody } from './request-body.ts';
+import { roleModels } from './role-models.ts';
+import { routeOf } from './route.ts';
+import type { ServedModel } from './served-model.ts';
+import { type InFlight, sessionRecord } from './session-record.ts';
+import { issueTokens } from './tokens.ts';
+
+/** Milliseconds that an account waits for requests in flight. Those of a session that is closed are over at once. */
+const accountTimeout = 30_000;
+
+/**
+ * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or cannot be asked, a pattern of
+ * hosts that is none, and a budget in USD for models without prices.
+ */
+export function openSession(
+  request: SessionRequest,
+  gateway: GatewayParts,
+  served: (name: string) => ServedModel,
+): GatewaySession {
+  const { clock } = gateway;
+  const models = roleModels(request.models, served);
+  checkPrices(request, models.all());
+  const allowed = allowList(request.hosts);
+  const budgets = holdBudgets(openBudget(request.budget, clock.now()), request.batchBudget, clock);
+  const record = sessionRecord();
+  const tokens = issueTokens();
+  const parts: ForwardParts & ProxyParts = {
+    ...{ record, budgets, tokens, models, allowed, clock },
+    random: gateway.random,
+    network: gateway.network,
+    keep: request.keep,
+    observe: request.observe,
+    room: { held: 0 },
+  };
+  let closed: Refusal | undefined;
+
+  const end = async (which: (running: InFlight) => boolean, reason: Error) => {
+    const ending = [...record.inFlight].filter(which);
+    for (const running of ending) running.abort(reason);
+    await Promise.all(ending.map(({ done }) => done));
+  };
+  const close = (reason: string) => {
+    closed ??= new Refusal(400, 'SESSION_CLOSED', reason);
+    return end(({ from }) => from === 'sandbox', closed);
+  };
+
+  return {
+    token: (role) => tokens.of(role),
+    handle(stream, headers) {
+      // Always followed by 'close', which is what everything here looks at.
+      stream.on('error', () => undefined);
+      answer(parts, closed, stream, headers);
+    },
+    async chat(role, chat, signal) {
+      const model = chat.model === undefined ? models.first(role) : models.named(role, chat.model);
+      const [wire = 'openai-chat'] = model.wires;
+      using ended = new DisposableStack();
+      const over = new AbortController();
+      // An answer that is not read to its end is not left in flight.
+      ended.defer(() => over.abort(new Error('the chat is over')));
+      return await chatOver(
+        (ask, asking) => {
+          const body = bytesForUpstream(readRequestBody(ask.body), wire, model.upstreamName);
+          const how = { from: 'process', role, model, purpose: 'answer', streamed: false } as const;
+          const sent = { ...ask, body };
+          return exchange(
+            parts,
+            { ...how, request: sent, received: ask.body },
+            AbortSignal.any([asking, over.signal]),
+          );
+        },
+        { wire, model: model.name },
+        chat,
+        signal,
+      );
+    },
+    close: (reason) => void close(reason),
+    overBudget: budgets.spent,
+    async account() {
+      const waiting = Promise.withResolvers<void>();
+      using limit = bounded(
+        clock,
+        accountTimeout,
+        [],
+        () => new Error('the account does not wait any longer'),
+      );
+      limit.signal.addEventListener('abort', () => waiting.resolve(), { once: true });
+      const asking = [...record.inFlight].filter(({ kind }) => kind === 'exchange');
+      await Promise.race([Promise.all(asking.map(({ done }) => done)), waiting.promise]);
+      return accountOf(record, clock.now());
+    },
+    async [Symbol.asyncDispose]() {
+      budgets[Symbol.dispose]();
+      await close('the trial is over');
+      await end(
+        () => true,
+        new OffsiteError('the trial is over', { code: 'SESSION_CLOSED', kind: 'infrastructure' }),
+      );
+    },
+  };
+}
+
+function answer(
+  parts: ForwardParts & ProxyParts,
+  closed: Refusal | undefined,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): void {
+  const route = routeOf(headers);
+  if (route.to === 'tunnel' || route.to === 'proxy') {
+    if (closed) answerText(stream, closed);
+    else void proxy(parts, route, stream, headers);
+    return;
+  }
+  if (route.to === 'greeting') {
+    stream.respond({ ':status': 200 }, { endStream: true });
+    return;
+  }
+  try {
+    if (closed) throw closed;
+    if (route.to === 'nothing') throw new Refusal(404, 'UNKNOWN_URL', route.why);
+    if (route.to === 'model') void forward(parts, route, stream, headers);
+    else answerModels(parts, route, stream, headers);
+  } catch (error) {
+    answerError(stream, route.wire, error);
+  }
+}
+
+/** What is not priced cannot be kept below a price. Scripted models cost nothing. */
+function checkPrices({ budget, batchBudget }: SessionRequest, models: readonly ServedModel[]): void {
+  if (budget.usd === undefined && batchBudget?.limit.usd === undefined) return;
+  const unpriced = models.find(({ config }) => !('scripted' in config) && !config.prices);
+  if (!unpriced) return;
+  throw new OffsiteError(`there is a budget in USD, and the model ${unpriced.name} has no prices`, {
+    code: 'BUDGET_WITHOUT_PRICES',
+    kind: 'input',
+    hint: 'Give its prices in offsite.yaml, or limit tokens instead.',
+  });
+}

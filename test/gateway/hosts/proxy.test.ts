@@ -1,0 +1,233 @@
+import { createServer, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import type { Network } from '../../../src/gateway/hosts/network.ts';
+import { hostNetwork } from '../../../src/gateway/hosts/network.ts';
+import { place } from '../gateway-fixture.ts';
+import { untilSeen } from '../sandbox.ts';
+import { json, testUpstream } from '../test-upstream.ts';
+
+interface TestNetwork extends Network {
+  looked: string[];
+  connected: { address: string; port: number }[];
+}
+
+/** Names stand for these addresses, and every connection ends at a port of this machine: no packet leaves it. */
+function testNetwork(port: number, addresses: string[][]): TestNetwork {
+  const looked: string[] = [];
+  const connected: TestNetwork['connected'] = [];
+  return {
+    looked,
+    connected,
+    async lookup(host) {
+      looked.push(host);
+      return addresses[Math.min(looked.length, addresses.length) - 1] ?? [];
+    },
+    connect(to, signal) {
+      connected.push(to);
+      return hostNetwork.connect({ address: '127.0.0.1', port }, signal);
+    },
+  };
+}
+
+const hosts = ['registry.example', '*.mirror.example:8080'];
+const publicOnes = [['93.184.216.34']];
+
+test('a tunnel to a named host carries bytes both ways, and is recorded with them', async () => {
+  const ended = Promise.withResolvers<void>();
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('data', (chunk) => socket.write(`echo ${chunk}`));
+    // Its end is told on, while the other way stays open.
+    socket.on('end', () => {
+      ended.resolve();
+      socket.end('bye');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  const network = testNetwork(port, publicOnes);
+  await using at = await place({ session: { hosts }, gateway: { network } });
+  const stream = at.sandbox.request({ method: 'CONNECT', headers: { ':authority': 'registry.example:443' } });
+  const closed = new Promise((resolve) => stream.once('close', resolve));
+  const accepted = new Promise<unknown>((resolve) =>
+    stream.once('response', ({ ':status': status }) => resolve(status)),
+  );
+  expect(await accepted).toBe(200);
+  const echoed = untilSeen(stream, 'echo hello');
+  stream.write('hello');
+  await echoed;
+  const bye = untilSeen(stream, 'bye');
+  stream.end();
+  await ended.promise;
+  await bye;
+  await closed;
+  expect(network.connected).toEqual([{ address: '93.184.216.34', port: 443 }]);
+  expect((await at.session.account()).connections).toMatchObject([
+    { host: 'registry.example', port: 443, sentBytes: 5, receivedBytes: 13, trouble: undefined },
+  ]);
+  server.close();
+});
+
+test('a plain request with an absolute address goes to a named host, without its hop-by-hop headers', async () => {
+  await using host = await testUpstream(json(200, { hello: 1 }, { 'x-answer': 'a', 'content-length': '11' }));
+  const network = testNetwork(host.port, publicOnes);
+  await using at = await place({ session: { hosts }, gateway: { network } });
+  const headers = {
+    ':authority': 'a.mirror.example:8080',
+    'x-offsite-proxy': '1',
+    'proxy-authorization': 'secret',
+    authorization: 'Basic x',
+  };
+  const answer = await at.sandbox.ask({ path: '/deb?x=1', headers, body: 'body' });
+  expect(answer).toMatchObject({ status: 200, body: { hello: 1 }, headers: { 'x-answer': 'a' } });
+  const [received] = host.received;
+  expect(received).toMatchObject({
+    method: 'POST',
+    path: '/deb?x=1',
+    headers: { host: 'a.mirror.example:8080', authorization: 'Basic x' },
+  });
+  expect(`${received?.body}`).toBe('body');
+  expect(Object.keys(received?.headers ?? {})).not.toContain('proxy-authorization');
+  expect(Object.keys(received?.headers ?? {})).not.toContain('x-offsite-proxy');
+  expect(await at.sandbox.ask({ method: 'HEAD', path: '/', headers })).toMatchObject({ status: 200 });
+  const { connections } = await at.session.account();
+  expect(connections).toMatchObject([{ host: 'a.mirror.example', port: 8080, trouble: undefined }, {}]);
+  expect(connections[0]?.sentBytes).toBeGreaterThan(4);
+});
+
+test.for([
+  ['evil.example:443'],
+  ['registry.example:22'],
+  ['mirror.example:8080'],
+  ['93.184.216.34:443'],
+  ['127.0.0.1:80'],
+  ['localhost:80'],
+  ['[::1]:443'],
+  ['2130706433:443'],
+  ['169.254.169.254:80'],
+] as const)('%s, which is not named, is refused without a look-up', async ([authority]) => {
+  const network = testNetwork(1, publicOnes);
+  await using at = await place({ session: { hosts }, gateway: { network } });
+  const tunnel = at.sandbox.request({ method: 'CONNECT', headers: { ':authority': authority } });
+  const said = untilSeen(tunnel, 'offsite.yaml');
+  const status = await new Promise<unknown>((resolve) =>
+    tunnel.once('response', (h) => resolve(h[':status'])),
+  );
+  expect(status).toBe(403);
+  expect(await said).toContain('this sandbox may not reach');
+  const headers = { ':authority': authority, 'x-offsite-proxy': '1' };
+  expect(await at.sandbox.ask({ method: 'GET', path: '/', headers })).toMatchObject({ status: 403 });
+  expect([network.looked, network.connected]).toEqual([[], []]);
+  const { connections } = await at.session.account();
+  expect(connections.map(({ trouble }) => trouble?.includes('may not reach'))).toEqual([true, true]);
+});
+
+test.for([
+  ['loopback', ['127.0.0.1']],
+  ['a link-local address', ['169.254.169.254']],
+  ['a private address', ['10.0.0.5', 'fd00::1']],
+  ['IPv4 dressed as IPv6', ['::ffff:127.0.0.1']],
+  ['what is no address', ['localhost', '']],
+  ['nothing', []],
+] as const)('a named host that stands for %s is refused, and nothing is connected', async ([, addresses]) => {
+  const network = testNetwork(1, [[...addresses]]);
+  await using at = await place({ session: { hosts }, gateway: { network } });
+  const headers = { ':authority': 'registry.example', 'x-offsite-proxy': '1' };
+  const answer = await at.sandbox.ask({ method: 'GET', path: '/', headers });
+  expect(answer).toMatchObject({ status: 403, body: expect.stringContaining('not public') });
+  expect(network.connected).toEqual([]);
+});
+
+test('a name that changes what it stands for is connected to as it was judged', async () => {
+  await using host = await testUpstream(json(200, {}));
+  const network = testNetwork(host.port, [['93.184.216.34'], ['127.0.0.1']]);
+  await using at = await place({ session: { hosts }, gateway: { network } });
+  const headers = { ':authority': 'registry.example', 'x-offsite-proxy': '1' };
+  const get = () => at.sandbox.ask({ method: 'GET', path: '/', headers });
+  expect(await get()).toMatchObject({ status: 200 });
+  expect(network).toMatchObject({
+    looked: ['registry.example'],
+    connected: [{ address: '93.184.216.34', port: 80 }],
+  });
+  expect(await get()).toMatchObject({ status: 403 });
+  expect(network.connected).toHaveLength(1);
+});
+
+test('a private address is reached where it is named itself', async () => {
+  await using host = await testUpstream(json(200, {}));
+  const network = testNetwork(host.port, [['10.0.0.5', '10.0.0.6']]);
+  await using at = await place({ session: { hosts: ['inner.example', '10.0.0.6'] }, gateway: { network } });
+  for (const authority of ['inner.example', '10.0.0.6']) {
+    const headers = { ':authority': authority, 'x-offsite-proxy': '1' };
+    expect(await at.sandbox.ask({ method: 'GET', path: '/', headers })).toMatchObject({ status: 200 });
+  }
+  expect(network.connected.map(({ address }) => address)).toEqual(['10.0.0.6', '10.0.0.6']);
+});
+
+test('a host that does not answer, or is not there, is told as such', async () => {
+  await using at = await place({
+    session: { hosts },
+    gateway: {
+      network: {
+        lookup: async () => ['93.184.216.34'],
+        connect: () => Promise.reject(new Error('refused')),
+      },
+    },
+  });
+  const headers = { ':authority': 'registry.example', 'x-offsite-proxy': '1' };
+  expect(await at.sandbox.ask({ method: 'GET', path: '/', headers })).toMatchObject({ status: 502 });
+
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  const silent: Network = {
+    lookup() {
+      resolve();
+      return new Promise(() => undefined);
+    },
+    connect: () => Promise.reject(new Error('unused')),
+  };
+  await using slow = await place({ session: { hosts }, gateway: { network: silent } });
+  const pending = slow.sandbox.ask({ method: 'GET', path: '/', headers });
+  await asked;
+  slow.clock.advance(30_000);
+  expect(await pending).toMatchObject({ status: 504 });
+});
+
+test('a closed session ends its tunnels and opens no more', async () => {
+  const server = createServer((socket) => socket.on('error', () => undefined));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await using at = await place({ session: { hosts }, gateway: { network: testNetwork(port, publicOnes) } });
+  const tunnel = at.sandbox.request({ method: 'CONNECT', headers: { ':authority': 'registry.example:443' } });
+  await new Promise((resolve) => tunnel.once('response', resolve));
+  // An account does not wait for it.
+  expect((await at.session.account()).connections).toEqual([]);
+  const closed = new Promise((resolve) => tunnel.once('close', resolve));
+  at.session.close('the trial is over');
+  await closed;
+  const headers = { ':authority': 'registry.example', 'x-offsite-proxy': '1' };
+  expect(await at.sandbox.ask({ method: 'GET', path: '/', headers })).toMatchObject({ status: 400 });
+  expect((await at.session.account()).connections).toMatchObject([{ trouble: 'the trial is over' }]);
+  server.close();
+});
+
+test('without named hosts there is no proxy', async () => {
+  await using at = await place({ gateway: { network: testNetwork(1, publicOnes) } });
+  const headers = { ':authority': 'registry.example', 'x-offsite-proxy': '1' };
+  expect(await at.sandbox.ask({ method: 'GET', path: '/', headers })).toMatchObject({ status: 403 });
+});
+
+test("this machine's own network connects to the very address it is given", async () => {
+  const server = createServer((socket) => socket.end('hi'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  const { signal } = new AbortController();
+  const socket = await hostNetwork.connect({ address: '127.0.0.1', port }, signal);
+  expect(`${(await socket.toArray()).join('')}`).toBe('hi');
+  socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+  await expect(hostNetwork.connect({ address: '127.0.0.1', port }, signal)).rejects.toMatchObject({
+    code: 'HOST_UNREACHABLE',
+  });
+  expect(await hostNetwork.lookup('localhost')).not.toEqual([]);
+});

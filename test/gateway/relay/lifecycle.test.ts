@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import type { ServerHttp2Stream } from 'node:http2';
+import { execa } from 'execa';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
+import { startedContainer, testEngine, testSpec } from '../../engine/engine-fixture.ts';
+import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
+
+vi.setConfig({ testTimeout: hangMs });
+
+let relayed: RelayedSandbox;
+beforeEach(async () => {
+  relayed = await relayedSandbox();
+  relayed.answer((stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('here');
+  });
+});
+afterEach(() => relayed[Symbol.asyncDispose]());
+
+async function killSidecar(): Promise<void> {
+  const [id = ''] = await relayed.sidecars();
+  await relayed.engine.docker.getContainer(id).kill();
+}
+
+/** Asks until the relay is there again. */
+const askAgain = 'curl -s --retry 1000 --retry-delay 1 --retry-all-errors --retry-max-time 150 $ORIGIN/';
+
+test('of all networks and ports a sandbox has its own loopback, and there the relay', async () => {
+  const printed = await relayed.shell(
+    // Of /proc/net/tcp: what listens (0A), as hexadecimal address and port.
+    'ls /sys/class/net; tail -n +2 /proc/net/route | wc -l; cat /proc/net/tcp /proc/net/tcp6 | awk \'$4 == "0A" { print $2 }\'',
+  );
+  const port = Number(new URL(relayed.relay.origin).port).toString(16).toUpperCase();
+  expect(printed).toBe(`lo\n0\n0100007F:${port}\n`);
+});
+
+test('a sidecar has no rights, writes nowhere and is small', async () => {
+  const [id = ''] = await relayed.sidecars();
+  const { Config, HostConfig } = await relayed.engine.docker.getContainer(id).inspect();
+  expect(Config.User).toBe('65534:65534');
+  expect(HostConfig).toMatchObject({
+    ReadonlyRootfs: true,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    PidsLimit: 32,
+    NetworkMode: `container:${relayed.sandbox.id}`,
+  });
+  expect(HostConfig.Memory).toBeLessThanOrEqual(384 * 2 ** 20);
+});
+
+test('when a relay is killed, the request in flight fails and the next ones are served by another', async () => {
+  let held: ServerHttp2Stream | undefined;
+  const arrived = new Promise<void>((resolve) => {
+    relayed.answer((stream) => {
+      held = stream;
+      resolve();
+    });
+  });
+  const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
+  await arrived;
+  const closed = held && once(held, 'close');
+  await killSidecar();
+  await closed;
+  expect(await failing).toMatch(/^(52|56)\n$/);
+  relayed.answer((stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('again');
+  });
+  expect(await relayed.shell(askAgain)).toBe('again');
+  expect(relayed.relay.lost.aborted).toBe(false);
+});
+
+test('a relay that dies again and again is lost, and says why', async () => {
+  const lost = once(relayed.relay.lost, 'abort');
+  while (!relayed.relay.lost.aborted) {
+    const [id] = await relayed.sidecars();
+    // Between two of them there is none, or one that does not run yet.
+    if (id)
+      await relayed.engine.docker
+        .getContainer(id)
+        .kill()
+        .catch(() => undefined);
+  }
+  await lost;
+  expect(relayed.relay.lost.reason).toMatchObject({ code: 'RELAY_LOST', kind: 'infrastructure' });
+  expect(await relayed.sidecars()).toEqual([]);
+});
+
+test('disposing ends the sidecar and the requests in flight, however often', async () => {
+  const request = new Promise<ServerHttp2Stream>((resolve) => relayed.answer(resolve));
+  const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
+  const stream = await request;
+  const closed = once(stream, 'close');
+  await relayed.relay[Symbol.asyncDispose]();
+  await relayed.relay[Symbol.asyncDispose]();
+  await closed;
+  expect(await failing).toMatch(/^(52|56)\n$/);
+  expect(await relayed.sidecars()).toEqual([]);
+  expect(relayed.relay.lost.aborted).toBe(false);
+});
+
+test('a relay can be begun before its sandbox has started, and gives up with it', async () => {
+  await using engine = await testEngine();
+  const { imageId: image } = await testSpec(engine);
+  const request = { image, handler: () => undefined, labels: {}, clock: systemClock };
+  const signal = AbortSignal.timeout(hangMs);
+  const sandbox = await engine.createContainer(await testSpec(engine));
+  const beside = startRelay(engine, { ...request, sandbox, sandboxStarted: sandbox.start() }, signal);
+  await beside.ready;
+  await beside[Symbol.asyncDispose]();
+
+  const neverStarted = await engine.createContainer(await testSpec(engine));
+  const hopeless = startRelay(engine, { ...request, sandbox: neverStarted }, signal);
+  await expect(hopeless.ready).rejects.toMatchObject({ code: 'RELAY_LOST', kind: 'infrastructure' });
+  expect(hopeless.lost.aborted).toBe(true);
+
+  const stop = new AbortController();
+  const stopped = startRelay(engine, { ...request, sandbox }, stop.signal);
+  stop.abort(new Error('the trial was canceled'));
+  await expect(stopped.ready).rejects.toThrow('the trial was canceled');
+});
+
+test('a port that something in the sandbox has taken is no relay', async () => {
+  const { engine } = relayed;
+  const sandbox = await startedContainer(engine);
+  const port = new URL(relayed.relay.origin).port;
+  const listen = `require('net').createServer().listen(${port}, '127.0.0.1', () => console.log('up'))`;
+  const up = Promise.withResolvers<void>();
+  const leave = new AbortController();
+  const taking = sandbox.exec({
+    argv: ['node', '-e', listen],
+    timeoutMs: hangMs,
+    signal: leave.signal,
+    onOutput: () => up.resolve(),
+  });
+  await up.promise;
+  const { imageId: image } = await testSpec(engine);
+  await using relay = startRelay(
+    engine,
+    { sandbox, image, handler: () => undefined, labels: {}, clock: systemClock },
+    AbortSignal.timeout(hangMs),
+  );
+  await expect(relay.ready).rejects.toThrow('EADDRINUSE');
+  leave.abort();
+  await taking;
+});
+
+test('a sidecar ends by itself when its agent was killed', async () => {
+  const script = new URL('relaying-agent.ts', import.meta.url).pathname;
+  const agent = execa(process.execPath, [script], { reject: false });
+  const [line] = await once(agent.stdout, 'data');
+  const { sidecar, instance } = JSON.parse(String(line)) as { sidecar: string; instance: string };
+  const { docker } = relayed.engine;
+  try {
+    const ended = docker.getContainer(sidecar).wait();
+    agent.kill('SIGKILL');
+    await agent;
+    expect(await ended).toMatchObject({ StatusCode: 0 });
+  } finally {
+    const left = await docker.listContainers({
+      all: true,
+      filters: { label: [`offsite.instance=${instance}`] },
+    });
+    await Promise.all(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
+  }
+});

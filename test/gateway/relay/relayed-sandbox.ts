@@ -1,0 +1,74 @@
+import { systemClock } from '../../../src/clock.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import type { Relay, RelayHandler } from '../../../src/gateway/relay/relay.ts';
+import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
+import { startedContainer, testEngine, testSpec } from '../../engine/engine-fixture.ts';
+
+/** A sealed sandbox with a relay, whose requests each test answers in its own way. */
+export interface RelayedSandbox extends AsyncDisposable {
+  engine: Engine;
+  sandbox: Container;
+  relay: Relay;
+  /** Answers what comes from now on. */
+  answer(handler: RelayHandler): void;
+  /** Runs a line of shell in the sandbox, with the relay's origin as $ORIGIN and its port as $PORT; resolves with what it printed. */
+  shell(script: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;
+  /** Runs an ES module in the sandbox the same way. */
+  module(source: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;
+  /** The containers of the relay that exist now. */
+  sidecars(): Promise<string[]>;
+}
+
+/** Only a hang takes this long. */
+export const hangMs = 170_000;
+
+export async function relayedSandbox(): Promise<RelayedSandbox> {
+  const engine = await testEngine();
+  const sandbox = await startedContainer(engine);
+  let current: RelayHandler = (stream) => stream.respond({ ':status': 500 }, { endStream: true });
+  const { imageId } = await testSpec(engine);
+  const relay = startRelay(
+    engine,
+    {
+      sandbox,
+      image: imageId,
+      handler: (stream, headers) => current(stream, headers),
+      labels: { 'test.part': 'relay' },
+      clock: systemClock,
+    },
+    AbortSignal.timeout(10 * 60_000),
+  );
+  await relay.ready;
+  const run = async (argv: string[], onOutput?: (text: string) => void, signal?: AbortSignal) => {
+    const { origin } = relay;
+    const result = await sandbox.exec({
+      argv,
+      env: { ORIGIN: origin, PORT: new URL(origin).port },
+      timeoutMs: hangMs,
+      signal,
+      onOutput: (_stream, bytes) => onOutput?.(bytes.toString()),
+    });
+    return `${result.stdout.text}${result.stderr.text}${result.ended === 'timed-out' ? '(timed out)' : ''}`;
+  };
+  return {
+    engine,
+    sandbox,
+    relay,
+    answer(handler) {
+      current = handler;
+    },
+    shell: (script, onOutput, signal) => run(['bash', '-c', script], onOutput, signal),
+    module: (source, onOutput, signal) =>
+      run(['node', '--input-type=module', '--eval', source], onOutput, signal),
+    async sidecars() {
+      const filters = { label: [`offsite.instance=${engine.instance}`, 'test.part=relay'] };
+      const containers = await engine.docker.listContainers({ all: true, filters });
+      return containers.map(({ Id }) => Id);
+    },
+    async [Symbol.asyncDispose]() {
+      await relay[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}

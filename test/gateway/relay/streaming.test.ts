@@ -1,0 +1,318 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
+
+vi.setConfig({ testTimeout: hangMs });
+
+let relayed: RelayedSandbox;
+beforeAll(async () => {
+  relayed = await relayedSandbox();
+});
+afterAll(() => relayed[Symbol.asyncDispose]());
+
+/** The next request that arrives; the test answers it. */
+function nextRequest(): Promise<{ stream: ServerHttp2Stream; headers: IncomingHttpHeaders }> {
+  const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof nextRequest>>>();
+  relayed.answer((stream, headers) => resolve({ stream, headers }));
+  return promise;
+}
+
+/** What was printed so far, to be waited for. */
+function printed() {
+  let all = '';
+  let look: () => void = () => undefined;
+  return {
+    onOutput(text: string) {
+      all += text;
+      look();
+    },
+    async shows(text: string) {
+      while (!all.includes(text)) {
+        await new Promise<void>((resolve) => {
+          look = resolve;
+        });
+      }
+    },
+  };
+}
+
+test('each piece of a stream reaches the client before the next one is sent', async () => {
+  const request = nextRequest();
+  const output = printed();
+  const ended = relayed.module(
+    `
+    const answer = await fetch(process.env.ORIGIN);
+    process.stdout.write(answer.headers.get('content-type'));
+    for await (const chunk of answer.body) process.stdout.write(chunk);
+  `,
+    output.onOutput,
+  );
+  const { stream } = await request;
+  stream.respond({ ':status': 200, 'content-type': 'text/event-stream' });
+  await output.shows('text/event-stream');
+  for (const piece of ['first', 'second', 'third']) {
+    stream.write(`data: ${piece}\n\n`);
+    await output.shows(`data: ${piece}\n\n`);
+  }
+  stream.end();
+  expect(await ended).toMatch(/third\n\n$/);
+});
+
+test('each piece of an upload reaches the gateway before the client sends the next one', async () => {
+  const request = nextRequest();
+  const ended = relayed.module(`
+    const upload = new TransformStream();
+    const writer = upload.writable.getWriter();
+    const answer = fetch(process.env.ORIGIN, { method: 'POST', body: upload.readable.pipeThrough(new TextEncoderStream()), duplex: 'half' });
+    await writer.write('first');
+    const echo = (await answer).body.pipeThrough(new TextDecoderStream()).getReader();
+    for (const piece of ['second', 'third']) {
+      console.log((await echo.read()).value);
+      await writer.write(piece);
+    }
+    console.log((await echo.read()).value);
+    process.exit();
+  `);
+  const { stream } = await request;
+  stream.respond({ ':status': 200 });
+  stream.pipe(stream);
+  expect(await ended).toBe('first\nsecond\nthird\n');
+});
+
+test('an upload that the gateway does not read stops, and goes on when it does', async () => {
+  const request = nextRequest();
+  const output = printed();
+  const total = 64 * 2 ** 20;
+  const ended = relayed.module(
+    `
+    import { connect } from 'node:net';
+    import { text } from 'node:stream/consumers';
+    const socket = connect(Number(process.env.PORT), '127.0.0.1');
+    const head = 'POST / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\nContent-Length: ${total}\\r\\n\\r\\n';
+    socket.write(head);
+    const piece = Buffer.alloc(65536);
+    let taken = 0;
+    const send = () => {
+      while (taken < ${total} && socket.write(piece)) taken += piece.length;
+    };
+    let before = -1;
+    // Stalled: no byte went out between two looks.
+    const look = setInterval(() => {
+      if (socket.bytesWritten - socket.writableLength === before) {
+        console.log('stalled at', before < ${total} / 2 ? 'little' : before);
+        clearInterval(look);
+      }
+      before = socket.bytesWritten - socket.writableLength;
+    }, 500);
+    socket.on('drain', () => {
+      taken += piece.length;
+      send();
+    });
+    send();
+    console.log((await text(socket)).split('\\r\\n').at(-1));
+  `,
+    output.onOutput,
+  );
+  const { stream } = await request;
+  await output.shows('stalled at');
+  let received = 0;
+  stream.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+  });
+  await once(stream, 'end');
+  stream.respond({ ':status': 200, 'content-length': 4 });
+  stream.end('done');
+  expect(await ended).toBe('stalled at little\ndone\n');
+  expect(received).toBe(total);
+});
+
+test('an answer that the client does not read stops the gateway', async () => {
+  const request = nextRequest();
+  const ended = relayed.module(`
+    import { connect } from 'node:net';
+    import { createInterface } from 'node:readline';
+    const socket = connect(Number(process.env.PORT), '127.0.0.1');
+    socket.pause();
+    socket.write('GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n');
+    await fetch(process.env.ORIGIN + '/stalled');
+    let bytes = 0;
+    for await (const chunk of socket) bytes += chunk.length;
+    console.log(bytes > 64e6);
+  `);
+  const { stream } = await request;
+  stream.respond({ ':status': 200 });
+  const piece = Buffer.alloc(2 ** 16);
+  let left = 1000;
+  const write = () => {
+    while (left > 0) {
+      left -= 1;
+      if (!stream.write(piece)) return;
+    }
+    stream.end();
+  };
+  stream.on('drain', write);
+  // The client reads nothing before its second request is answered, which is when the first can go no further.
+  const second = nextRequest();
+  write();
+  const { stream: signal } = await second;
+  await settled(() => left);
+  expect(left).toBeGreaterThan(500);
+  signal.respond({ ':status': 200 }, { endStream: true });
+  expect(await ended).toBe('true\n');
+});
+
+/** Resolves when a number has stayed what it is for some rounds of the event loop and of the clock. */
+async function settled(read: () => number): Promise<void> {
+  for (let same = 0, before = read(); same < 20; same += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (read() !== before) same = 0;
+    before = read();
+  }
+}
+
+test('a thousand clients that stall in mid-request or mid-answer do not kill the relay', async () => {
+  const before = await relayed.sidecars();
+  let moved = 0;
+  const unread: ServerHttp2Stream[] = [];
+  const piece = Buffer.alloc(2 ** 16);
+  relayed.answer((stream, headers) => {
+    moved += 1;
+    if (headers[':method'] === 'POST') {
+      unread.push(stream);
+      return;
+    }
+    stream.respond({ ':status': 200 });
+    const write = () => {
+      do moved += 1;
+      while (stream.write(piece));
+    };
+    stream.on('drain', write);
+    write();
+  });
+  const leave = new AbortController();
+  const output = printed();
+  const ended = relayed.module(
+    `
+    import { connect } from 'node:net';
+    const piece = Buffer.alloc(1_000_000);
+    for (let count = 0; count < 1000; count++) {
+      const socket = connect(Number(process.env.PORT), '127.0.0.1').pause();
+      // Those above the relay's limit are not taken.
+      socket.on('error', () => socket.destroy());
+      const method = count % 2 === 0 ? 'GET' : 'POST';
+      socket.write(method + ' / HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: ' + (method === 'GET' ? 0 : 1e9) + '\\r\\n\\r\\n');
+      if (method === 'POST') socket.write(piece);
+    }
+    console.log('sent');
+    setInterval(() => undefined, 1000);
+  `,
+    output.onOutput,
+    leave.signal,
+  );
+  await output.shows('sent');
+  await settled(() => moved);
+  leave.abort();
+  await ended;
+  relayed.answer((stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('alive');
+  });
+  // Only who goes on reading an upload learns that its client has left.
+  for (const stream of unread) stream.resume();
+  expect(
+    await relayed.shell(
+      'curl -s --retry 1000 --retry-delay 1 --retry-all-errors --retry-max-time 150 $ORIGIN/',
+    ),
+  ).toBe('alive');
+  expect(await relayed.sidecars()).toEqual(before);
+});
+
+test('a client that goes away ends its request, and no other', async () => {
+  const request = nextRequest();
+  const leave = new AbortController();
+  const ended = relayed.shell('curl -s $ORIGIN/', undefined, leave.signal);
+  const { stream } = await request;
+  stream.respond({ ':status': 200 });
+  stream.write('some');
+  const closed = once(stream, 'close');
+  leave.abort();
+  await closed;
+  await ended;
+  expect(stream.aborted).toBe(true);
+  const next = nextRequest();
+  const other = relayed.shell('curl -s $ORIGIN/');
+  const { stream: alive } = await next;
+  alive.respond({ ':status': 200 });
+  alive.end('alive');
+  expect(await other).toBe('alive');
+});
+
+test('an answer that breaks off looks broken to the client, begun or not, with a length or without', async () => {
+  relayed.answer((stream, headers) => {
+    const path = headers[':path'];
+    if (path === '/before') return stream.close();
+    stream.respond({ ':status': 200, ...(path === '/length' && { 'content-length': 9 }) });
+    stream.write('half', () => stream.destroy(new Error('the upstream is gone')));
+  });
+  const statuses = await relayed.shell(
+    'for path in before chunked length; do timeout 30 curl -s $ORIGIN/$path > /dev/null; echo $path $?; done',
+  );
+  // curl's words for a reply or transfer that ended early.
+  expect(statuses).toMatch(/^before 52\nchunked (18|52|56)\nlength (18|52|56)\n$/);
+});
+
+test('a tunnel carries bytes both ways, and each end can finish by itself', async () => {
+  const request = nextRequest();
+  const ended = relayed.module(`
+    import { connect } from 'node:net';
+    const socket = connect({ port: Number(process.env.PORT), host: '127.0.0.1', allowHalfOpen: true });
+    socket.write('CONNECT host.test:443 HTTP/1.1\\r\\nHost: host.test:443\\r\\nProxy-Authorization: Basic x\\r\\n\\r\\nearly ');
+    let all = '';
+    socket.setEncoding('latin1').on('data', (text) => {
+      all += text;
+      if (all.endsWith('early ')) socket.end('late');
+    });
+    socket.on('end', () => console.log(all));
+  `);
+  const { stream, headers } = await request;
+  expect(headers).toMatchObject({
+    ':method': 'CONNECT',
+    ':authority': 'host.test:443',
+    'proxy-authorization': 'Basic x',
+  });
+  stream.respond({ ':status': 200 });
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) stream.write(chunk);
+  stream.end(' bye');
+  expect(await ended).toBe('HTTP/1.1 200 OK\r\n\r\nearly late bye\n');
+});
+
+test('a tunnel that is refused, cut or left shows so at its other end', async () => {
+  relayed.answer((stream, headers) => {
+    if (headers[':authority'] === 'cut.test:1') {
+      stream.respond({ ':status': 200 });
+      stream.write('half', () => stream.destroy(new Error('the host is gone')));
+      return;
+    }
+    stream.respond({ ':status': 403, 'content-type': 'text/plain' });
+    stream.end('not on the list');
+  });
+  const refused = await relayed.shell('curl -sv -p -x $ORIGIN http://refused.test/ 2>&1; echo $?');
+  expect(refused).toMatch(/HTTP\/1.1 403 Forbidden[\s\S]*\n56\n$/);
+  const cut = await relayed.shell('curl -s -p -x $ORIGIN http://cut.test:1/ 2>&1; echo $?');
+  expect(cut).not.toMatch(/\n0\n$/);
+  const strange = await relayed.shell(
+    `printf 'CONNECT host HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n' > /dev/tcp/127.0.0.1/$PORT && curl -s -p -x $ORIGIN http://refused.test/; echo`,
+  );
+  expect(strange).toBe('\n');
+  const left = nextRequest();
+  const leave = new AbortController();
+  const ended = relayed.shell('curl -s -p -x $ORIGIN http://left.test/', undefined, leave.signal);
+  const { stream } = await left;
+  stream.respond({ ':status': 200 });
+  const gone = once(stream.resume(), 'end');
+  leave.abort();
+  await gone;
+  stream.end();
+  await ended;
+});

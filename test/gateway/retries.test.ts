@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { pacing } from '../../src/gateway/pacing.ts';
+import { gatewayClock } from './gateway-clock.ts';
+import { place, question, sessionRequest } from './gateway-fixture.ts';
+import { sandboxOf } from './sandbox.ts';
+import { chatAnswer, json, type Step } from './test-upstream.ts';
+
+const good = json(200, chatAnswer);
+const limited = json(429, { error: { message: 'slow down' } }, { 'retry-after': '7' });
+const drop: Step = (response) => response.socket?.destroy();
+
+test.for([
+  ['429', limited, 'it answered 429'],
+  ['500', json(500, {}), 'it answered 500'],
+  ['503', json(503, {}), 'it answered 503'],
+  ['529', json(529, {}), 'it answered 529'],
+  ['a connection that is dropped', drop, 'the connection to'],
+] as const)('%s is tried again unseen by the sandbox, and recorded', async ([, step, reason]) => {
+  await using at = await place({}, step, good);
+  expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 200 });
+  const [first, second] = at.upstream.received;
+  expect(second?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true);
+  const account = await at.session.account();
+  expect(account.exchanges).toMatchObject([{ status: 200, trouble: undefined }]);
+  expect(account.exchanges[0]?.failedTries).toMatchObject([{ reason: expect.stringContaining(reason) }]);
+  expect(account.usage).toMatchObject([{ requests: 1, usage: { inputTokens: 100 } }]);
+  expect(account.failure).toBeUndefined();
+});
+
+test('an upstream is given the time that it asks for, and some more', async () => {
+  await using at = await place({ random: 0 }, limited, good);
+  await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(at.clock.waits).toEqual([7000]);
+});
+
+test('an upstream that asks for more time than a trial has is passed on at once', async () => {
+  const busy = json(429, { error: { message: 'tomorrow' } }, { 'retry-after': '86400' });
+  await using at = await place({}, busy);
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(answer).toMatchObject({ status: 429, body: { error: { message: 'tomorrow' } } });
+  expect(at.upstream.received).toHaveLength(1);
+});
+
+test.for([
+  ['a request that is wrong', json(400, { error: { message: 'too long' } })],
+  ['a key that is refused', json(401, { error: { message: 'bad key' } })],
+  ['a quota that is used up', json(429, { error: { code: 'insufficient_quota', message: 'pay' } })],
+  ['an upstream that says not to', json(500, { error: { message: 'no' } }, { 'x-should-retry': 'false' })],
+] as const)('%s is not tried again, and passed on as it is', async ([, step]) => {
+  await using at = await place({}, step);
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(at.upstream.received).toHaveLength(1);
+  expect(answer.body.error.message).toBeTypeOf('string');
+  const { failure } = await at.session.account();
+  expect(failure).toBe(`big: answered ${answer.status}: ${answer.body.error.message}`);
+});
+
+test('a model that keeps failing is passed on after five tries, with word that more are no use', async () => {
+  await using at = await place({}, json(500, { error: { message: 'broken' } }));
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(answer).toMatchObject({ status: 500, body: { error: { message: 'broken' } } });
+  expect(answer.headers['x-should-retry']).toBe('false');
+  expect(at.upstream.received).toHaveLength(5);
+  expect((await at.session.account()).exchanges[0]?.failedTries).toHaveLength(4);
+});
+
+test('a model that is not there is told in the wire, with what to look at, and is an infrastructure failure', async () => {
+  await using at = await place({}, good);
+  await at.upstream[Symbol.asyncDispose]();
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(answer).toMatchObject({
+    status: 502,
+    body: { error: { code: 'model_unreachable', type: 'server_error' } },
+  });
+  expect(answer.body.error.message).toContain('Is it running there?');
+  const account = await at.session.account();
+  expect(account.failure).toContain('ECONNREFUSED');
+  expect(account.usage).toMatchObject([{ usage: {} }]);
+});
+
+test('bytes that are not HTTP are a connection that failed', async () => {
+  await using at = await place({}, (response) => response.socket?.end('SSH-2.0-hello\r\n'));
+  expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 502 });
+});
+
+test('trials of one model back off together', async () => {
+  await using at = await place({ random: 0 }, limited, good);
+  await using other = at.gateway.open(sessionRequest());
+  await using sandbox = sandboxOf(other);
+  await at.sandbox.ask({ headers: at.agent, body: question });
+  const quiet = at.clock.waits.length;
+  await sandbox.ask({ headers: { authorization: `Bearer ${other.token('agent')}` }, body: question });
+  // The quiet is over by then; nobody waits twice.
+  expect(at.clock.waits).toHaveLength(quiet);
+  expect(at.upstream.received).toHaveLength(3);
+});
+
+test('no more requests are sent to a model at a time than it takes, over all trials', async () => {
+  const total = 20;
+  const pending: (() => void)[] = [];
+  let most = 0;
+  let left = total;
+  await using at = await place({ model: { maxParallel: 3 } }, (response, received) => {
+    pending.push(() => good(response, received));
+    most = Math.max(most, pending.length);
+    // Nobody is answered until as many have come as may.
+    if (pending.length < Math.min(3, left)) return;
+    left -= pending.length;
+    for (const answer of pending.splice(0)) answer();
+  });
+  await using other = at.gateway.open(sessionRequest());
+  await using sandbox = sandboxOf(other);
+  const theirs = { authorization: `Bearer ${other.token('agent')}` };
+  const asked = Array.from({ length: total }, (_, index) =>
+    index % 2
+      ? at.sandbox.ask({ headers: at.agent, body: question })
+      : sandbox.ask({ headers: theirs, body: question }),
+  );
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(total).fill(200));
+  expect(most).toBe(3);
+});
+
+test('while a model asks for quiet everybody waits, and a second trouble of the same moment does not lengthen it', async () => {
+  const clock = gatewayClock();
+  const way = pacing(undefined, { clock, random: () => 0 });
+  const { signal } = new AbortController();
+  const [first, second] = [await way.enter(signal), await way.enter(signal)];
+  first.backOff(10_000);
+  second.backOff(10_000);
+  for (const one of [first, second]) one.leave();
+  await way.enter(signal);
+  expect(clock.waits).toEqual([10_000]);
+});
+
+test('who gives up waiting leaves the place to the next', async () => {
+  const way = pacing(1, { clock: gatewayClock(), random: () => 0 });
+  const { signal } = new AbortController();
+  const impatient = new AbortController();
+  const held = await way.enter(signal);
+  const given = way.enter(impatient.signal);
+  const next = way.enter(signal);
+  impatient.abort(new Error('enough'));
+  await expect(given).rejects.toThrow('enough');
+  held.leave();
+  held.leave();
+  (await next).leave();
+  await way.enter(signal);
+});
