@@ -5,10 +5,12 @@ import { createClient } from '../../src/client/client.ts';
 import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 
 /** A whole Offsite, embedded service included, over one data folder. */
 export interface Agent extends AsyncDisposable {
@@ -33,6 +35,9 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
     clock,
     service: 'embedded',
     extraCertificates: undefined,
+    host: noHostEnvironment,
+    gateway: openGateway({ models: {}, env: {}, clock, scripted: unscripted }),
+    budgets: { trial: {}, batch: undefined },
   };
   return {
     async run(plan, concurrency) {
@@ -86,4 +91,8 @@ export function noopPlan(image: string, cases: number, trials: number, prepare?:
       },
     ],
   };
+}
+
+function unscripted(): never {
+  throw new Error('no trial of this bench has a model');
 }

@@ -2,8 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
+import { cleanCommand } from './commands/clean.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
+import { modelsCommand } from './commands/models.ts';
 import { outboxCommand } from './commands/outbox.ts';
 import { promptsCommand } from './commands/prompts.ts';
 import { rerunCommand } from './commands/rerun.ts';
@@ -42,6 +46,10 @@ function commands(): Command[] {
     serveCommand(),
     outboxCommand(),
     baseImageCommand(),
+    doctorCommand(),
+    modelsCommand(),
+    cleanCommand(),
+    imagesCommand(),
     whoamiCommand(),
     integrationsCommand(),
     casesCommand(),

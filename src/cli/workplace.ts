@@ -4,12 +4,19 @@ import type { Client } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import { connectEngine } from '../engine/connect.ts';
 import type { Engine } from '../engine/engine.ts';
+import { openBudget } from '../gateway/budget.ts';
+import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
+import { openGateway } from '../gateway/open-gateway.ts';
+import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import type { Config } from '../suite/config-file.ts';
+import type { Budget } from '../suite/model-config.ts';
+import { credentialNames, type HostEnvironment } from '../trial/host-environment.ts';
 import { requireRoom } from './data-folder.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { integrationsOf } from './integrations.ts';
+import { plural } from './output/quantities.ts';
 import { accessService } from './service-access.ts';
 
 /** What a command is given to set itself up with. */
@@ -61,6 +68,11 @@ export interface Workplace extends Reporting {
   runners: readonly Runner[];
   clock: Clock;
   extraCertificates: Buffer | undefined;
+  gateway: Gateway;
+  /** What sandboxes may ask for of this machine's environment. */
+  host: HostEnvironment;
+  /** One batch's: what is spent counts from now. */
+  budgets: { trial: Budget; batch: BudgetAccount };
 }
 
 /** Opens what trials need, and removes from the engine what agents that died have left. */
@@ -68,19 +80,41 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
   const { clock, config, env, note, runners } = surroundings;
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(
-    await connectEngine({ host: config.engine?.host, env, instance: randomUUID(), signal, clock }),
+    await connectEngine({
+      host: config.engine?.host,
+      env,
+      instance: randomUUID(),
+      signal,
+      clock,
+      note,
+      snapshots: { budgetBytes: config.snapshots.budget },
+    }),
   );
   requireRoom(surroundings.dataFolder);
   const reporting = opened.use(await openReporting(surroundings));
   const swept = await engine.sweep(signal);
-  if (swept.removed.length > 0) note(`removed ${swept.removed.length} containers that dead agents had left`);
+  if (swept.removed.length > 0)
+    note(`removed ${plural(swept.removed.length, 'object')} that dead agents had left on the engine`);
+  const extraCertificates = (await hostCertificates(config, env))?.pem;
+  const gateway = opened.use(
+    openGateway({
+      models: config.models,
+      env,
+      clock,
+      scripted: (file) => scriptedUpstream(file, clock),
+      caBundle: extraCertificates,
+    }),
+  );
   const kept = opened.move();
   return {
     ...reporting,
     engine,
     runners,
     clock,
-    extraCertificates: (await hostCertificates(config, env))?.pem,
+    extraCertificates,
+    gateway,
+    host: { variables: env, credentials: credentialNames(config) },
+    budgets: { trial: config.budgets.trial, batch: openBudget(config.budgets.batch, clock.now()) },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

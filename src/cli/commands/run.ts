@@ -1,15 +1,22 @@
+import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { type FinishedBatch, runBatch } from '../../agent/batch.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
 import { systemClock } from '../../clock.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import { passedEnvironment } from '../../trial/host-environment.ts';
+import { checkModels } from '../../trial/models.ts';
 import { dataFolderOf } from '../data-folder.ts';
+import { dryRunOf } from '../dry-run.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { rate, wholeNumber, withService } from '../options.ts';
+import { githubStep, tellGithub } from '../output/github.ts';
+import { junitXml } from '../output/junit.ts';
 import { plainProgress, progressOn } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
@@ -24,6 +31,8 @@ export function runCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--junit <file>', 'write the results as JUnit XML as well')
+    .option('--dry-run', 'with models that do nothing, and nothing reported: does the suite itself hold?')
     .action(async (file, options) => {
       process.exitCode = await run(file, options);
     });
@@ -32,11 +41,14 @@ export function runCommand() {
 interface RunOptions extends ServiceOptions {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
+  junit?: string | undefined;
+  dryRun?: true | undefined;
 }
 
 async function run(file: string, options: RunOptions): Promise<number> {
-  const env = process.env;
-  const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
+  const configured = loadConfig({ named: options.config, suiteFolder: dirname(file), env: process.env });
+  using dryRun = options.dryRun ? dryRunOf(configured, process.env) : undefined;
+  const { config, env } = dryRun ?? { config: configured, env: process.env };
   const plan = loadSuite(file, config, runners);
 
   using progress =
@@ -45,7 +57,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
       : plainProgress((line) => console.error(line));
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
-  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
   await using workplace = await openWorkplace(
     {
       config,
@@ -58,7 +70,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
     },
     signal,
   );
-  const { service, ledger } = workplace;
+  const { service, ledger, gateway } = workplace;
+  await checkModels(plan, gateway);
+  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, workplace.host);
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
   const concurrency =
     options.concurrency ?? config.concurrency ?? concurrencyFor(workplace.engine, sandboxes);
@@ -81,12 +95,30 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const summary = summaryOf(batch, service, ledger.outbox.pending());
   if (options.json) console.log(JSON.stringify(summary, null, 2));
   else console.log(`\n${summaryTable(summary)}\n`);
+  if (options.junit !== undefined) writeText(options.junit, junitXml(summary));
+  const step = githubStep(env);
+  // With --json stdout is one document; annotations are read from stderr as well.
+  const print = options.json ? console.error : console.log;
+  if (step) tellGithub(step, summary, { print, warn: progress.note });
   if (summary.unreported > 0) {
     progress.note(
       `${plural(summary.unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,
     );
   }
   return exitCodeOf(summary, options.failUnder);
+}
+
+function writeText(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
+      code: 'FILE_NOT_WRITTEN',
+      kind: 'input',
+      hint: 'The results are kept and reported all the same; `offsite runs CASE` shows them.',
+      cause: error,
+    });
+  }
 }
 
 function exitCodeOf(summary: BatchSummary, failUnder: number | undefined): number {

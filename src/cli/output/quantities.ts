@@ -14,3 +14,16 @@ export function percent(ratio: number | undefined): string {
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** `$0.0123`; a dash where it is not known. */
+export function cost(usd: number | undefined): string {
+  if (usd === undefined) return '–';
+  return `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
+}
+
+/** `950`, `12.3k`, `1.2M`; a dash where it is not known. */
+export function count(number: number | undefined): string {
+  if (number === undefined) return '–';
+  if (number < 1000) return String(number);
+  return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
+}

@@ -1,7 +1,9 @@
 import { styleText } from 'node:util';
 import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import { duration, percent } from './quantities.ts';
+import { commandsOf, usageOf } from '../../trial/report.ts';
+import type { TrialResult } from '../../trial/result.ts';
+import { cost, count, duration, percent } from './quantities.ts';
 import { table } from './table.ts';
 
 /** What a batch came to, run by run. */
@@ -15,10 +17,15 @@ export interface BatchSummary {
   void: number;
   /** Trials whose results the service has not taken yet. */
   unreported: number;
+  /** Milliseconds: the sum over the trials. */
+  durationMs: number;
+  /** Of the agent's model in all trials, where it is known of each. */
+  tokens: number | undefined;
+  costUsd: number | undefined;
   runs: RunSummary[];
 }
 
-interface RunSummary {
+export interface RunSummary {
   id: string;
   case: string;
   variant: string;
@@ -31,15 +38,24 @@ interface RunSummary {
   durationMs: number;
   /** Commands the harness ran, over the run's trials. */
   commands: number;
+  /** Of the agent's model, where it is known of each trial. */
+  tokens: number | undefined;
+  costUsd: number | undefined;
+  /** As the harness says; absent where it says none. */
+  harnessVersion: string | undefined;
   trials: TrialSummary[];
 }
 
-interface TrialSummary {
+export interface TrialSummary {
   ordinal: number;
   verdict: string;
   reported: boolean;
   durationMs: number;
   commands: number;
+  tokens: number | undefined;
+  costUsd: number | undefined;
+  /** What was checked and did not hold, a line each. */
+  failures: string[];
   cause?: { kind: string; phase: string; message: string } | undefined;
   filesChanged: string[];
 }
@@ -60,31 +76,63 @@ export function summaryOf(
       variant: run.variant.name,
       model: run.variant.model,
       ...tally(trials),
-      durationMs: trials.reduce((sum, { result }) => sum + result.finishedAt - result.startedAt, 0),
-      commands: trials.reduce((sum, { result }) => sum + (result.trajectory?.length ?? 0), 0),
-      trials: trials.map((trial) => trialSummary(trial, isReported(trial))),
+      ...totals(trials.map((trial) => trialSummary(trial, isReported(trial)))),
+      harnessVersion: trials.find(({ result }) => result.harnessVersion !== undefined)?.result.harnessVersion,
     };
   });
+  const { durationMs, tokens, costUsd } = totals(runs.flatMap(({ trials }) => trials));
   return {
     batchId: batch.id,
     service,
     ...tally(batch.trials),
     unreported: batch.trials.filter((trial) => !isReported(trial)).length,
+    durationMs,
+    tokens,
+    costUsd,
     runs,
   };
 }
 
 function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): TrialSummary {
   const { cause } = result;
+  const usage = usageOf(result);
   return {
     ordinal,
     verdict: result.verdict,
     reported,
     durationMs: result.finishedAt - result.startedAt,
-    commands: result.trajectory?.length ?? 0,
+    commands: commandsOf(result)?.length ?? 0,
+    tokens: usage?.totalTokens,
+    costUsd: usage?.costUsd,
+    failures: failuresOf(result),
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
     filesChanged: result.filesChanged ?? [],
   };
+}
+
+function totals(trials: TrialSummary[]) {
+  return {
+    durationMs: trials.reduce((sum, { durationMs }) => sum + durationMs, 0),
+    commands: trials.reduce((sum, { commands }) => sum + commands, 0),
+    tokens: sumOf(trials.map(({ tokens }) => tokens)),
+    costUsd: sumOf(trials.map(({ costUsd }) => costUsd)),
+    trials,
+  };
+}
+
+/** Undefined where some part is. */
+function sumOf(parts: readonly (number | undefined)[]): number | undefined {
+  return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
+}
+
+function failuresOf({ verifySteps = [], validations = [] }: TrialResult): string[] {
+  const steps = verifySteps
+    .filter(({ exitCode }) => exitCode !== 0)
+    .map(({ command, exitCode }) => `verify: ${command} (exit ${exitCode})`);
+  const failed = validations
+    .filter(({ exitCode = 0 }) => exitCode !== 0)
+    .map(({ name, message }) => `validation "${name}": ${message ?? 'failed'}`);
+  return [...steps, ...failed];
 }
 
 function tally(trials: readonly FinishedTrial[]) {
@@ -103,8 +151,25 @@ export function summaryTable(summary: BatchSummary): string {
     row.void > 0 ? styleText('yellow', String(row.void)) : '0',
     percent(row.passRate),
   ];
-  const sum = (field: 'durationMs' | 'commands') =>
-    summary.runs.reduce((total, run) => total + run[field], 0);
+  const rows = [
+    ...summary.runs.map((run) => ({ ...run, name: `${run.case} · ${run.variant}` })),
+    {
+      ...summary,
+      name: 'all',
+      harnessVersion: undefined,
+      commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
+    },
+  ];
+  const priced = rows.some(({ costUsd = 0 }) => costUsd > 0);
+  const used = rows.some(({ tokens }) => tokens !== 0);
+  const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
+  const columns = [
+    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(row.durationMs) },
+    { title: 'commands', align: 'right' as const, cell: (row: Row) => String(row.commands) },
+    ...(used ? [{ title: 'tokens', align: 'right' as const, cell: (row: Row) => count(row.tokens) }] : []),
+    ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
+    ...(versioned ? [{ title: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
+  ];
   return table(
     [
       { title: 'run' },
@@ -112,17 +177,10 @@ export function summaryTable(summary: BatchSummary): string {
       { title: 'failed', align: 'right' },
       { title: 'void', align: 'right' },
       { title: 'pass rate', align: 'right' },
-      { title: 'time', align: 'right' },
-      { title: 'commands', align: 'right' },
+      ...columns,
     ],
-    [
-      ...summary.runs.map((run) => [
-        `${run.case} · ${run.variant}`,
-        ...cells(run),
-        duration(run.durationMs),
-        String(run.commands),
-      ]),
-      ['all', ...cells(summary), duration(sum('durationMs')), String(sum('commands'))],
-    ],
+    rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );
 }
+
+type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;

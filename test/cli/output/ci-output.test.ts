@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { describe, expect, test } from 'vitest';
+import { annotations, githubStep, tellGithub } from '../../../src/cli/output/github.ts';
+import { junitXml } from '../../../src/cli/output/junit.ts';
+import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
+
+const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => ({
+  ordinal,
+  verdict: 'passed',
+  reported: true,
+  durationMs: 1_500,
+  commands: 2,
+  tokens: 10,
+  costUsd: 0.01,
+  failures: [],
+  filesChanged: [],
+  ...change,
+});
+
+function batch(trials: TrialSummary[]): BatchSummary {
+  const of = (verdict: string) => trials.filter((each) => each.verdict === verdict).length;
+  const counts = { passed: of('passed'), failed: of('failed'), void: of('void'), passRate: 0.5 };
+  const sums = { durationMs: 4_500, tokens: 30, costUsd: 0.03 };
+  return {
+    batchId: 'b1',
+    service: 's',
+    unreported: 0,
+    ...counts,
+    ...sums,
+    runs: [
+      {
+        id: 'r1',
+        case: 'hello',
+        variant: 'codex, fast: "mine"',
+        model: 'm',
+        commands: 6,
+        harnessVersion: undefined,
+        trials,
+        ...counts,
+        ...sums,
+      },
+    ],
+  };
+}
+
+const hostile = '\u001b[31mred\u001b[0m <b>&"\'\u0000\u0007\n::error::forged\ud800';
+const mixed = batch([
+  trial(0, {}),
+  trial(1, { verdict: 'failed', failures: [`verify: test -f x (exit 1) ${hostile}`, 'validation "a": no'] }),
+  trial(2, { verdict: 'void', cause: { kind: 'infrastructure', phase: 'sandbox', message: 'no engine' } }),
+]);
+
+describe('JUnit XML of a batch', () => {
+  test('is well-formed, with a test case for each trial and void trials as errors', () => {
+    const xml = junitXml(mixed);
+    expect(XMLValidator.validate(xml)).toBe(true);
+    const { testsuites } = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: '' }).parse(xml);
+    expect(testsuites).toMatchObject({
+      name: 'batch b1',
+      tests: '3',
+      failures: '1',
+      errors: '1',
+      time: '4.500',
+    });
+    expect(testsuites.testsuite).toMatchObject({ name: 'hello · codex, fast: "mine"', tests: '3' });
+    const [passed, failed, voided] = testsuites.testsuite.testcase;
+    expect(passed).toEqual({ classname: 'hello.codex, fast: "mine"', name: 'trial 0', time: '1.500' });
+    expect(failed.failure.message).toBe('verify: test -f x (exit 1) red <b>&"\'');
+    expect(failed.failure['#text']).toContain('validation "a": no');
+    expect(voided.error).toMatchObject({
+      message: 'infrastructure, in sandbox: no engine',
+      type: 'infrastructure',
+    });
+  });
+
+  test('says so where every trial passed', () => {
+    expect(junitXml(batch([trial(0, {})]))).not.toMatch(/<(failure|error)/);
+  });
+});
+
+describe('in GitHub Actions', () => {
+  test('each run with trials that did not pass gets one annotation, and no output of a sandbox becomes one', () => {
+    const lines = annotations(mixed);
+    expect(lines).toHaveLength(2);
+    expect(lines.join('').includes('\n')).toBe(false);
+    expect(lines[0]).toMatch(
+      /^::error title=hello · codex%2C fast%3A "mine"::1 of 3 trials failed%0A#1: verify/,
+    );
+    expect(lines[1]).toMatch(/^::warning .*::1 of 3 trials void%0A#2: no engine$/);
+  });
+
+  test('the step summary is added to what is there, and one that cannot be written is only said', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
+    try {
+      const file = join(folder, 'summary.md');
+      const warnings: string[] = [];
+      const printers = { print: () => undefined, warn: (message: string) => warnings.push(message) };
+      const step = githubStep({ GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: file });
+      if (!step) throw new Error('not taken for a step');
+      tellGithub(step, mixed, printers);
+      tellGithub(step, mixed, printers);
+      const text = readFileSync(file, 'utf8');
+      expect(text.match(/^### Offsite: batch b1$/gm)).toHaveLength(2);
+      expect(text).toContain('| hello · codex, fast: "mine" | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |');
+      tellGithub({ summaryFile: join(folder, 'none', 'x') }, mixed, printers);
+      expect(warnings).toEqual([expect.stringContaining('cannot write the step summary')]);
+      expect(githubStep({})).toBeUndefined();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

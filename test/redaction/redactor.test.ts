@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Redactor } from '../../src/redaction/redactor.ts';
+
+const secret = 'sk-live/Ab+9"x y';
+
+async function redacted(redactor: Redactor, pieces: readonly Uint8Array[]): Promise<string> {
+  const parts: Uint8Array[] = [];
+  async function* source() {
+    yield* pieces;
+  }
+  for await (const part of redactor.bytes(source())) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+describe('a known secret', () => {
+  test.each([
+    ['as it is', secret],
+    ['in JSON', JSON.stringify({ key: secret })],
+    ['in a URL', `https://x.example/?key=${encodeURIComponent(secret)}&a=b`],
+    ['in a form', new URLSearchParams({ key: secret }).toString()],
+    ['in base64', Buffer.from(secret).toString('base64')],
+    ['in base64 after one byte', Buffer.from(`:${secret}`).toString('base64')],
+    ['in base64 after two bytes', Buffer.from(`a:${secret}`).toString('base64')],
+    ['in the base64 of a header', Buffer.from(`Bearer ${secret}, and more`).toString('base64')],
+    ['in base64url', Buffer.from(`u:${secret}`).toString('base64url')],
+    ['in hexadecimal', Buffer.from(secret).toString('hex')],
+  ])('is taken out %s', async (_, text) => {
+    const redactor = new Redactor([secret]);
+    const result = redactor.text(`before ${text} after`);
+    expect(result).toMatch(/^before .*\[redacted\].* after$/);
+    expect(await redacted(redactor, [Buffer.from(`before ${text} after`)])).toBe(result);
+  });
+
+  test('is taken out of a stream wherever that is cut, once or at every byte', async () => {
+    const redactor = new Redactor([secret, 'sk-live/Ab+9"x y-longer', 'another-one']);
+    const text = `x${secret}${secret}-longer sk-live another-oneanother-on`;
+    const whole = Buffer.from(text);
+    const expected = 'x[redacted][redacted] sk-live [redacted]another-on';
+    expect(redactor.text(text)).toBe(expected);
+    for (let first = 0; first <= whole.length; first++) {
+      for (let second = first; second <= whole.length; second++) {
+        const pieces = [whole.subarray(0, first), whole.subarray(first, second), whole.subarray(second)];
+        expect(await redacted(redactor, pieces)).toBe(expected);
+      }
+    }
+    expect(
+      await redacted(
+        redactor,
+        [...whole].map((byte) => Buffer.of(byte)),
+      ),
+    ).toBe(expected);
+  });
+
+  test('never leaves a text or a stream with it, whatever stands around it', async () => {
+    const around = fc.string({ unit: 'binary', maxLength: 30 });
+    const value = fc.string({ minLength: 6, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(value, around, around, fc.nat(200), async (hidden, before, after, cut) => {
+        const redactor = new Redactor([hidden]);
+        const bytes = Buffer.from(`${before}${hidden}${after}`);
+        const streamed = await redacted(redactor, [bytes.subarray(0, cut), bytes.subarray(cut)]);
+        expect(streamed).toBe(await redacted(redactor, [bytes]));
+        // What is found of a value that is itself part of the mark, or of its neighbours, is no leak.
+        fc.pre(!`${before}[redacted]${after}`.includes(hidden));
+        expect(streamed.includes(hidden)).toBe(false);
+      }),
+    );
+  });
+
+  test('that is empty or very short is no secret', () => {
+    expect(new Redactor(['', 'abc']).text('abc and abc')).toBe('abc and abc');
+  });
+
+  test('leaves binary bytes as they are', async () => {
+    const bytes = Buffer.from(Array.from({ length: 512 }, (_, n) => n % 256));
+    const redactor = new Redactor([secret]);
+    const parts: Uint8Array[] = [];
+    for await (const part of redactor.bytes(
+      (async function* () {
+        yield bytes;
+      })(),
+    )) {
+      parts.push(part);
+    }
+    expect(Buffer.concat(parts).equals(bytes)).toBe(true);
+  });
+});
