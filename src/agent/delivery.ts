@@ -4,68 +4,101 @@ import type { Clock } from '../clock.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { type BackoffLimits, backoff } from './backoff.ts';
 
 /** Milliseconds until an undelivered report is due again. The client has already repeated the call by then. */
-const pause = 60_000;
+const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
   | { kind: 'delivered' }
   /** Still in the outbox: `queued` goes out again later, `parked` waits for a person. */
   | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
 
+export interface DeliveryParts {
+  client: Client;
+  outbox: Outbox;
+  clock: Clock;
+  warn: (message: string) => void;
+  /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
+  random?: () => number;
+}
+
 /**
  * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service wants them where the
  * specification leaves it open.
  */
 export class Delivery {
-  readonly #client: Client;
-  readonly #outbox: Outbox;
-  readonly #clock: Clock;
-  readonly #warn: (message: string) => void;
+  readonly #parts: DeliveryParts;
   /** What `id` names: the run, unless this service knew only the batch. */
   #identifier: 'run' | 'batch' = 'run';
   /** Which events are sent: all, unless this service refused them. */
   #events: 'all' | 'started' = 'all';
 
-  constructor(parts: { client: Client; outbox: Outbox; clock: Clock; warn: (message: string) => void }) {
-    this.#client = parts.client;
-    this.#outbox = parts.outbox;
-    this.#clock = parts.clock;
-    this.#warn = parts.warn;
+  /** Deliveries in a row that failed and may yet succeed. */
+  #failures = 0;
+  /** By the clock of `parts`. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /** Deliveries in a row that failed although the reports are good: the service is down, or the key is refused. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Milliseconds that the service should be left alone; none where it works. Never longer than was decided, whatever the clock does. */
+  get pauseMs(): number {
+    const left = this.#pausedUntil - this.#parts.clock.now();
+    return this.#failures === 0 ? 0 : Math.min(waits.longest, Math.max(0, left));
   }
 
   /** Delivers one report. Rejects only where the signal aborts; the report is then still queued. */
   async deliver(report: PendingReport, signal: AbortSignal): Promise<Delivered> {
+    const { outbox } = this.#parts;
     try {
-      await this.#send(report, this.#outbox.body(report.trial), signal);
+      await this.#sendOnce(report, outbox.body(report.trial), signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Conflict && (await this.#isRecorded(report, signal))) {
-        this.#warn(
-          `${nameOf(report)} was already recorded with other content, which stays: ${error.message}`,
-        );
-      } else {
-        return this.#keep(report, error);
-      }
+      return this.#keep(report, error);
     }
-    this.#outbox.delivered(report.trial);
+    this.#failures = 0;
+    outbox.delivered(report.trial);
     return { kind: 'delivered' };
   }
 
-  async #send(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
-    const id = this.#identifier === 'run' ? report.runId : report.batchId;
-    const events = this.#events === 'all' ? trial.events : trial.events.filter(isStarted);
+  /** Sends a report; one that the service has already, as it says with a conflict, counts as sent. */
+  async #sendOnce(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     try {
-      await this.#client.call('evals.reportTrial', { id, trial: { ...trial, events } }, { signal });
+      await this.#send(report, trial, this.#identifier, signal);
     } catch (error) {
-      if (error instanceof NotFound && this.#identifier === 'run') {
+      if (!(error instanceof Conflict) || !(await this.#isRecorded(report, signal))) throw error;
+      this.#parts.warn(
+        `${nameOf(report)} was already recorded with other content, which stays: ${error.message}`,
+      );
+    }
+  }
+
+  async #send(
+    report: PendingReport,
+    trial: ReportedTrial,
+    identifier: 'run' | 'batch',
+    signal: AbortSignal,
+  ): Promise<void> {
+    const id = identifier === 'run' ? report.runId : report.batchId;
+    // Others may be on their way meanwhile, so what this one tried counts, not what is known now.
+    const tried = this.#events;
+    const events = tried === 'all' ? trial.events : trial.events.filter(isStarted);
+    try {
+      await this.#parts.client.call('evals.reportTrial', { id, trial: { ...trial, events } }, { signal });
+      this.#identifier = identifier;
+    } catch (error) {
+      if (error instanceof NotFound && identifier === 'run') {
         await this.#sendByBatch(report, trial, error, signal);
-      } else if (this.#events === 'all' && refusesEvents(error)) {
-        this.#events = 'started';
-        this.#warn(
-          'this service refuses trajectory events; it gets the Started event alone, the rest stays in the ledger',
-        );
-        await this.#send(report, trial, signal);
+      } else if (tried === 'all' && refusesEvents(error)) {
+        this.#sendStartedOnly();
+        await this.#send(report, trial, identifier, signal);
       } else {
         throw error;
       }
@@ -79,18 +112,24 @@ export class Delivery {
     first: NotFound,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#identifier = 'batch';
     try {
-      await this.#send(report, trial, signal);
+      await this.#send(report, trial, 'batch', signal);
     } catch (error) {
-      this.#identifier = 'run';
       throw error instanceof NotFound ? first : error;
     }
   }
 
+  #sendStartedOnly(): void {
+    if (this.#events === 'started') return;
+    this.#events = 'started';
+    this.#parts.warn(
+      'this service refuses trajectory events; it gets the Started event alone, the rest stays in the ledger',
+    );
+  }
+
+  /** Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure. */
   async #isRecorded(report: PendingReport, signal: AbortSignal): Promise<boolean> {
-    const caseId = report.caseId;
-    for await (const run of this.#client.runs({ caseId }, { signal })) {
+    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
       if (run.id !== report.runId) continue;
       const trial = run.trials?.find(({ ordinal }) => ordinal === report.ordinal);
       return trial !== undefined && trial.status !== 'queued' && trial.status !== 'running';
@@ -99,12 +138,16 @@ export class Delivery {
   }
 
   #keep(report: PendingReport, error: unknown): Delivered {
+    const { outbox, clock, random = Math.random } = this.#parts;
     const answer = messageOf(error);
     if (isFinal(error)) {
-      this.#outbox.parked(report.trial, answer);
+      this.#failures = 0;
+      outbox.parked(report.trial, answer);
       return { kind: 'kept', state: 'parked', answer };
     }
-    this.#outbox.deferred(report.trial, answer, this.#clock.now() + pause);
+    this.#failures++;
+    this.#pausedUntil = clock.now() + backoff(this.#failures, waits, random);
+    outbox.deferred(report.trial, answer, this.#pausedUntil);
     return { kind: 'kept', state: 'queued', answer };
   }
 }
@@ -117,9 +160,13 @@ function refusesEvents(error: unknown): boolean {
   return error instanceof DecodeRefusal && error.issues.some(({ path }) => path.startsWith('trial.events'));
 }
 
-/** Whether asking again cannot help: the service understood, and said no (or the client will not send it). A refused key can be mended. */
+/**
+ * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or our own disk has lost the
+ * report. A refused key can be mended.
+ */
 function isFinal(error: unknown): boolean {
-  return error instanceof OffsiteError && error.kind === 'input' && !(error instanceof Unauthorized);
+  if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
+  return error.kind === 'input' || error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING';
 }
 
 function nameOf({ runId, ordinal }: PendingReport): string {

@@ -1,55 +1,133 @@
-import type { Ledger, TrialKey } from '../ledger/ledger.ts';
+import type { Clock } from '../clock.ts';
+import type { TrialKey } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Attempt } from '../ledger/trials.ts';
 import { reportOf } from '../trial/report.ts';
-import type { PhaseName, TrialResult } from '../trial/result.ts';
+import type { Cause, PhaseName, TrialResult } from '../trial/result.ts';
 import { runTrial, type TrialParts } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
+import type { Admission } from './admission.ts';
+import { type BackoffLimits, backoff } from './backoff.ts';
+import type { Circuits } from './circuits.ts';
+import { storeResult } from './store-result.ts';
 
 export type AttemptEvent =
   | { kind: 'phase'; phase: PhaseName }
   | { kind: 'retried'; attempt: number; message: string }
+  /** It is finished, and cannot be stored yet. */
+  | { kind: 'unstored'; message: string }
   | { kind: 'finished'; result: TrialResult };
 
-/** Attempts of a trial whose infrastructure fails; an agent that fails is never run again. */
-const attempts = 2;
+/** What attempts of a trial need. */
+export interface AttemptParts extends Omit<TrialParts, 'blobs'> {
+  ledger: Ledger;
+  admission: Admission;
+  circuits: Circuits;
+  clock: Clock;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+  /** Attempts of a trial that fails through no fault of the agent's. */
+  attempts: number;
+}
+
+export interface AttemptSignals {
+  /** Cancels the trial. */
+  signal: AbortSignal;
+  /** Keeps a further attempt from beginning, and lets one that runs come to its end. */
+  admitted: AbortSignal;
+}
+
+/** Milliseconds between attempts. */
+const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
- * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. Rejects where it cannot be kept, and
- * where `signal` aborts; the trial is queued again then.
+ * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt that infrastructure or
+ * model have spoilt is kept, and another is made, up to a limit; an agent that fails is never run again. Rejects where the result
+ * cannot be kept, where no trial may be begun, and where a signal aborts; the trial is queued again then.
+ *
+ * @param begun called when an attempt has its place, with the trial's sandbox not yet taken
  */
 export async function finishTrial(
   spec: TrialSpec,
   key: TrialKey,
-  parts: Omit<TrialParts, 'blobs'> & { ledger: Ledger },
+  parts: AttemptParts,
+  signals: AttemptSignals,
+  observe: (event: AttemptEvent) => void,
+  begun: () => void = () => undefined,
+): Promise<TrialResult> {
+  const { ledger, clock, random, attempts } = parts;
+  for (let failed = ledger.trials.failedAttempts(key); ; ) {
+    const last = failed + 1 >= attempts;
+    const attempted = await attemptTrial(spec, key, { ...parts, last }, signals, observe, begun);
+    if (attempted.kind === 'stands') return attempted.result;
+    observe({ kind: 'retried', attempt: attempted.attempt.number, message: attempted.cause.message });
+    // While everything is down trials wait for that, and no attempt counts.
+    if (attempted.kind === 'outage') continue;
+    failed++;
+    await clock.sleep(backoff(failed, waits, random), signals.admitted);
+  }
+}
+
+type Attempted =
+  | { kind: 'stands'; result: TrialResult }
+  | { kind: 'spoilt' | 'outage'; attempt: Attempt; cause: Cause };
+
+async function attemptTrial(
+  spec: TrialSpec,
+  key: TrialKey,
+  parts: AttemptParts & { last: boolean },
+  { signal, admitted }: AttemptSignals,
+  observe: (event: AttemptEvent) => void,
+  begun: () => void,
+): Promise<Attempted> {
+  const { ledger, circuits } = parts;
+  using passage = await circuits.enter(spec, parts.admission, admitted);
+  const attempt = ledger.trials.beginAttempt(key);
+  begun();
+  const result = await runAttempt(spec, attempt, parts, signal, observe);
+  const spoilt = spoiltBy(result);
+  const outage = spoilt !== undefined && (await passage.failed(spoilt, signal));
+  if (spoilt && (outage || !parts.last)) {
+    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
+    return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
+  }
+  if (!spoilt) passage.worked();
+  const report = reportOf(result, {
+    caseName: spec.caseName,
+    taskIndex: spec.taskIndex,
+    ordinal: spec.ordinal,
+    model: spec.model,
+    sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
+  });
+  const { verdict, cause } = result;
+  await storeResult(
+    () => ledger.trials.finish(attempt, { verdict, cause, result, report }),
+    { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
+    signal,
+  );
+  observe({ kind: 'finished', result });
+  return { kind: 'stands', result };
+}
+
+async function runAttempt(
+  spec: TrialSpec,
+  attempt: Attempt,
+  parts: AttemptParts,
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,
 ): Promise<TrialResult> {
   const { ledger } = parts;
-  for (;;) {
-    signal.throwIfAborted();
-    const attempt = ledger.beginAttempt(key);
-    let result: TrialResult;
-    try {
-      const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
-      result = await runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase);
-    } catch (error) {
-      ledger.abandonAttempt(attempt, 'canceled', undefined);
-      throw error;
-    }
-    const { verdict, cause } = result;
-    if (verdict === 'void' && cause?.kind === 'infrastructure' && attempt.number < attempts) {
-      ledger.abandonAttempt(attempt, 'void', cause);
-      observe({ kind: 'retried', attempt: attempt.number, message: cause.message });
-      continue;
-    }
-    const report = reportOf(result, {
-      caseName: spec.caseName,
-      taskIndex: spec.taskIndex,
-      ordinal: spec.ordinal,
-      model: spec.model,
-      sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
-    });
-    await ledger.finishTrial(attempt, { verdict, cause, result, report });
-    observe({ kind: 'finished', result });
-    return result;
+  try {
+    const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
+    return await runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase);
+  } catch (error) {
+    await ledger.trials.abandonAttempt(attempt, signal.aborted ? 'canceled' : 'void');
+    throw error;
   }
+}
+
+/** What spoilt an attempt that is none of the agent's doing; undefined where its result stands. */
+function spoiltBy({ verdict, cause }: TrialResult): Cause | undefined {
+  if (verdict !== 'void') return undefined;
+  return cause?.kind === 'infrastructure' || cause?.kind === 'model' ? cause : undefined;
 }

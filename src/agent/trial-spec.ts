@@ -5,7 +5,7 @@ import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
 export interface OwnRun {
-  record: RunRecord;
+  record: Pick<RunRecord, 'id' | 'setup'>;
   taskIndex: number;
   case: PlannedCase;
   variant: PlannedVariant;

@@ -2,15 +2,18 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
+import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
+import { ledgerCommand } from './commands/ledger.ts';
 import { modelsCommand } from './commands/models.ts';
 import { outboxCommand } from './commands/outbox.ts';
 import { promptsCommand } from './commands/prompts.ts';
 import { rerunCommand } from './commands/rerun.ts';
+import { resumeCommand } from './commands/resume.ts';
 import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
@@ -43,8 +46,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 function commands(): Command[] {
   const all = [
     runCommand(),
+    resumeCommand(),
+    checkCommand(),
     serveCommand(),
     outboxCommand(),
+    ledgerCommand(),
     baseImageCommand(),
     doctorCommand(),
     modelsCommand(),

@@ -17,6 +17,7 @@ import { requireRoom } from './data-folder.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { integrationsOf } from './integrations.ts';
 import { plural } from './output/quantities.ts';
+import { redactorOf } from './redactor.ts';
 import { accessService } from './service-access.ts';
 
 /** What a command is given to set itself up with. */
@@ -43,7 +44,7 @@ export interface Reporting extends AsyncDisposable {
 export async function openReporting(surroundings: Surroundings): Promise<Reporting> {
   const { config, dataFolder, env, clock, note, runners } = surroundings;
   await using opened = new AsyncDisposableStack();
-  const ledger = opened.use(new Ledger(dataFolder, clock));
+  const ledger = opened.use(new Ledger(dataFolder, clock, { redactor: redactorOf(config, env) }));
   const access = opened.use(
     await accessService({
       ...surroundings,

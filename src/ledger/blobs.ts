@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import type { Reserve } from './reserve.ts';
 
 export interface Blob {
   /** 64 lower-case hexadecimal digits. */
@@ -17,8 +19,18 @@ export interface Blob {
 export class BlobStore {
   readonly folder: string;
 
-  constructor(folder: string) {
+  readonly #reserve: Reserve | undefined;
+
+  readonly #redactor: Redactor | undefined;
+
+  /**
+   * @param reserve given back where the disk is full
+   * @param redactor takes secrets out of all that is put; hash and size are those of what is left
+   */
+  constructor(folder: string, reserve?: Reserve, redactor?: Redactor) {
     this.folder = folder;
+    this.#reserve = reserve;
+    this.#redactor = redactor;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
@@ -26,18 +38,25 @@ export class BlobStore {
     return join(this.folder, sha256.slice(0, 2), sha256);
   }
 
-  /** Keeps `content`, streaming; throws an `infrastructure` error where it cannot be written (for example a full disk). */
-  async put(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
-    const partial = join(this.folder, `partial-${randomBytes(8).toString('hex')}`);
+  /** Keeps content, streaming; throws an `infrastructure` error where it cannot be written (for example a full disk). */
+  async put(given: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
+    const content = this.#redacted(given);
+    const known = content instanceof Uint8Array ? this.#kept(content) : undefined;
+    if (known) return known;
+    const partial = join(this.folder, `${partialPrefix}${randomBytes(8).toString('hex')}`);
     try {
       const blob = await this.#write(partial, content instanceof Uint8Array ? [content] : content);
       const target = this.pathOf(blob.sha256);
-      if (existsSync(target)) {
+      // One of another size was cut short by a failing disk: what is at hand now is better.
+      if (existsSync(target) && (await stat(target)).size === blob.byteSize) {
         await rm(partial);
+        this.#touch(blob.sha256);
         return blob;
       }
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-      await rename(partial, target);
+      await this.#withRoom(async () => {
+        await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+        await rename(partial, target);
+      });
       await syncFolder(dirname(target));
       return blob;
     } catch (error) {
@@ -51,34 +70,139 @@ export class BlobStore {
     }
   }
 
-  /** The content of a blob, checked against its hash. */
+  /** The blob of a content that is stored already: many runs have the same setup. */
+  #kept(content: Uint8Array): Blob | undefined {
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    const size = statSync(this.pathOf(sha256), { throwIfNoEntry: false })?.size;
+    if (size !== content.byteLength) return undefined;
+    this.#touch(sha256);
+    return { sha256, byteSize: size };
+  }
+
+  #redacted(content: Uint8Array | AsyncIterable<Uint8Array>): Uint8Array | AsyncIterable<Uint8Array> {
+    if (!this.#redactor) return content;
+    return content instanceof Uint8Array ? this.#redactor.whole(content) : this.#redactor.bytes(content);
+  }
+
+  /** Keeps a value as JSON; returns the blob's hash. */
+  async putJson(value: unknown): Promise<string> {
+    return (await this.put(Buffer.from(JSON.stringify(value)))).sha256;
+  }
+
+  /** The content of a blob, checked against its hash. Throws `BLOB_MISSING` or `BLOB_DAMAGED`. */
   read(sha256: string): Buffer {
-    const content = readFileSync(this.pathOf(sha256));
+    const content = this.#readFile(sha256);
     if (createHash('sha256').update(content).digest('hex') !== sha256) {
       throw new OffsiteError(
         `the stored blob ${this.pathOf(sha256)} is damaged: its content has another hash`,
-        {
-          code: 'BLOB_DAMAGED',
-          kind: 'infrastructure',
-        },
+        { code: 'BLOB_DAMAGED', kind: 'infrastructure', hint: damageHint },
       );
     }
     return content;
   }
 
+  readJson(sha256: string): unknown {
+    return JSON.parse(this.read(sha256).toString('utf8'));
+  }
+
+  /** The content of a blob; undefined where it is missing or damaged. */
+  tryRead(sha256: string): Buffer | undefined {
+    try {
+      return this.read(sha256);
+    } catch (error) {
+      if (error instanceof OffsiteError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Reads a blob as a stream and compares its hash, whatever its size. */
+  async verify(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
+    const hash = createHash('sha256');
+    try {
+      for await (const chunk of createReadStream(this.pathOf(sha256))) hash.update(chunk);
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'damaged';
+    }
+    return hash.digest('hex') === sha256 ? 'whole' : 'damaged';
+  }
+
+  /** Its size and when it was last put, in bytes and epoch milliseconds; undefined where it is not there. */
+  stat(sha256: string): { byteSize: number; putAt: number } | undefined {
+    const found = statSync(this.pathOf(sha256), { throwIfNoEntry: false });
+    return found && { byteSize: found.size, putAt: found.mtimeMs };
+  }
+
+  /** All there are, and what a crash left of some that were being written. */
+  async list(): Promise<{ blobs: Set<string>; partials: string[] }> {
+    const blobs = new Set<string>();
+    const partials: string[] = [];
+    for (const name of await readdir(this.folder)) {
+      if (name.startsWith(partialPrefix)) partials.push(join(this.folder, name));
+      else for (const sha256 of await readdir(join(this.folder, name))) blobs.add(sha256);
+    }
+    return { blobs, partials };
+  }
+
+  async remove(sha256: string): Promise<void> {
+    await rm(this.pathOf(sha256), { force: true });
+  }
+
+  /** What nothing refers to yet must not look old: `offsite ledger prune` removes that. */
+  #touch(sha256: string): void {
+    const now = new Date();
+    utimesSync(this.pathOf(sha256), now, now);
+  }
+
+  #readFile(sha256: string): Buffer {
+    try {
+      return readFileSync(this.pathOf(sha256));
+    } catch (error) {
+      const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      throw new OffsiteError(
+        `the stored blob ${this.pathOf(sha256)} ${missing ? 'is missing' : `cannot be read: ${messageOf(error)}`}`,
+        {
+          code: missing ? 'BLOB_MISSING' : 'BLOB_DAMAGED',
+          kind: 'infrastructure',
+          hint: damageHint,
+          cause: error,
+        },
+      );
+    }
+  }
+
   async #write(file: string, content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Blob> {
-    await using handle: FileHandle = await open(file, 'wx', 0o600);
+    await using handle: FileHandle = await this.#withRoom(() => open(file, 'wx', 0o600));
     const hash = createHash('sha256');
     let byteSize = 0;
     for await (const chunk of content) {
       hash.update(chunk);
+      const position = byteSize;
+      await this.#withRoom(() => writeAt(handle, chunk, position));
       byteSize += chunk.byteLength;
-      await handle.writeFile(chunk);
     }
-    await handle.sync();
+    await this.#withRoom(() => handle.sync());
     return { sha256: hash.digest('hex'), byteSize };
   }
+
+  #withRoom<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#reserve ? this.#reserve.lend(work, isFull) : work();
+  }
 }
+
+function isFull(thrown: unknown): boolean {
+  return (thrown as NodeJS.ErrnoException).code === 'ENOSPC';
+}
+
+/** Writes all of a chunk; may be done over, as its place is given. */
+async function writeAt(handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength; ) {
+    const { bytesWritten } = await handle.write(chunk, done, chunk.byteLength - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+const partialPrefix = 'partial-';
+const damageHint = 'Look at the rest with `offsite ledger check`; a backup may still have it.';
 
 /** A rename is durable only once its folder is. */
 async function syncFolder(folder: string): Promise<void> {

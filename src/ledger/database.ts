@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { databaseFailure } from './database-failure.ts';
 
 /**
  * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes version n to n + 1. A backup
@@ -22,7 +23,8 @@ export function openDatabase(file: string, migrations: readonly string[]): Datab
       throw error;
     }
   } catch (error) {
-    if (error instanceof OffsiteError) throw error;
+    const failure = databaseFailure(file, error);
+    if (failure instanceof OffsiteError && failure.code !== 'DATABASE_UNUSABLE') throw failure;
     throw new OffsiteError(`cannot open the database ${file}: ${messageOf(error)}`, {
       code: 'DATABASE_UNUSABLE',
       kind: 'infrastructure',

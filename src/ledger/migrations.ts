@@ -57,4 +57,46 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX reports_due ON reports (state, next_at);
   `,
+  `
+  -- A call of evals.start, written before it is made: its answer may be lost.
+  CREATE TABLE starts (
+    key INTEGER PRIMARY KEY,
+    service TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    file TEXT,
+    plan TEXT NOT NULL, -- sha256 of the blob with the planned batch as JSON
+    lock TEXT NOT NULL, -- name of the lock that its process holds
+    asked_at INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('asking', 'started', 'refused', 'unknown'))
+  ) STRICT;
+
+  ALTER TABLE batches ADD COLUMN start INTEGER REFERENCES starts (key);
+  ALTER TABLE batches ADD COLUMN plan TEXT; -- as in starts; null where the batch cannot be resumed
+  ALTER TABLE batches ADD COLUMN lock TEXT;
+  ALTER TABLE batches ADD COLUMN state TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'finished'));
+
+  ALTER TABLE runs ADD COLUMN variant_index INTEGER; -- its place in the plan
+  ALTER TABLE runs ADD COLUMN setup TEXT; -- sha256 of the blob with the pulled setup as JSON; null until it was pulled
+  ALTER TABLE runs ADD COLUMN state TEXT NOT NULL DEFAULT 'started' CHECK (state IN ('started', 'finished'));
+
+  ALTER TABLE attempts ADD COLUMN result TEXT; -- sha256 of the blob with what an attempt that does not count had found
+
+  -- Every change of state, in order.
+  CREATE TABLE changes (
+    key INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    subject TEXT NOT NULL CHECK (subject IN ('start', 'batch', 'run', 'trial', 'attempt', 'report')),
+    of INTEGER NOT NULL, -- the key of the subject; a report has its trial's
+    state TEXT NOT NULL,
+    detail TEXT
+  ) STRICT;
+
+  CREATE INDEX changes_of ON changes (subject, of);
+  CREATE INDEX trials_of_run ON trials (run, state);
+
+  UPDATE runs SET state = 'finished'
+  WHERE NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key AND trials.state <> 'finished');
+  UPDATE batches SET state = 'finished'
+  WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished');
+  `,
 ];

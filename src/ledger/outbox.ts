@@ -1,14 +1,15 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { ReportedTrial } from '../contract/report.ts';
+import type { BatchKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
+import type { Records, Value } from './records.ts';
 
 /** `queued` is to be delivered, `parked` was refused for good and waits for a person. */
 export type ReportState = 'queued' | 'delivered' | 'parked';
 
 /** A report that the service has not taken yet. */
 export interface PendingReport {
-  /** The trial's key in the ledger. */
-  trial: number;
+  /** The trial's key in the ledger; names the report. */
+  trial: TrialKey;
   service: string;
   batchId: string;
   runId: string;
@@ -22,6 +23,18 @@ export interface PendingReport {
   answer: string | undefined;
 }
 
+export interface DueReports {
+  service: string;
+  /** Only those of one batch. */
+  batch?: BatchKey | undefined;
+  /** Epoch milliseconds. */
+  now: number;
+  limit: number;
+}
+
+/** Milliseconds: no report is put off for longer. One that is due later than this was put off by a clock that has since been set back. */
+const longestDeferral = 15 * 60_000;
+
 const pending = `
   SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, trials.ordinal,
          reports.state, reports.tries, reports.next_at, reports.answer
@@ -30,13 +43,20 @@ const pending = `
   JOIN runs ON runs.key = trials.run
   JOIN batches ON batches.key = runs.batch`;
 
+const due = `
+  FROM reports
+  JOIN trials ON trials.key = reports.trial
+  JOIN runs ON runs.key = trials.run
+  JOIN batches ON batches.key = runs.batch
+  WHERE reports.state = 'queued' AND batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
+
 /** Reports of finished trials on their way to the service: none leaves it before the service has taken it. */
 export class Outbox {
-  readonly #database: DatabaseSync;
+  readonly #records: Records;
   readonly #blobs: BlobStore;
 
-  constructor(database: DatabaseSync, blobs: BlobStore) {
-    this.#database = database;
+  constructor(records: Records, blobs: BlobStore) {
+    this.#records = records;
     this.#blobs = blobs;
   }
 
@@ -46,48 +66,111 @@ export class Outbox {
   }
 
   /** The queued report of one trial, if it is not delivered or parked. */
-  ofTrial(trial: number): PendingReport | undefined {
+  ofTrial(trial: TrialKey): PendingReport | undefined {
     return this.#select(`${pending} WHERE reports.state = 'queued' AND reports.trial = ?`, trial)[0];
   }
 
-  body(trial: number): ReportedTrial {
-    const row = this.#database.prepare('SELECT body FROM reports WHERE trial = ?').get(trial);
-    return JSON.parse(this.#blobs.read(String(row?.body)).toString('utf8')) as ReportedTrial;
+  /** Those to be sent now, oldest first. */
+  due({ service, batch, now, limit }: DueReports): PendingReport[] {
+    const keys = this.#records.all(
+      `SELECT reports.trial ${due} AND (next_at <= ?3 OR next_at > ?3 + ?4) ORDER BY reports.trial LIMIT ?5`,
+      service,
+      batch ?? null,
+      Math.round(now),
+      longestDeferral,
+      limit,
+    );
+    return keys.flatMap(({ trial }) => this.ofTrial(Number(trial)) ?? []);
   }
 
-  delivered(trial: number): void {
-    this.#database
-      .prepare("UPDATE reports SET state = 'delivered', tries = tries + 1, answer = NULL WHERE trial = ?")
-      .run(trial);
+  /** Reports still queued for a service, and when the next of them is due (epoch milliseconds). */
+  backlog({ service, batch }: Pick<DueReports, 'service' | 'batch'>): {
+    count: number;
+    nextAt: number | undefined;
+  } {
+    const row = this.#records.get(
+      `SELECT count(*) AS count, min(next_at) AS next_at ${due}`,
+      service,
+      batch ?? null,
+    );
+    const nextAt = row?.next_at ?? undefined;
+    return { count: Number(row?.count ?? 0), nextAt: nextAt === undefined ? undefined : Number(nextAt) };
   }
 
-  deferred(trial: number, answer: string, nextAt: number): void {
-    this.#database
-      .prepare('UPDATE reports SET tries = tries + 1, answer = ?, next_at = ? WHERE trial = ?')
-      .run(answer, nextAt, trial);
+  /** Throws `BLOB_MISSING` or `BLOB_DAMAGED` where the disk has lost it. */
+  body(trial: TrialKey): ReportedTrial {
+    const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);
+    return this.#blobs.readJson(String(row?.body)) as ReportedTrial;
   }
 
-  parked(trial: number, answer: string): void {
-    this.#database
-      .prepare("UPDATE reports SET state = 'parked', tries = tries + 1, answer = ? WHERE trial = ?")
-      .run(answer, trial);
+  delivered(trial: TrialKey): void {
+    this.#change(
+      trial,
+      { state: 'delivered' },
+      "UPDATE reports SET state = 'delivered', tries = tries + 1, answer = NULL WHERE trial = ?",
+    );
   }
 
-  #select(statement: string, ...values: (string | number)[]): PendingReport[] {
-    return this.#database
-      .prepare(statement)
-      .all(...values)
-      .map((row) => ({
-        trial: Number(row.trial),
-        service: String(row.service),
-        batchId: String(row.batch_id),
-        runId: String(row.run_id),
-        caseId: String(row.case_id),
-        ordinal: Number(row.ordinal),
-        state: row.state === 'parked' ? 'parked' : 'queued',
-        tries: Number(row.tries),
-        nextAt: Number(row.next_at),
-        answer: row.answer === null ? undefined : String(row.answer),
-      }));
+  /** The service could not take it now. */
+  deferred(trial: TrialKey, answer: string, nextAt: number): void {
+    this.#change(
+      trial,
+      { state: 'deferred', detail: answer },
+      'UPDATE reports SET tries = tries + 1, answer = ?, next_at = ? WHERE trial = ?',
+      answer,
+      Math.round(nextAt),
+    );
+  }
+
+  /** The service will not take it: it waits for a person. */
+  parked(trial: TrialKey, answer: string): void {
+    this.#change(
+      trial,
+      { state: 'parked', detail: answer },
+      "UPDATE reports SET state = 'parked', tries = tries + 1, answer = ? WHERE trial = ?",
+      answer,
+    );
+  }
+
+  /** Makes a report due at once, parked or not. */
+  retry(trial: TrialKey): void {
+    this.#change(
+      trial,
+      { state: 'queued', detail: 'by hand' },
+      "UPDATE reports SET state = 'queued', next_at = ? WHERE trial = ?",
+      this.#records.now(),
+    );
+  }
+
+  /** Gives a report up. The trial's result stays in the ledger. */
+  drop(trial: TrialKey): void {
+    this.#change(trial, { state: 'dropped', detail: 'by hand' }, 'DELETE FROM reports WHERE trial = ?');
+  }
+
+  #change(
+    trial: TrialKey,
+    change: { state: string; detail?: string },
+    statement: string,
+    ...values: Value[]
+  ): void {
+    this.#records.transaction(() => {
+      this.#records.run(statement, ...values, trial);
+      this.#records.note({ subject: 'report', key: trial, ...change });
+    });
+  }
+
+  #select(statement: string, ...values: Value[]): PendingReport[] {
+    return this.#records.all(statement, ...values).map((row) => ({
+      trial: Number(row.trial),
+      service: String(row.service),
+      batchId: String(row.batch_id),
+      runId: String(row.run_id),
+      caseId: String(row.case_id),
+      ordinal: Number(row.ordinal),
+      state: row.state === 'parked' ? 'parked' : 'queued',
+      tries: Number(row.tries),
+      nextAt: Number(row.next_at),
+      answer: row.answer === null ? undefined : String(row.answer),
+    }));
   }
 }

@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { json, type ScriptedService, type Step, scriptedService } from '../client/scripted-service.ts';
+import { queueTrial } from '../ledger/queue-trial.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -39,7 +40,7 @@ async function deliver(steps: Step[], times = 1) {
     retry: { attempts: 1 },
   });
   using ledger = new Ledger(folder, systemClock);
-  const runs = ledger.addBatch({
+  const batch = ledger.batches.add({
     service: 'there',
     id: 'batch_1',
     suite: 'S',
@@ -55,8 +56,8 @@ async function deliver(steps: Step[], times = 1) {
   });
   const outcomes = [];
   for (let ordinal = 1; ordinal <= times; ordinal++) {
-    const attempt = ledger.beginAttempt(ledger.addTrial(runs.get('run_1') ?? 0, ordinal));
-    await ledger.finishTrial(attempt, { verdict: 'passed', result: {}, report: { ...report, ordinal } });
+    const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
+    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...report, ordinal } });
     const pending = ledger.outbox.ofTrial(attempt.trial);
     if (!pending) throw new Error('the report is not queued');
     outcomes.push(await delivery.deliver(pending, AbortSignal.timeout(10_000)));

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { type AttemptEvent, finishTrial } from '../../src/agent/finish-trial.ts';
-import { systemClock } from '../../src/clock.ts';
+import { Admission } from '../../src/agent/admission.ts';
+import { Circuits } from '../../src/agent/circuits.ts';
+import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { Ledger, type TrialKey } from '../../src/ledger/ledger.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { queueTrial } from '../ledger/queue-trial.ts';
 import { specOf } from '../trial/trial-bench.ts';
 
 let folder: string;
@@ -18,6 +21,16 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-agent-'));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Waits between attempts pass at once; deadlines are real. */
+const hasty: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => (ms < 5_000 ? Promise.resolve() : systemClock.sleep(ms, signal)),
+};
+
+function unused(): never {
+  throw new Error('a trial without a model needs no gateway');
+}
 
 /** The real engine, which refuses to create the first `failures` containers that are asked of it. */
 function failing(engine: Engine, failures: number): Engine {
@@ -33,23 +46,64 @@ function failing(engine: Engine, failures: number): Engine {
   };
 }
 
-async function finish(spec: TrialSpec, failures: number) {
+/** The real engine, which does not answer at first: so many probes find nobody there. */
+function absent(engine: Engine, probes: number): Engine {
+  let left = probes;
+  const away = () => {
+    throw new OffsiteError('no engine answers', { code: 'ENGINE_CONNECTION', kind: 'infrastructure' });
+  };
+  return {
+    ...engine,
+    createContainer: async (spec, signal) => (left > 0 ? away() : engine.createContainer(spec, signal)),
+    findImage: async (name, signal) => (left-- > 0 ? away() : engine.findImage(name, signal)),
+  };
+}
+
+async function finish(
+  spec: TrialSpec,
+  failures: number,
+  { attempts = 3, breaking = failing }: { attempts?: number; breaking?: typeof failing } = {},
+) {
   await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
   const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
-  const runs = ledger.addBatch({ service: 's', id: 'batch', suite: 'S', file: undefined, runs: [run] });
-  const key: TrialKey = ledger.addTrial(runs.get('run') ?? 0, 0);
+  const batch = ledger.batches.add({ service: 's', id: 'batch', suite: 'S', file: undefined, runs: [run] });
+  const key = queueTrial(ledger, batch.key, 0);
   const events: AttemptEvent[] = [];
-  await using sandboxes = new Sandboxes(failing(engine, failures), undefined);
-  const parts = {
+  const broken = breaking(engine, failures);
+  await using sandboxes = new Sandboxes(broken, undefined, { runners });
+  const circuits = new Circuits({
+    engine: broken,
+    clock: hasty,
+    // The shortest waits, which pass at once.
+    random: () => 0,
+    patienceMs: 600_000,
+    observe: () => undefined,
+  });
+  const parts: AttemptParts = {
     sandboxes,
     runners,
-    clock: systemClock,
+    clock: hasty,
     ledger,
+    gateway: { open: unused, [Symbol.asyncDispose]: unused },
+    budgets: { trial: {}, batch: undefined },
+    admission: new Admission({ clock: hasty, concurrency: 1, requireRoom: async () => undefined }),
+    circuits,
+    random: Math.random,
+    attempts,
   };
-  const never = new AbortController().signal;
-  const result = await finishTrial(spec, key, parts, never, (event) => events.push(event));
-  return { result, report: ledger.outbox.body(key), told: events.filter(({ kind }) => kind !== 'phase') };
+  const { signal } = new AbortController();
+  const signals = { signal, admitted: signal };
+  const result = await finishTrial(spec, key, parts, signals, (event) => events.push(event));
+  const kept = ledger.records
+    .all('SELECT number, ending, cause, result FROM attempts ORDER BY number')
+    .map(({ number, ending, cause, result }) => ({ number, ending, cause, hasResult: result !== null }));
+  return {
+    kept,
+    result,
+    report: ledger.outbox.body(key),
+    told: events.filter(({ kind }) => kind !== 'phase'),
+  };
 }
 
 test('a trial whose infrastructure failed is run once more, and its second result counts', async () => {
@@ -62,10 +116,27 @@ test('a trial whose infrastructure failed is run once more, and its second resul
   expect(report.events[0]).toMatchObject({ _tag: 'Started', sessionId: 'run/0/2' });
 });
 
+test('attempts that were spoilt are kept, each with its cause and what it had found', async () => {
+  const { kept } = await finish(specOf('true', { verify: 'true' }), 1);
+  expect(kept).toEqual([
+    { number: 1, ending: 'void', cause: expect.stringContaining('"infrastructure"'), hasResult: true },
+    { number: 2, ending: 'passed', cause: null, hasResult: false },
+  ]);
+});
+
+test('while the whole engine is down trials wait for it, and no attempt counts', async () => {
+  const { result, kept } = await finish(specOf('true', { verify: 'true' }), 5, {
+    attempts: 1,
+    breaking: absent,
+  });
+  expect(result.verdict).toBe('passed');
+  expect(kept.map(({ ending }) => ending)).toEqual(['outage', 'passed']);
+});
+
 test('a trial whose infrastructure keeps failing is void, and reported as void rather than failed', async () => {
   const { result, report, told } = await finish(specOf('true', { verify: 'true' }), 9);
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'infrastructure', phase: 'sandbox' } });
-  expect(told).toMatchObject([{ kind: 'retried' }, { kind: 'finished' }]);
+  expect(told).toMatchObject([{ kind: 'retried' }, { kind: 'retried' }, { kind: 'finished' }]);
   expect(report.outcome.passed).toBeUndefined();
   expect(report.outcome.voidFields).toContain('passed');
 });

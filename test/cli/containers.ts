@@ -7,13 +7,13 @@ export interface Listed {
   state: string;
 }
 
-/** Waits (10 s at most) until `wanted` holds of the containers that carry all of `labels`, and returns them. */
+/** Waits (a minute at most) until `wanted` holds of the containers that carry all of `labels`, and returns them. */
 export async function containersOnce(
   labels: string[],
   wanted: (containers: Listed[]) => boolean,
 ): Promise<Listed[]> {
   await using engine = await connectEngine({ instance: `test-list-${process.pid}` });
-  for (const end = Date.now() + 10_000; ; ) {
+  for (const end = Date.now() + 60_000; ; ) {
     const listed = await engine.docker.listContainers({ all: true, filters: { label: labels } });
     const containers = listed.map(({ Labels, State }) => ({
       instance: Labels['offsite.instance'] ?? '',

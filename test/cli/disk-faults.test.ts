@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runsOf } from './ask.ts';
-import { offsite, start } from './offsite.ts';
+import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
@@ -50,33 +49,4 @@ describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
     expect(stderr).toMatch(/error: the disk of \S+ is full: 1 MiB are free/);
     expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);
   });
-
-  test('that fills up on the way ends the run; what was finished before is not lost, and nothing else counts', async () => {
-    using place = openPlace();
-    await using _disk = await smallDisk(place, 'size=40m');
-    const slow = { id: 'slow', verify: 'true', variables: { act: 'sleep 1' } };
-    const running = start(place, ['run', place.suite({ cases: [...cases, slow] }), '-c', '1']);
-    await running.printed(/✓ one/);
-    const filler = join(place.dataFolder, 'filler');
-    fill(filler);
-    const { exitCode, stdout, stderr } = await running.ended;
-    expect([exitCode, stdout]).toEqual([3, '']);
-    expect(stderr).toMatch(/disk/);
-    expect(stderr).not.toContain('    at ');
-    rmSync(filler);
-    expect((await offsite(place, ['outbox', '--send'])).exitCode).toBe(0);
-    const runs = await runsOf(place, 'one', 'slow');
-    expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([['reported'], ['queued']]);
-  });
 });
-
-/** Writes until there is no room left. */
-function fill(file: string): void {
-  for (const size of [2 ** 20, 4096]) {
-    try {
-      for (;;) appendFileSync(file, Buffer.alloc(size));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
-  }
-}

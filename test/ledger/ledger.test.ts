@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,8 @@ import type { ReportedTrial } from '../../src/contract/report.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
+import { queueTrial } from './queue-trial.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -24,24 +27,30 @@ const report: ReportedTrial = {
 };
 
 function withOneTrial(ledger: Ledger) {
-  const runs = ledger.addBatch({
+  const run = {
+    id: 'run_1',
+    taskIndex: 0,
+    caseId: 'a',
+    caseName: 'A',
+    variant: 'v',
+    memory: { variables: {} },
+  };
+  const batch = ledger.batches.add({
     service: 'embedded',
     id: 'batch_1',
     suite: 'Suite',
     file: 'suite.yaml',
-    runs: [
-      { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: { variables: {} } },
-    ],
+    runs: [run],
   });
-  return ledger.addTrial(runs.get('run_1') ?? 0, 0);
+  return queueTrial(ledger, batch.key, 0);
 }
 
 describe('a finished trial', () => {
   test('is on disk with its report queued, and is still there when the ledger is opened again', async () => {
     {
       using ledger = new Ledger(folder, clock);
-      const attempt = ledger.beginAttempt(withOneTrial(ledger));
-      await ledger.finishTrial(attempt, { verdict: 'passed', result: { a: 1 }, report });
+      const attempt = ledger.trials.beginAttempt(withOneTrial(ledger));
+      await ledger.trials.finish(attempt, { verdict: 'passed', result: { a: 1 }, report });
     }
     using ledger = new Ledger(folder, clock);
     const [pending] = ledger.outbox.pending();
@@ -59,15 +68,15 @@ describe('a finished trial', () => {
   test('cannot be begun again, and its report stays', async () => {
     using ledger = new Ledger(folder, clock);
     const trial = withOneTrial(ledger);
-    await ledger.finishTrial(ledger.beginAttempt(trial), { verdict: 'passed', result: 1, report });
-    expect(() => ledger.beginAttempt(trial)).toThrow();
+    await ledger.trials.finish(ledger.trials.beginAttempt(trial), { verdict: 'passed', result: 1, report });
+    expect(() => ledger.trials.beginAttempt(trial)).toThrow();
     expect(ledger.outbox.body(trial)).toEqual(report);
   });
 
   test('leaves the outbox when it is delivered, and stays in it when deferred or parked', async () => {
     using ledger = new Ledger(folder, clock);
     const trial = withOneTrial(ledger);
-    await ledger.finishTrial(ledger.beginAttempt(trial), { verdict: 'passed', result: 1, report });
+    await ledger.trials.finish(ledger.trials.beginAttempt(trial), { verdict: 'passed', result: 1, report });
     ledger.outbox.deferred(trial, 'no answer', 61_000);
     expect(ledger.outbox.pending()[0]).toMatchObject({
       state: 'queued',
@@ -83,12 +92,12 @@ describe('a finished trial', () => {
   });
 });
 
-test('attempts are counted, and an abandoned one leaves its trial to be run again', () => {
+test('attempts are counted, and an abandoned one leaves its trial to be run again', async () => {
   using ledger = new Ledger(folder, clock);
   const trial = withOneTrial(ledger);
-  const first = ledger.beginAttempt(trial);
-  ledger.abandonAttempt(first, 'void', { kind: 'infrastructure' });
-  expect(ledger.beginAttempt(trial).number).toBe(2);
+  const first = ledger.trials.beginAttempt(trial);
+  await ledger.trials.abandonAttempt(first, 'void', { kind: 'infrastructure' });
+  expect(ledger.trials.beginAttempt(trial).number).toBe(2);
 });
 
 describe('the database', () => {
@@ -162,4 +171,21 @@ describe('blobs', () => {
     writeFileSync(blobs.pathOf(sha256), 'abd');
     expect(() => blobs.read(sha256)).toThrow(/damaged/);
   });
+});
+
+test('a secret is in no blob, also where it came in pieces; hash and size are those of what is kept', async () => {
+  const redactor = new Redactor(['a-very-secret-key']);
+  const blobs = new BlobStore(join(folder, 'redacted'), undefined, redactor);
+  async function* pieces() {
+    yield Buffer.from('key: a-very-');
+    yield Buffer.from('secret-key.');
+  }
+  const expected = Buffer.from('key: [redacted].');
+  const sha256 = createHash('sha256').update(expected).digest('hex');
+  expect(await blobs.put(pieces())).toEqual({ sha256, byteSize: expected.length });
+  expect(await blobs.put(Buffer.from('key: a-very-secret-key.'))).toEqual({
+    sha256,
+    byteSize: expected.length,
+  });
+  expect(blobs.read(sha256)).toEqual(expected);
 });

@@ -1,57 +1,198 @@
-import { Command } from '@commander-js/extra-typings';
+import { writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
 import { systemClock } from '../../clock.ts';
 import { Ledger } from '../../ledger/ledger.ts';
+import type { PendingReport } from '../../ledger/outbox.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
-import { withService } from '../options.ts';
+import { withPlaces, withService } from '../options.ts';
+import { plural } from '../output/quantities.ts';
 import { table } from '../output/table.ts';
+import type { ServiceOptions } from '../with-client.ts';
 import { openReporting } from '../workplace.ts';
 
+const note = (line: string) => console.error(line);
+
 export function outboxCommand() {
-  return withService(new Command('outbox'))
-    .description('list the results that no service has taken yet, or send them')
-    .option('--send', 'send those that wait for the configured service')
-    .action(async (options) => {
-      const config = loadConfig({ named: options.config, env: process.env });
-      const dataFolder = dataFolderOf(options.dataFolder, config, process.env);
-      const note = (line: string) => console.error(line);
-      if (options.send) {
-        using interrupted = interruption(note);
-        await using reporting = await openReporting({
-          config,
-          dataFolder,
-          env: process.env,
-          clock: systemClock,
-          runners,
-          insecureHttp: options.insecureHttp,
-          note,
-        });
-        await deliverLeftovers(reporting, interrupted.signal, note);
-      }
-      using ledger = new Ledger(dataFolder, systemClock);
-      const pending = ledger.outbox.pending();
-      if (options.json) console.log(JSON.stringify(pending, null, 2));
-      else if (pending.length === 0) console.log('nothing waits to be reported');
-      else {
-        const rows = pending.map(({ service, runId, ordinal, state, tries, answer }) => [
-          service,
-          `${runId} #${ordinal}`,
-          state,
-          String(tries),
-          answer ?? '',
-        ]);
-        const titles = ['service', 'trial', 'state', 'tries', 'last answer'];
-        console.log(
-          table(
-            titles.map((title) => ({ title })),
-            rows,
-          ),
+  const outbox = withService(new Command('outbox'))
+    .description(
+      'the results that no service has taken yet: list them, send them, or decide about those refused',
+    )
+    .option('--send', 'send those that wait for the configured service (as `offsite outbox send`)')
+    .action((options) => (options.send ? send(options) : list(options)));
+  const commands = [listCommand(), sendCommand(), retryCommand(), dropCommand(), exportCommand()];
+  for (const command of commands) outbox.addCommand(command as unknown as Command);
+  return outbox;
+}
+
+function listCommand() {
+  return withPlaces(new Command('list'))
+    .description('list what waits; `parked` was refused for good and waits for you')
+    .option('--json', 'print one JSON document on stdout')
+    .action(list);
+}
+
+function sendCommand() {
+  return withService(new Command('send'))
+    .description('send what waits for the configured service; exit 3 where some is left')
+    .action(send);
+}
+
+function retryCommand() {
+  return withPlaces(new Command('retry'))
+    .description(
+      'queue parked results again, once what they were refused for is mended; without ids, all of them',
+    )
+    .argument('[id...]', 'as `offsite outbox` shows them', reportIds)
+    .action((ids, options) =>
+      withLedger(options, (ledger) => {
+        const chosen = ids ?? parked(ledger).map(({ trial }) => trial);
+        for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
+        note(
+          `queued ${plural(chosen.length, 'result')} again; the next run or \`offsite outbox send\` reports them`,
         );
-      }
-      if (options.send && pending.length > 0) process.exitCode = exitCodes.infrastructure;
+      }),
+    );
+}
+
+function dropCommand() {
+  return withPlaces(new Command('drop'))
+    .description('give results up: they are never reported. What the trials found stays in the ledger')
+    .argument('<id...>', 'as `offsite outbox` shows them', reportIds)
+    .option('--yes', 'do it')
+    .action((ids, options) =>
+      withLedger(options, (ledger) => {
+        const reports = known(ledger, ids);
+        if (!options.yes) {
+          throw new OffsiteError(`${plural(reports.length, 'result')} would never be reported`, {
+            code: 'CONFIRMATION_MISSING',
+            kind: 'input',
+            hint: 'Add --yes if that is meant; `offsite outbox export` saves them first.',
+          });
+        }
+        for (const { trial } of reports) ledger.outbox.drop(trial);
+        note(`dropped ${plural(reports.length, 'result')}`);
+      }),
+    );
+}
+
+function exportCommand() {
+  return withPlaces(new Command('export'))
+    .description('write what waits, with the reports themselves, as JSON; to stdout where the file is -')
+    .argument('<file>', 'a file that does not exist yet, or -')
+    .action((file, options) =>
+      withLedger(options, (ledger) => {
+        const reports = ledger.outbox.pending().map((report) => ({
+          id: report.trial,
+          ...report,
+          report: ledger.outbox.body(report.trial),
+        }));
+        const text = `${JSON.stringify(reports, null, 2)}\n`;
+        if (file === '-') process.stdout.write(text);
+        else writeNew(file, text);
+        note(`exported ${plural(reports.length, 'result')}`);
+      }),
+    );
+}
+
+function list(options: PlaceOptions): void {
+  withLedger(options, (ledger) => print(ledger.outbox.pending(), options.json));
+}
+
+async function send(options: ServiceOptions): Promise<void> {
+  const { env } = process;
+  const config = loadConfig({ named: options.config, env });
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  const { insecureHttp } = options;
+  using interrupted = interruption(note);
+  await using reporting = await openReporting({
+    config,
+    dataFolder,
+    env,
+    clock: systemClock,
+    runners,
+    insecureHttp,
+    note,
+  });
+  await deliverLeftovers(reporting, interrupted.signal, note);
+  const left = reporting.ledger.outbox.pending();
+  print(left, options.json);
+  if (left.length > 0) process.exitCode = exitCodes.infrastructure;
+}
+
+interface PlaceOptions {
+  json?: true | undefined;
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+}
+
+function withLedger(options: PlaceOptions, work: (ledger: Ledger) => void): void {
+  const config = loadConfig({ named: options.config, env: process.env });
+  using ledger = new Ledger(dataFolderOf(options.dataFolder, config, process.env), systemClock);
+  work(ledger);
+}
+
+function print(pending: readonly PendingReport[], json: boolean | undefined): void {
+  if (json) console.log(JSON.stringify(pending, null, 2));
+  else if (pending.length === 0) console.log('nothing waits to be reported');
+  else console.log(pendingTable(pending));
+}
+
+function pendingTable(pending: readonly PendingReport[]): string {
+  const rows = pending.map(({ trial, service, runId, ordinal, state, tries, answer = '' }) => [
+    String(trial),
+    service,
+    `${runId} #${ordinal}`,
+    state,
+    String(tries),
+    stripVTControlCharacters(answer).replaceAll('\n', ' '),
+  ]);
+  const titles = ['id', 'service', 'trial', 'state', 'tries', 'last answer'];
+  return table(
+    titles.map((title) => ({ title })),
+    rows,
+  );
+}
+
+function parked(ledger: Ledger): PendingReport[] {
+  return ledger.outbox.pending().filter(({ state }) => state === 'parked');
+}
+
+/** The reports of these ids. Throws an `input` error where one does not wait. */
+function known(ledger: Ledger, ids: readonly number[]): PendingReport[] {
+  const pending = new Map(ledger.outbox.pending().map((report) => [report.trial, report]));
+  return ids.map((id) => {
+    const report = pending.get(id);
+    if (report) return report;
+    throw new OffsiteError(`no result ${id} waits to be reported`, {
+      code: 'REPORT_UNKNOWN',
+      kind: 'input',
+      hint: '`offsite outbox` lists those that do, by their ids.',
     });
+  });
+}
+
+/** For commander, which hands in one id after another. */
+function reportIds(text: string, before: number[] | undefined): number[] {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('expected an id, a whole number from 1.');
+  return [...(before ?? []), Number(text)];
+}
+
+function writeNew(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
+      code: 'FILE_NOT_WRITTEN',
+      kind: 'input',
+      hint: 'Name a file that does not exist yet, in a folder that can be written.',
+      cause: error,
+    });
+  }
 }

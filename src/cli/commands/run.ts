@@ -20,6 +20,7 @@ import { junitXml } from '../output/junit.ts';
 import { plainProgress, progressOn } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { redactorOf } from '../redactor.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
@@ -51,10 +52,11 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const { config, env } = dryRun ?? { config: configured, env: process.env };
   const plan = loadSuite(file, config, runners);
 
+  const redactor = redactorOf(configured, process.env);
   using progress =
     process.stderr.isTTY && !options.json
       ? progressOn(process.stderr)
-      : plainProgress((line) => console.error(line));
+      : plainProgress((line) => console.error(redactor.text(line)));
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
   const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
@@ -83,22 +85,20 @@ async function run(file: string, options: RunOptions): Promise<number> {
     batch = await runBatch(plan, { ...workplace, concurrency }, signal, progress.event);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
-    if (kept > 0)
-      progress.note(
-        `${plural(kept, 'result')} kept in ${dataFolder}; the next run or \`offsite outbox --send\` reports them`,
-      );
+    const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
+    if (!dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
     throw error;
   }
   await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
   progress[Symbol.dispose]();
 
   const summary = summaryOf(batch, service, ledger.outbox.pending());
-  if (options.json) console.log(JSON.stringify(summary, null, 2));
+  if (options.json) console.log(redactor.text(JSON.stringify(summary, null, 2)));
   else console.log(`\n${summaryTable(summary)}\n`);
-  if (options.junit !== undefined) writeText(options.junit, junitXml(summary));
+  if (options.junit !== undefined) writeText(options.junit, redactor.text(junitXml(summary)));
   const step = githubStep(env);
   // With --json stdout is one document; annotations are read from stderr as well.
-  const print = options.json ? console.error : console.log;
+  const print = (line: string) => (options.json ? console.error : console.log)(redactor.text(line));
   if (step) tellGithub(step, summary, { print, warn: progress.note });
   if (summary.unreported > 0) {
     progress.note(

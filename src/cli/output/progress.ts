@@ -73,6 +73,14 @@ function lineOf(event: BatchEvent): string | undefined {
       return `  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n${indented(event.message)}`;
     case 'finished':
       return finishedLine(event.trial, event.result);
+    case 'unstored':
+      return `  ${nameOf(event.trial)}  finished, and cannot be stored yet: ${event.message}`;
+    case 'note':
+      return event.message;
+    case 'waiting':
+      return `trials wait for ${event.for}: ${event.reason}`;
+    case 'resumed':
+      return `${event.for} works again; trials go on`;
     case 'report':
       if (event.delivered.kind === 'delivered') return undefined;
       return `  ${nameOf(event.trial)}  not reported yet (${event.delivered.state}): ${event.delivered.answer}`;

@@ -1,0 +1,69 @@
+// The long form of test/faults: every fault at every point, and a table of what came of it. Takes some minutes.
+
+import pLimit from 'p-limit';
+import { table } from '../src/cli/output/table.ts';
+import {
+  filled,
+  killed,
+  type NamedFault,
+  pointsOfALife,
+  serviceFaults,
+  setBack,
+} from '../test/faults/faults.ts';
+import { survive } from '../test/faults/inject.ts';
+import { runScript } from './run-script.ts';
+import { setUp } from './set-up/set-up.ts';
+
+/** Agents at a time, each with a service of its own; they share the engine. */
+const atATime = 2;
+
+interface Row {
+  injected: number;
+  lost: number;
+  duplicates: number;
+}
+
+await runScript(async (signal) => {
+  await setUp(process.env, signal);
+  const points = Array.from({ length: pointsOfALife }, (_, index) => index + 1);
+  const faults = [
+    ...points.map(killed),
+    ...points.map(filled),
+    ...points.filter((point) => point % 4 === 1).map(setBack),
+    ...serviceFaults,
+  ];
+  const rows = new Map<string, Row>();
+  const limit = pLimit(atATime);
+  await Promise.all(faults.map((fault) => limit(() => inject(fault, rows, signal))));
+  print(rows);
+  return [...rows.values()].some(({ lost, duplicates }) => lost + duplicates > 0) ? 1 : 0;
+});
+
+async function inject(fault: NamedFault, rows: Map<string, Row>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { lost, duplicates, lives, said } = await survive(fault);
+  const row = rows.get(fault.name) ?? { injected: 0, lost: 0, duplicates: 0 };
+  rows.set(fault.name, {
+    injected: row.injected + 1,
+    lost: row.lost + lost,
+    duplicates: row.duplicates + duplicates,
+  });
+  const where = fault.agent ? ` (point ${fault.agent.point})` : '';
+  console.log(
+    `${fault.name}${where}: ${lives === 1 ? 'one life' : `${lives} lives`}, lost ${lost}, twice ${duplicates}`,
+  );
+  if (lost + duplicates > 0) console.log(said);
+}
+
+function print(rows: ReadonlyMap<string, Row>): void {
+  const right = (title: string) => ({ title, align: 'right' as const });
+  const sum = (field: keyof Row) => [...rows.values()].reduce((total, row) => total + row[field], 0);
+  const cells = (row: Row) => [row.injected, row.lost, row.duplicates].map(String);
+  const all: Row = { injected: sum('injected'), lost: sum('lost'), duplicates: sum('duplicates') };
+  console.log(
+    `\n${table(
+      [{ title: 'fault' }, right('injected'), right('results lost'), right('duplicates accepted')],
+      [...[...rows].map(([name, row]) => [name, ...cells(row)]), ['all', ...cells(all)]],
+    )}\n`,
+  );
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../clock.ts';
+import { Gate } from './gate.ts';
+
+/** Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the engine as one. */
+const paceMs = 50;
+
+/** Environments that are built at a time: each is bound by network and disk, and its trials wait for it. */
+const buildsAtATime = 2;
+
+export interface AdmissionParts {
+  clock: Clock;
+  /** Trials at a time. */
+  concurrency: number;
+  /** Gradings at a time; as many as trials unless given. */
+  grading?: number | undefined;
+  /** Throws where no further trial should be begun, as on a full disk. */
+  requireRoom(): Promise<void>;
+}
+
+/** What is told apart in admitting a trial. */
+export interface Applicant {
+  model: string;
+  /** Requests that its model takes at a time: a trial makes about one. */
+  maxParallel: number | undefined;
+}
+
+/**
+ * Who may work when: trials in their slots, gradings, and the building of environments, which takes no slot. Limits can be changed
+ * while trials run.
+ */
+export class Admission {
+  readonly trials: Gate;
+  /** For verify and validate: these keep to cores where agents mostly wait for their models. */
+  readonly grading: Gate;
+  readonly builds = new Gate(buildsAtATime);
+  readonly #models = new Map<string, Gate>();
+  readonly #parts: AdmissionParts;
+  #lastStart = Number.NEGATIVE_INFINITY;
+  #pacing: Promise<void> = Promise.resolve();
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+    this.trials = new Gate(parts.concurrency);
+    this.grading = new Gate(parts.grading ?? parts.concurrency);
+  }
+
+  /** Trials at a time, from now on. Those that run go on. */
+  set concurrency(limit: number) {
+    this.trials.limit = limit;
+    if (this.#parts.grading === undefined) this.grading.limit = limit;
+  }
+
+  get concurrency(): number {
+    return this.trials.limit;
+  }
+
+  /** Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no room, and on abort. */
+  async enter({ model, maxParallel }: Applicant, signal: AbortSignal): Promise<Disposable> {
+    using places = new DisposableStack();
+    // The model's place first: a trial that waits for its model keeps no slot from others.
+    if (maxParallel !== undefined) places.use(await this.#gateOf(model, maxParallel).enter(signal));
+    places.use(await this.trials.enter(signal));
+    await this.#parts.requireRoom();
+    await this.#pace(signal);
+    return places.move();
+  }
+
+  #gateOf(model: string, limit: number): Gate {
+    const kept = this.#models.get(model);
+    if (kept) return kept;
+    const gate = new Gate(limit);
+    this.#models.set(model, gate);
+    return gate;
+  }
+
+  /** One after another; without a wait where the last trial began long enough ago. */
+  #pace(signal: AbortSignal): Promise<void> {
+    const turn = this.#pacing.then(async () => {
+      const { clock } = this.#parts;
+      const since = clock.now() - this.#lastStart;
+      // A clock that was set back must not hold anybody up.
+      if (since >= 0 && since < paceMs) await clock.sleep(paceMs - since, signal);
+      this.#lastStart = clock.now();
+    });
+    this.#pacing = turn.catch(() => undefined);
+    return turn;
+  }
+}

@@ -1,0 +1,93 @@
+import type { Client } from '../client/client.ts';
+import type { RunRecord } from '../contract/record.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import type { StartedRun } from './batch-run.ts';
+
+/** Milliseconds that the service's clock may be behind ours. */
+const clockTolerance = 10 * 60_000;
+
+export type Found =
+  | { kind: 'found'; id: string; runs: StartedRun[] }
+  | { kind: 'none' }
+  /** More than one batch fits, so that it is not known which of them is ours. */
+  | { kind: 'several'; ids: string[] };
+
+/**
+ * Looks for the batch that a call of `evals.start` may have started although no answer came: a local one of the same cases and
+ * variants, started after the call, that nobody here owns.
+ *
+ * @param askedAt epoch milliseconds before the call
+ * @param isOwned whether a batch is in the ledger already
+ */
+export async function findStarted(
+  client: Client,
+  plan: SuitePlan,
+  { askedAt, isOwned }: { askedAt: number; isOwned: (batchId: string) => boolean },
+  signal: AbortSignal,
+): Promise<Found> {
+  const byCase = new Map<string, RunRecord[]>();
+  for (const { request } of plan.cases) {
+    byCase.set(request.id, await recentRuns(client, request.id, askedAt - clockTolerance, signal));
+    // A batch has runs of every case: where the first has none, there is no need to ask for a hundred others.
+    if (byCase.get(request.id)?.length === 0) return { kind: 'none' };
+  }
+  const [first = []] = byCase.values();
+  const candidates = [...new Set(first.flatMap(({ batchId }) => batchId ?? []))].filter((id) => !isOwned(id));
+  const fitting = candidates.flatMap((id) => {
+    const runs = startedRuns(id, plan, byCase);
+    return runs ? [{ id, runs }] : [];
+  });
+  const [found, ...others] = fitting;
+  if (!found) return { kind: 'none' };
+  if (others.length > 0) return { kind: 'several', ids: fitting.map(({ id }) => id) };
+  return { kind: 'found', ...found };
+}
+
+async function recentRuns(
+  client: Client,
+  caseId: string,
+  since: number,
+  signal: AbortSignal,
+): Promise<RunRecord[]> {
+  const runs: RunRecord[] = [];
+  for await (const run of client.runs({ caseId }, { signal })) {
+    if (run.startedAt !== undefined && Date.parse(run.startedAt) < since) break;
+    if (run.local !== false) runs.push(run);
+  }
+  return runs;
+}
+
+/** The batch's runs in the order in which we asked for them; undefined where they are not exactly what we asked for. */
+function startedRuns(
+  batchId: string,
+  plan: SuitePlan,
+  byCase: ReadonlyMap<string, readonly RunRecord[]>,
+): StartedRun[] | undefined {
+  const runs: StartedRun[] = [];
+  for (const { request } of plan.cases) {
+    // Newest first as listed; as they were started the other way round.
+    const left = (byCase.get(request.id) ?? [])
+      .filter((run) => run.batchId === batchId && fits(run, plan))
+      .toReversed();
+    for (const [variantIndex, variant] of plan.variants.entries()) {
+      const { harnessConnectionId, sandboxConnectionId } = variant.credentials;
+      const at = left.findIndex(
+        ({ variant: other }) =>
+          other?.model === variant.model &&
+          (other.harness ?? harnessConnectionId) === harnessConnectionId &&
+          (other.sandbox ?? sandboxConnectionId) === sandboxConnectionId,
+      );
+      const [run] = at < 0 ? [] : left.splice(at, 1);
+      if (!run) return undefined;
+      runs.push({ id: run.id, caseId: request.id, variantIndex });
+    }
+    if (left.length > 0) return undefined;
+  }
+  return runs;
+}
+
+function fits({ suite, trials }: RunRecord, plan: SuitePlan): boolean {
+  if (suite && suite.id !== plan.suite.id) return false;
+  // A service may list a trial only once it is recorded.
+  return (trials?.length ?? 0) <= plan.trials;
+}

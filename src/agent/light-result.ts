@@ -1,0 +1,30 @@
+import type { TrajectoryEntry } from '../contract/report.ts';
+import type { TrialResult } from '../trial/result.ts';
+
+/** A result without what makes results large; numbers, names and verdicts are there. The ledger has it whole. */
+export function lightResult(result: TrialResult): TrialResult {
+  const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
+  return {
+    ...result,
+    events: undefined,
+    finalMessage: undefined,
+    trajectory: trajectory?.map(withoutOutput),
+    derivedTrajectory: derivedTrajectory?.map(withoutOutput),
+    verifySteps: verifySteps?.map((step) => ({ ...step, output: '' })),
+    validations: validations?.map(({ index, name, message, exitCode, startedAt, durationMs, id }) => ({
+      index,
+      name,
+      message,
+      exitCode,
+      startedAt,
+      durationMs,
+      id,
+    })),
+    models: models && { ...models, exchanges: [], connections: [] },
+    cause: cause && { ...cause, output: undefined },
+  };
+}
+
+function withoutOutput({ output: _, ...entry }: TrajectoryEntry): TrajectoryEntry {
+  return entry;
+}

@@ -1,0 +1,102 @@
+import type { StoredBatch } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Lock } from '../ledger/lock.ts';
+import type { OpenStart } from '../ledger/starts.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { checkSandboxes } from '../trial/base-image.ts';
+import { batchRun, type OpenBatch } from './batch-run.ts';
+import { type BatchEvent, type BatchParts, type FinishedBatch, workOff } from './batch-work.ts';
+import { lookFor, recordBatch } from './start-batch.ts';
+import { readPlan } from './stored-plan.ts';
+
+/** What was begun and has not come to its end. */
+export type Resumable =
+  | { kind: 'batch'; batch: StoredBatch }
+  /** `evals.start` was asked, and the process died before it knew the answer. */
+  | { kind: 'start'; start: OpenStart };
+
+/** All that can be resumed at a service, oldest first. What other processes are at is among it; {@link resume} tells. */
+export function resumable(ledger: Ledger, service: string): Resumable[] {
+  const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
+  const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
+  return [...starts, ...batches].filter(
+    (one) => (one.kind === 'batch' ? one.batch : one.start).service === service,
+  );
+}
+
+export type Resumed =
+  | { kind: 'finished'; batch: FinishedBatch }
+  /** Another process is at it. */
+  | { kind: 'busy' }
+  /** The service has started nothing, so that there is nothing to resume. */
+  | { kind: 'never-started' };
+
+/**
+ * Goes on with a batch, whatever stopped it: trials with a result are not run again, half-run ones start afresh as a new attempt, and
+ * reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and as {@link workOff}.
+ */
+export async function resume(
+  what: Resumable,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<Resumed> {
+  const { ledger } = parts;
+  const name = what.kind === 'batch' ? what.batch.lock : what.start.lock;
+  if (name === undefined) throw notResumable(what);
+  const lock = ledger.takeLock(name);
+  if (!lock) return { kind: 'busy' };
+  using _lock: Lock = lock;
+  const batch =
+    what.kind === 'batch' ? openBatch(what.batch, ledger) : await lostBatch(what.start, parts, signal);
+  if (!batch) {
+    lock.remove();
+    return { kind: 'never-started' };
+  }
+  await checkSandboxes(
+    parts.engine,
+    batch.plan.variants.map(({ sandbox }) => sandbox),
+    signal,
+  );
+  const halfRun = ledger.trials.interruptAttempts(batch.key);
+  if (halfRun > 0) observe({ kind: 'note', message: `${halfRun} half-run trials start afresh` });
+  const finished = await workOff(batch, parts, signal, observe);
+  lock.remove();
+  return { kind: 'finished', batch: finished };
+}
+
+/** A batch as the ledger has it, read after its lock was taken: another process may have gone on with it meanwhile. */
+function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
+  if (stored.plan === undefined) throw notResumable({ kind: 'batch', batch: stored });
+  const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
+  const runs = ledger.batches.runs(stored.key).map(({ key, id, taskIndex, caseId, variantIndex, setup }) => {
+    return { ...batchRun(plan, { id, caseId, variantIndex }, taskIndex), key, setup };
+  });
+  return { key: stored.key, id: stored.id, plan, prompt, runs };
+}
+
+/** The batch of a start whose answer was never read; undefined where the service has none. */
+async function lostBatch(
+  start: OpenStart,
+  parts: BatchParts,
+  signal: AbortSignal,
+): Promise<OpenBatch | undefined> {
+  const { ledger } = parts;
+  // The process that held the lock may have read the answer just before we got it.
+  const known = ledger.batches.ofStart(start.key);
+  if (known) return openBatch(known, ledger);
+  const plan = readPlan(ledger.blobs.readJson(start.plan));
+  const found = await lookFor(plan, start, parts, signal);
+  if (found) return recordBatch(plan, start, found, ledger);
+  ledger.starts.unknown(start.key, 'the service lists no such batch');
+  return undefined;
+}
+
+function notResumable(what: Resumable): OffsiteError {
+  const name = what.kind === 'batch' ? `batch ${what.batch.id}` : 'the start';
+  return new OffsiteError(`${name} was begun by an Offsite that did not keep what resuming needs`, {
+    code: 'NOT_RESUMABLE',
+    kind: 'input',
+    hint: 'Run the suite again; the finished trials are reported all the same.',
+  });
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '../client/client.ts';
+import { UnknownOutcome } from '../client/errors.ts';
+import type { Clock } from '../clock.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Lock } from '../ledger/lock.ts';
+import type { OpenStart } from '../ledger/starts.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { memoryOf, startRequest } from '../suite/plan.ts';
+import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
+import { findStarted } from './find-started.ts';
+import { type KnownPlan, storedPlan } from './stored-plan.ts';
+
+/** Milliseconds before each look for a batch whose start got no answer: the service may still be at it. */
+const lookAfterMs = [1_000, 4_000, 10_000];
+
+export interface StartParts {
+  client: Client;
+  ledger: Ledger;
+  clock: Clock;
+  /** The service's name in the ledger. */
+  service: string;
+}
+
+/** A batch together with the lock that keeps other processes from it. */
+export interface LockedBatch {
+  batch: OpenBatch;
+  lock: Lock;
+}
+
+/**
+ * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch is forgotten and none
+ * started twice: where the answer is lost, the batch is looked for. Throws what the call threw, and `START_UNKNOWN`.
+ */
+export async function startBatch(
+  known: KnownPlan,
+  { client, ledger, clock, service }: StartParts,
+  signal: AbortSignal,
+): Promise<LockedBatch> {
+  const name = `batch-${randomUUID()}`;
+  const lock = ledger.takeLock(name);
+  if (!lock) throw new Error(`somebody has the new lock ${name}`);
+  try {
+    const { suite, file } = known.plan;
+    const plan = await ledger.blobs.putJson(storedPlan(known));
+    const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock: name });
+    const started = await askToStart(known, start, { client, ledger, clock }, signal);
+    return { batch: recordBatch(known, start, started, ledger), lock };
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+}
+
+interface Started {
+  id: string;
+  runs: StartedRun[];
+}
+
+async function askToStart(
+  known: KnownPlan,
+  start: OpenStart,
+  { client, ledger, clock }: Omit<StartParts, 'service'>,
+  signal: AbortSignal,
+): Promise<Started> {
+  try {
+    return await client.call('evals.start', startRequest(known.plan, known.prompt), { signal });
+  } catch (error) {
+    if (!(error instanceof UnknownOutcome)) {
+      ledger.starts.refused(start.key, messageOf(error));
+      throw error;
+    }
+    // Interrupted: `offsite resume` looks for it.
+    signal.throwIfAborted();
+    for (const ms of lookAfterMs) {
+      await clock.sleep(ms, signal);
+      const found = await lookFor(known, start, { client, ledger }, signal);
+      if (found) return found;
+    }
+    ledger.starts.unknown(start.key, error.message);
+    throw new OffsiteError(
+      `nobody knows whether the service started the batch, and it lists none that fits: ${error.detail}`,
+      {
+        code: 'START_UNKNOWN',
+        kind: 'infrastructure',
+        hint: 'Nothing was run. Once the service works, `offsite runs` shows whether the batch is there; if not, run the suite again.',
+        cause: error,
+      },
+    );
+  }
+}
+
+/** The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where several fit. */
+export async function lookFor(
+  { plan }: KnownPlan,
+  start: OpenStart,
+  { client, ledger }: Pick<StartParts, 'client' | 'ledger'>,
+  signal: AbortSignal,
+): Promise<Started | undefined> {
+  const isOwned = (id: string) => ledger.batches.has(start.service, id);
+  const found = await findStarted(client, plan, { askedAt: start.askedAt, isOwned }, signal);
+  switch (found.kind) {
+    case 'found':
+      return found;
+    case 'none':
+      return undefined;
+    case 'several':
+      ledger.starts.unknown(start.key, `several fit: ${found.ids.join(', ')}`);
+      throw new OffsiteError(
+        `the answer to evals.start was lost, and several batches at the service may be the one: ${found.ids.join(', ')}`,
+        {
+          code: 'START_AMBIGUOUS',
+          kind: 'infrastructure',
+          hint: 'Nothing was run, so that no trial runs twice. Run the suite again if none of them is wanted.',
+        },
+      );
+  }
+}
+
+/** Puts a started batch into the ledger. */
+export function recordBatch(known: KnownPlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
+  const { plan, prompt } = known;
+  const runs = started.runs.map((run, taskIndex) => ({ ...batchRun(plan, run, taskIndex), ...run }));
+  const added = ledger.batches.add({
+    service: start.service,
+    id: started.id,
+    suite: start.suite,
+    file: start.file,
+    plan: start.plan,
+    lock: start.lock,
+    start: start.key,
+    runs: runs.map((run) => ({
+      id: run.id,
+      taskIndex: run.taskIndex,
+      caseId: run.case.request.id,
+      caseName: run.case.request.name,
+      variant: run.variant.name,
+      variantIndex: run.variantIndex,
+      memory: memoryOf(run.case),
+    })),
+  });
+  return {
+    key: added.key,
+    id: started.id,
+    plan,
+    prompt,
+    runs: runs.map(({ id, case: planned, variant, taskIndex }) => {
+      const key = added.runs.get(id);
+      if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
+      return { id, case: planned, variant, taskIndex, key, setup: undefined };
+    }),
+  };
+}

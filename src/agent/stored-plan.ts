@@ -1,0 +1,51 @@
+import { OffsiteError } from '../offsite-error.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+
+/** Of the stored form. A plan of another version is not read. */
+const version = 1;
+
+/** A planned batch with its prompt's text, as the ledger keeps it: all that is needed to go on without the suite's files. */
+export interface KnownPlan {
+  plan: SuitePlan;
+  prompt: string;
+}
+
+/** The plan as JSON. It names the environment variables that hold keys, never their values. */
+export function storedPlan({ plan, prompt }: KnownPlan): unknown {
+  const variants = plan.variants.map((variant) => ({
+    ...variant,
+    profile: {
+      ...variant.profile,
+      files: variant.profile.files.map(({ content, ...file }) => ({
+        ...file,
+        base64: content.toString('base64'),
+      })),
+    },
+  }));
+  return { version, prompt, plan: { ...plan, variants } };
+}
+
+/** Reads what {@link storedPlan} made. Throws `PLAN_UNREADABLE` for one of another version of Offsite. */
+export function readPlan(stored: unknown): KnownPlan {
+  const kept = stored as { version: number; prompt: string; plan: SuitePlan };
+  if (kept.version !== version) {
+    throw new OffsiteError(
+      `the stored plan has version ${kept.version}; this Offsite reads version ${version}`,
+      {
+        code: 'PLAN_UNREADABLE',
+        kind: 'input',
+        hint: 'Resume the batch with the Offsite that started it, or run the suite again.',
+      },
+    );
+  }
+  const variants = kept.plan.variants.map((variant) => ({
+    ...variant,
+    profile: {
+      ...variant.profile,
+      files: (variant.profile.files as unknown as { base64: string; path: string; mode?: number }[]).map(
+        ({ base64, ...file }) => ({ ...file, content: Buffer.from(base64, 'base64') }),
+      ),
+    },
+  }));
+  return { prompt: kept.prompt, plan: { ...kept.plan, variants } };
+}

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { ownTrialSpec } from '../agent/trial-spec.ts';
+import { BlobStore } from '../ledger/blobs.ts';
+import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import type { TrialResult } from '../trial/result.ts';
+import { runTrial, type TrialParts } from '../trial/run-trial.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+
+/** What a case's grading makes of a state of its workspace. */
+export interface CheckedState {
+  state: 'untouched' | 'solved';
+  /** One for each repetition. */
+  verdicts: TrialResult['verdict'][];
+  /** Verify steps and validations that were not the same each time. */
+  flaky: string[];
+  /** The first cause that was named. */
+  cause: string | undefined;
+  causeKind: NonNullable<TrialResult['cause']>['kind'] | undefined;
+  asExpected: boolean;
+}
+
+export interface CheckedCase {
+  id: string;
+  states: CheckedState[];
+}
+
+export interface CheckOptions {
+  repeat: number;
+  concurrency: number;
+  signal: AbortSignal;
+  /** Called as each case is done. */
+  onCase(checked: CheckedCase): void;
+}
+
+/**
+ * Grades every case as prepare leaves it, which must fail, and after its reference solution, which must pass. No harness and no agent's
+ * model is run; validators may ask their judges. The first variant's profile and sandbox are used.
+ */
+export async function checkCases(
+  plan: SuitePlan,
+  parts: Omit<TrialParts, 'blobs'>,
+  options: CheckOptions,
+): Promise<CheckedCase[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-check-'));
+  const limit = pLimit(options.concurrency);
+  const checking: Parts = { ...parts, blobs: new BlobStore(folder), limit };
+  try {
+    return await Promise.all(
+      plan.cases.map(async (planned) => {
+        const checked = await checkCase(plan, planned, checking, options);
+        options.onCase(checked);
+        return checked;
+      }),
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Parts = TrialParts & { limit: ReturnType<typeof pLimit> };
+
+async function checkCase(
+  plan: SuitePlan,
+  planned: PlannedCase,
+  parts: Parts,
+  options: CheckOptions,
+): Promise<CheckedCase> {
+  const { solution } = planned.local;
+  const states = [
+    checkState('untouched', specFor(plan, planned, ':'), parts, options),
+    ...(solution === undefined
+      ? []
+      : [checkState('solved', specFor(plan, planned, solution), parts, options)]),
+  ];
+  return { id: planned.request.id, states: await Promise.all(states) };
+}
+
+/** A trial of the command harness with this script, in the image that the first variant's trials start from. */
+function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
+  const [variant] = plan.variants;
+  if (!variant) throw new Error('a suite has at least one variant');
+  const { request } = planned;
+  const spec = ownTrialSpec(
+    {
+      record: {
+        id: 'check',
+        setup: {
+          prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
+          prepare: request.prepare?.source,
+          verify: request.verify,
+          validator: request.validator?.source,
+          validatorFiles: request.validator?.sourceFiles,
+        },
+      },
+      taskIndex: 0,
+      case: planned,
+      variant,
+      prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
+      batchId: 'check',
+      judges: plan.judges,
+    },
+    0,
+  );
+  return {
+    ...spec,
+    harness: 'command',
+    model: 'none',
+    modelConfig: undefined,
+    user: undefined,
+    profile: { ...spec.profile, run: script },
+  };
+}
+
+async function checkState(
+  state: CheckedState['state'],
+  spec: TrialSpec,
+  parts: Parts,
+  { repeat, signal }: CheckOptions,
+): Promise<CheckedState> {
+  const results = await Promise.all(
+    Array.from({ length: repeat }, (_, ordinal) =>
+      parts.limit(() => runTrial({ ...spec, ordinal }, parts, signal, () => undefined)),
+    ),
+  );
+  const verdicts = results.map(({ verdict }) => verdict);
+  const cause = results.find((result) => result.cause)?.cause;
+  const expected = state === 'untouched' ? 'failed' : 'passed';
+  const flaky = differing(results);
+  return {
+    state,
+    verdicts,
+    flaky,
+    cause: cause?.message,
+    causeKind: cause?.kind,
+    asExpected: flaky.length === 0 && verdicts.every((verdict) => verdict === expected),
+  };
+}
+
+/** Names of what came out one way and another. */
+function differing(results: readonly TrialResult[]): string[] {
+  const outcomes = new Map<string, Set<boolean>>();
+  const add = (name: string, passed: boolean) =>
+    outcomes.set(name, (outcomes.get(name) ?? new Set<boolean>()).add(passed));
+  for (const { verifySteps = [], validations = [] } of results) {
+    for (const [index, { command, exitCode }] of verifySteps.entries())
+      add(`verify ${index + 1}: ${command}`, exitCode === 0);
+    for (const { name, exitCode } of validations) add(name, exitCode === 0);
+  }
+  return [...outcomes].filter(([, seen]) => seen.size > 1).map(([name]) => name);
+}

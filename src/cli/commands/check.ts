@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import { runners } from '../../../runners/index.ts';
+import { systemClock } from '../../clock.ts';
+import { connectEngine } from '../../engine/connect.ts';
+import { openGateway } from '../../gateway/open-gateway.ts';
+import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { loadSuite } from '../../suite/load-suite.ts';
+import { checkSandboxes } from '../../trial/base-image.ts';
+import { Sandboxes } from '../../trial/sandboxes.ts';
+import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
+import { exitCodes } from '../failure.ts';
+import { hostCertificates } from '../host-certificates.ts';
+import { interruption } from '../interruption.ts';
+import { wholeNumber, withPlaces } from '../options.ts';
+import { plural } from '../output/quantities.ts';
+import { table } from '../output/table.ts';
+import { concurrencyFor } from '../workplace.ts';
+
+export function checkCommand() {
+  return withPlaces(new Command('check'))
+    .description(
+      "check a suite's grading without any agent: it must fail on the untouched workspace, and pass after the case's solution",
+    )
+    .argument('<file>', 'the suite file (YAML)')
+    .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
+    .option('--repeat <n>', 'grade each state so often, and list what differs', wholeNumber)
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (file, options) => {
+      process.exitCode = await check(file, options);
+    });
+}
+
+interface CheckCommandOptions {
+  config?: string | undefined;
+  concurrency?: number | undefined;
+  repeat?: number | undefined;
+  json?: true | undefined;
+}
+
+async function check(file: string, options: CheckCommandOptions): Promise<number> {
+  const env = process.env;
+  const clock = systemClock;
+  const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
+  const plan = loadSuite(file, config, runners);
+  const note = (line: string) => console.error(line);
+  using interrupted = interruption(note);
+  const { signal } = interrupted;
+
+  await using engine = await connectEngine({
+    host: config.engine?.host,
+    env,
+    instance: randomUUID(),
+    signal,
+    clock,
+  });
+  const { sandbox } = plan.variants[0] ?? {};
+  if (!sandbox) throw new Error('a suite has at least one variant');
+  await checkSandboxes(engine, [sandbox], signal);
+  const certificates = (await hostCertificates(config, env))?.pem;
+  await using gateway = openGateway({
+    models: config.models,
+    env,
+    clock,
+    scripted: (script) => scriptedUpstream(script, clock),
+    caBundle: certificates,
+  });
+  await using sandboxes = new Sandboxes(engine, certificates, { runners });
+  const checked = await checkCases(
+    plan,
+    { sandboxes, runners, clock, gateway, budgets: { trial: config.budgets.trial, batch: undefined } },
+    {
+      repeat: options.repeat ?? 1,
+      concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
+      signal,
+      onCase: (one) =>
+        note(`${one.id}: ${one.states.every(({ asExpected }) => asExpected) ? 'ok' : 'NOT OK'}`),
+    },
+  );
+  console.log(options.json ? JSON.stringify({ cases: checked }, null, 2) : `\n${checkTable(checked)}\n`);
+  return exitCodeOf(checked);
+}
+
+/** 3 where the machine was at fault, so that nothing is known of the suite; 1 where the suite is. */
+function exitCodeOf(checked: readonly CheckedCase[]): number {
+  const states = checked.flatMap((one) => one.states);
+  if (states.some(({ causeKind }) => causeKind === 'infrastructure')) return exitCodes.infrastructure;
+  return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
+}
+
+function checkTable(checked: readonly CheckedCase[]): string {
+  const rows = checked.flatMap(({ id, states }) => [
+    ...states.map((state) => [id, state.state, verdictsOf(state), remarkOn(state)]),
+    ...(states.length > 1 ? [] : [[id, 'solved', '–', 'the case has no solution to try']]),
+  ]);
+  const titles = ['case', 'workspace', 'verdict', 'remark'];
+  return table(
+    titles.map((title) => ({ title })),
+    rows,
+  );
+}
+
+function verdictsOf({ verdicts }: CheckedState): string {
+  const counts = new Map<string, number>();
+  for (const verdict of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  return [...counts]
+    .map(([verdict, count]) => (verdicts.length > 1 ? `${count} × ${verdict}` : verdict))
+    .join(', ');
+}
+
+function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedState): string {
+  if (asExpected) return '';
+  if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
+  const told = cause === undefined ? '' : `: ${cause.split('\n', 1)[0]}`;
+  if (verdicts.includes('void')) return `NO VERDICT${told}`;
+  return state === 'untouched'
+    ? 'PASSES UNTOUCHED: the agent would have nothing to do'
+    : `FAILS ALTHOUGH SOLVED${told}`;
+}

@@ -1,0 +1,114 @@
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { systemClock } from '../../clock.ts';
+import { backUpLedger } from '../../ledger/back-up.ts';
+import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
+import { Ledger } from '../../ledger/ledger.ts';
+import { pruneLedger } from '../../ledger/prune.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { exitCodes } from '../failure.ts';
+import { interruption } from '../interruption.ts';
+import { withPlaces } from '../options.ts';
+import { plural } from '../output/quantities.ts';
+
+export function ledgerCommand() {
+  const ledger = new Command('ledger').description(
+    'the record of all batches and results in the data folder: check it, back it up, remove what is old',
+  );
+  for (const command of [checkCommand(), backUpCommand(), pruneCommand()]) {
+    ledger.addCommand(command as unknown as Command);
+  }
+  return ledger;
+}
+
+function checkCommand() {
+  return withPlaces(new Command('check'))
+    .description('read everything and say what is damaged or missing; exit 3 where something is')
+    .option('--json', 'print one JSON document on stdout')
+    .action((options) =>
+      withLedger(options, async (ledger, signal) => {
+        const found = await checkLedger(ledger, signal);
+        console.log(options.json ? JSON.stringify(found, null, 2) : described(found));
+        if (!isSound(found)) process.exitCode = exitCodes.infrastructure;
+      }),
+    );
+}
+
+function backUpCommand() {
+  return withPlaces(new Command('backup'))
+    .description(
+      'copy the record with all results to a new folder, while trials run; it can be used as a data folder',
+    )
+    .argument('<folder>', 'a folder that does not exist yet')
+    .action((folder, options) =>
+      withLedger(options, async (ledger, signal) => {
+        const backedUp = await backUpLedger(ledger, folder, signal);
+        console.log(
+          `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
+        );
+        if (backedUp.damaged.length === 0) return;
+        console.error(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite ledger check`);
+        process.exitCode = exitCodes.infrastructure;
+      }),
+    );
+}
+
+function pruneCommand() {
+  return withPlaces(new Command('prune'))
+    .description('remove batches that ended long ago and are reported in full; what is not delivered stays')
+    .requiredOption('--older-than <time>', 'how long ago they ended: 30d, 12h', age)
+    .option('--dry-run', 'only say what would go')
+    .option('--json', 'print one JSON document on stdout')
+    .action((options) =>
+      withLedger(options, async (ledger, signal) => {
+        const now = systemClock.now();
+        const dryRun = options.dryRun ?? false;
+        const pruned = await pruneLedger(ledger, { before: now - options.olderThan, now, dryRun }, signal);
+        const what = [
+          plural(pruned.batches, 'batch').replace(/batchs$/, 'batches'),
+          plural(pruned.trials, 'trial'),
+          `${plural(pruned.blobs, 'blob')} (${size(pruned.byteSize)})`,
+        ];
+        const line = `${dryRun ? 'would remove' : 'removed'} ${what.join(', ')}`;
+        console.log(options.json ? JSON.stringify(pruned, null, 2) : line);
+      }),
+    );
+}
+
+async function withLedger(
+  options: { config?: string | undefined; dataFolder?: string | undefined },
+  work: (ledger: Ledger, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig({ named: options.config, env: process.env });
+  using interrupted = interruption((message) => console.error(message));
+  using ledger = new Ledger(dataFolderOf(options.dataFolder, config, process.env), systemClock);
+  await work(ledger, interrupted.signal);
+}
+
+function isSound({ database, damaged, missing }: CheckedLedger): boolean {
+  return database === undefined && damaged.length === 0 && missing.length === 0;
+}
+
+function described(found: CheckedLedger): string {
+  if (found.database !== undefined) return found.database;
+  const lines = [
+    ...found.damaged.map(({ what, sha256 }) => `damaged: ${what} (blob ${sha256})`),
+    ...found.missing.map(({ what, sha256 }) => `missing: ${what} (blob ${sha256})`),
+  ];
+  const counted = `${plural(found.blobs, 'blob')} read, ${found.orphaned} of them needed by nothing`;
+  const advice = 'A backup may have what is damaged or missing: copy its blobs/ over this one.';
+  return [...lines, isSound(found) ? `the ledger is whole: ${counted}` : `${counted}\n${advice}`].join('\n');
+}
+
+function size(bytes: number): string {
+  return bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+const units = { d: 24 * 60 * 60_000, h: 60 * 60_000, m: 60_000 } as const;
+
+/** `30d`, `12h`, `90m`; read as milliseconds. */
+function age(text: string): number {
+  const [, amount, unit] = /^(\d+)([dhm])$/.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('expected a time such as 30d, 12h or 90m.');
+  return Number(amount) * units[unit as keyof typeof units];
+}

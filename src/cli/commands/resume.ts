@@ -1,0 +1,102 @@
+import { Command } from '@commander-js/extra-typings';
+import { runners } from '../../../runners/index.ts';
+import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
+import { systemClock } from '../../clock.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { loadConfig, SandboxConfig } from '../../suite/config-file.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { exitCodes } from '../failure.ts';
+import { interruption } from '../interruption.ts';
+import { wholeNumber, withService } from '../options.ts';
+import { plainProgress, progressOn } from '../output/progress.ts';
+import { plural } from '../output/quantities.ts';
+import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import type { ServiceOptions } from '../with-client.ts';
+import { concurrencyFor, openWorkplace } from '../workplace.ts';
+
+export function resumeCommand() {
+  return withService(new Command('resume'))
+    .description(
+      'go on with batches that were stopped, however: finished trials are not run again, and results are reported',
+    )
+    .argument('[batch]', "a batch's id (default: all that are not finished)")
+    .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
+    .action(async (batch, options) => {
+      process.exitCode = await resumeBatches(batch, options);
+    });
+}
+
+interface ResumeOptions extends ServiceOptions {
+  concurrency?: number | undefined;
+}
+
+async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
+  const env = process.env;
+  const config = loadConfig({ named: options.config, env });
+  using progress =
+    process.stderr.isTTY && !options.json
+      ? progressOn(process.stderr)
+      : plainProgress((line) => console.error(line));
+  using interrupted = interruption(progress.note);
+  const { signal } = interrupted;
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  const { insecureHttp } = options;
+  await using workplace = await openWorkplace(
+    { config, dataFolder, env, clock: systemClock, runners, insecureHttp, note: progress.note },
+    signal,
+  );
+  const { ledger, service, engine } = workplace;
+  // Batches may have been started with other sandboxes than are configured now; these are the best guess at their sizes.
+  const sandboxes = [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
+  const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes);
+  const summaries: BatchSummary[] = [];
+  let busy = 0;
+  for (const what of chosen(ledger, service, id)) {
+    const resumed = await resume(what, { ...workplace, concurrency }, signal, progress.event);
+    if (resumed.kind === 'finished') {
+      summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
+    } else if (resumed.kind === 'busy') {
+      busy++;
+      progress.note(`another process is at ${nameOf(what)}`);
+    } else {
+      progress.note(`the service has not started ${nameOf(what)}: run the suite again`);
+    }
+  }
+  await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
+  progress[Symbol.dispose]();
+
+  if (options.json) console.log(JSON.stringify(summaries, null, 2));
+  else if (summaries.length === 0) console.log('nothing to resume');
+  else for (const summary of summaries) console.log(`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+  const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
+  if (unreported > 0) {
+    progress.note(
+      `${plural(unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,
+    );
+  }
+  const isVoid = summaries.some((summary) => summary.void > 0);
+  return isVoid || unreported > 0 || busy > 0 ? exitCodes.infrastructure : exitCodes.done;
+}
+
+/** What is to be resumed. Throws an `input` error for a batch that cannot be. */
+function chosen(ledger: Ledger, service: string, id: string | undefined): Resumable[] {
+  const open = resumable(ledger, service);
+  if (id === undefined) return open;
+  const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
+  if (named.length > 0) return named;
+  const found = ledger.batches.find(id);
+  const elsewhere = found.find((batch) => batch.service !== service);
+  const [message, hint] =
+    found.length === 0
+      ? [`this machine has no batch ${id}`, 'Without an id, everything that is not finished is resumed.']
+      : elsewhere
+        ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
+        : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];
+  throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+}
+
+function nameOf(what: Resumable): string {
+  return what.kind === 'batch' ? `batch ${what.batch.id}` : `a batch of ${what.start.suite}`;
+}

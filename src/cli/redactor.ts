@@ -1,0 +1,9 @@
+import { Redactor } from '../redaction/redactor.ts';
+import type { Config } from '../suite/config-file.ts';
+import { credentialNames } from '../trial/host-environment.ts';
+
+/** Takes the keys of models and service out of what is kept, printed and reported. */
+export function redactorOf(config: Config, env: NodeJS.ProcessEnv): Redactor {
+  const values = [...credentialNames(config)].map((name) => env[name]);
+  return new Redactor(values.filter((value) => value !== undefined));
+}

@@ -1,0 +1,64 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { BlobStore } from './blobs.ts';
+import type { Ledger } from './ledger.ts';
+
+export interface BackedUp {
+  folder: string;
+  blobs: number;
+  byteSize: number;
+  /** Blobs that were not whole, and are not in the backup. */
+  damaged: string[];
+}
+
+/**
+ * Copies the ledger, as it is at this moment, and all blobs to a new folder, which can be used as a data folder. The folder gets its
+ * name once it is whole. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
+ */
+export async function backUpLedger(
+  { records, blobs }: Ledger,
+  target: string,
+  signal: AbortSignal,
+): Promise<BackedUp> {
+  const folder = resolve(target);
+  if (existsSync(folder)) {
+    throw new OffsiteError(`${folder} exists; a backup is made in a new folder`, {
+      code: 'BACKUP_EXISTS',
+      kind: 'input',
+      hint: 'Name one that does not exist yet.',
+    });
+  }
+  const partial = `${folder}.partial`;
+  try {
+    await rm(partial, { recursive: true, force: true });
+    await mkdir(partial, { recursive: true, mode: 0o700 });
+    // The database first: what it names by now is among the blobs that are listed after.
+    records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
+    const copies = new BlobStore(join(partial, 'blobs'));
+    const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [] };
+    for (const sha256 of (await blobs.list()).blobs) {
+      signal.throwIfAborted();
+      const copy = await copies.put(createReadStream(blobs.pathOf(sha256)));
+      if (copy.sha256 === sha256) {
+        backedUp.blobs++;
+        backedUp.byteSize += copy.byteSize;
+      } else {
+        await copies.remove(copy.sha256);
+        backedUp.damaged.push(sha256);
+      }
+    }
+    await rename(partial, folder);
+    return backedUp;
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    signal.throwIfAborted();
+    throw new OffsiteError(`cannot back the ledger up to ${folder}: ${messageOf(error)}`, {
+      code: 'BACKUP_FAILED',
+      kind: 'infrastructure',
+      hint: 'Check that there is room, and that the folder above it can be written.',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,183 @@
+import type { Records, Row } from './records.ts';
+import type { StartKey } from './starts.ts';
+
+/** Keys are the ledger's own. */
+export type BatchKey = number;
+export type RunKey = number;
+export type TrialKey = number;
+
+export interface NewBatch {
+  /** The service's name in the ledger. */
+  service: string;
+  id: string;
+  /** Suite name, for people. */
+  suite: string;
+  file: string | undefined;
+  /** The blob with the planned batch; without one the batch cannot be resumed. */
+  plan?: string | undefined;
+  /** Name of the lock that whoever works on the batch holds. */
+  lock?: string | undefined;
+  /** The intent that this batch fulfils. */
+  start?: StartKey | undefined;
+  runs: NewRun[];
+}
+
+export interface NewRun {
+  id: string;
+  taskIndex: number;
+  caseId: string;
+  caseName: string;
+  /** The variant's name, for people. */
+  variant: string;
+  /** The variant's place in the plan. */
+  variantIndex?: number | undefined;
+  /** What the run record's setup has no place for. Kept as JSON. */
+  memory: unknown;
+}
+
+export interface StoredBatch {
+  key: BatchKey;
+  service: string;
+  id: string;
+  suite: string;
+  file: string | undefined;
+  plan: string | undefined;
+  lock: string | undefined;
+  state: 'open' | 'finished';
+  /** Epoch milliseconds. */
+  startedAt: number;
+}
+
+export interface StoredRun {
+  key: RunKey;
+  id: string;
+  taskIndex: number;
+  caseId: string;
+  variantIndex: number;
+  /** The blob with the pulled setup; undefined until it was pulled. */
+  setup: string | undefined;
+}
+
+/** A run as the service has told it. */
+export interface PulledRun {
+  run: RunKey;
+  /** The blob with the run's setup. */
+  setup: string | undefined;
+  /** Of its trials. */
+  ordinals: readonly number[];
+}
+
+/** The batches and runs that this agent started or claimed. */
+export class Batches {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** Records a batch and its runs. */
+  add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
+    const records = this.#records;
+    return records.transaction(() => {
+      const key = records.run(
+        'INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        batch.service,
+        batch.id,
+        batch.suite,
+        batch.file ?? null,
+        records.now(),
+        batch.start ?? null,
+        batch.plan ?? null,
+        batch.lock ?? null,
+      );
+      if (batch.start !== undefined) {
+        records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
+        records.note({ subject: 'start', key: batch.start, state: 'started' });
+      }
+      records.note({ subject: 'batch', key, state: 'open' });
+      return { key, runs: new Map(batch.runs.map((run) => [run.id, this.#addRun(key, run)])) };
+    });
+  }
+
+  /** Whether a batch of the service is in the ledger already. */
+  has(service: string, id: string): boolean {
+    return this.#records.get('SELECT 1 FROM batches WHERE service = ? AND id = ?', service, id) !== undefined;
+  }
+
+  /** Batches by their id; more than one where services give the same. */
+  find(id: string): StoredBatch[] {
+    return this.#records.all('SELECT * FROM batches WHERE id = ?', id).map(batchOf);
+  }
+
+  /** The batch that came of a start. */
+  ofStart(start: StartKey): StoredBatch | undefined {
+    return this.#records.all('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
+  }
+
+  /** Batches with trials that have no result, oldest first. */
+  open(): StoredBatch[] {
+    return this.#records.all("SELECT * FROM batches WHERE state = 'open' ORDER BY key").map(batchOf);
+  }
+
+  runs(batch: BatchKey): StoredRun[] {
+    return this.#records
+      .all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch)
+      .map((row) => ({
+        key: Number(row.key),
+        id: String(row.id),
+        taskIndex: Number(row.task_index),
+        caseId: String(row.case_id),
+        variantIndex: Number(row.variant_index),
+        setup: row.setup === null ? undefined : String(row.setup),
+      }));
+  }
+
+  /** Keeps the pulled setups of runs and queues their trials, all or nothing. */
+  queueTrials(pulled: readonly PulledRun[]): void {
+    const records = this.#records;
+    records.transaction(() => {
+      for (const { run, setup, ordinals } of pulled) {
+        if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, run);
+        for (const ordinal of ordinals) {
+          const key = records.run(
+            "INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')",
+            run,
+            ordinal,
+          );
+          records.note({ subject: 'trial', key, state: 'queued' });
+        }
+      }
+    });
+  }
+
+  #addRun(batch: BatchKey, run: NewRun): RunKey {
+    const key = this.#records.run(
+      'INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_index, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      batch,
+      run.id,
+      run.taskIndex,
+      run.caseId,
+      run.caseName,
+      run.variant,
+      run.variantIndex ?? null,
+      JSON.stringify(run.memory),
+    );
+    this.#records.note({ subject: 'run', key, state: 'started' });
+    return key;
+  }
+}
+
+function batchOf(row: Row): StoredBatch {
+  const text = (value: unknown) => (value === null ? undefined : String(value));
+  return {
+    key: Number(row.key),
+    service: String(row.service),
+    id: String(row.id),
+    suite: String(row.suite),
+    file: text(row.file),
+    plan: text(row.plan),
+    lock: text(row.lock),
+    state: row.state === 'finished' ? 'finished' : 'open',
+    startedAt: Number(row.started_at),
+  };
+}

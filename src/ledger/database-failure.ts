@@ -1,0 +1,64 @@
+import { OffsiteError } from '../offsite-error.ts';
+
+/** SQLite's result codes (sqlite.org/rescode.html); extended ones carry the primary one in their low byte. */
+const results = {
+  busy: 5,
+  readOnly: 8,
+  inputOutput: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  notDatabase: 26,
+};
+
+const damagedHint =
+  'Take the newest backup (`offsite ledger backup` makes them, FILE.before-vN are older ones), or name another data folder. Results stay in the folder `blobs`.';
+
+/**
+ * What an SQLite error means to a user. Errors that are defects of ours, such as a broken constraint, come back as they are.
+ *
+ * @param file the database's file, for the message
+ */
+export function databaseFailure(file: string, thrown: unknown): unknown {
+  if (thrown instanceof OffsiteError || !(thrown instanceof Error)) return thrown;
+  const { code, errcode } = thrown as { code?: unknown; errcode?: unknown };
+  if (code !== 'ERR_SQLITE_ERROR' || typeof errcode !== 'number') return thrown;
+  const failure = (code: string, message: string, hint: string) =>
+    new OffsiteError(`${message} (${thrown.message})`, { code, kind: 'infrastructure', hint, cause: thrown });
+  switch (errcode & 0xff) {
+    case results.full:
+      return failure(
+        'DISK_FULL',
+        `the disk of ${file} is full`,
+        'Free some space, then `offsite resume`. What was stored before is safe.',
+      );
+    case results.corrupt:
+    case results.notDatabase:
+      return damagedDatabase(file, thrown.message, thrown);
+    case results.busy:
+      return failure(
+        'DATABASE_BUSY',
+        `another process has kept ${file} locked for too long`,
+        'See which other Offsite uses this data folder, and whether it is stuck.',
+      );
+    case results.readOnly:
+    case results.inputOutput:
+    case results.cannotOpen:
+      return failure(
+        'DATABASE_UNUSABLE',
+        `${file} cannot be used`,
+        'Check that the disk works, is not full, and that the folder can be written.',
+      );
+    default:
+      return thrown;
+  }
+}
+
+export function damagedDatabase(file: string, finding: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(`${file} is damaged: ${finding}`, {
+    code: 'DATABASE_DAMAGED',
+    kind: 'infrastructure',
+    hint: damagedHint,
+    cause,
+  });
+}

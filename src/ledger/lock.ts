@@ -1,0 +1,44 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { databaseFailure } from './database-failure.ts';
+
+export interface Lock extends Disposable {
+  /** Takes the file away as well: for what nobody will lock again. */
+  remove(): void;
+}
+
+/**
+ * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends; undefined where another
+ * process (or another part of this one) has it. Node has no flock: an exclusive transaction on an empty SQLite file holds the same.
+ *
+ * @param name letters, digits and dashes
+ */
+export function takeLock(dataFolder: string, name: string): Lock | undefined {
+  const folder = join(dataFolder, 'locks');
+  const file = join(folder, `${name}.lock`);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(file, { timeout: 0 });
+    try {
+      database.exec('BEGIN EXCLUSIVE');
+    } catch (error) {
+      database.close();
+      if ((error as { errcode?: number }).errcode === 5) return undefined;
+      throw error;
+    }
+    const release = () => {
+      if (database.isOpen) database.close();
+    };
+    return {
+      remove() {
+        // While it is held: whoever opened it just before gets a lock that nobody else asks for.
+        rmSync(file, { force: true });
+        release();
+      },
+      [Symbol.dispose]: release,
+    };
+  } catch (error) {
+    throw databaseFailure(file, error);
+  }
+}

@@ -1,0 +1,111 @@
+import { rm, stat } from 'node:fs/promises';
+import type { BatchKey } from './batches.ts';
+import type { BlobStore } from './blobs.ts';
+import type { Ledger } from './ledger.ts';
+import type { Records } from './records.ts';
+import { directReferences, mentionedHashes } from './references.ts';
+
+/** Milliseconds: a blob that nothing names is left for so long, as a trial that runs will name it when it ends. */
+const youngMs = 24 * 60 * 60_000;
+
+export interface PruneOptions {
+  /** Epoch milliseconds: what ended before goes. */
+  before: number;
+  now: number;
+  /** Only says what would go. */
+  dryRun: boolean;
+}
+
+export interface Pruned {
+  batches: number;
+  trials: number;
+  blobs: number;
+  /** Of the blobs. */
+  byteSize: number;
+}
+
+/** Batches that ended before a time with every report delivered or dropped. */
+const prunable = `
+  SELECT batches.key FROM batches
+  WHERE batches.state = 'finished'
+    AND NOT EXISTS (
+      SELECT 1 FROM runs JOIN trials ON trials.run = runs.key LEFT JOIN reports ON reports.trial = trials.key
+      WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state <> 'delivered'))
+    AND batches.started_at < ?1`;
+
+const ofBatches = (batches: string) => ({
+  runs: `SELECT key FROM runs WHERE batch IN (${batches})`,
+  trials: `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch IN (${batches})`,
+});
+
+/**
+ * Removes what is over: old batches whose every trial is finished and reported, and blobs that nothing names any more. Whatever is not
+ * delivered stays, however old.
+ */
+export async function pruneLedger(
+  { records, blobs }: Ledger,
+  { before, now, dryRun }: PruneOptions,
+  signal: AbortSignal,
+): Promise<Pruned> {
+  const batches = records.all(prunable, Math.round(before)).map((row) => Number(row.key));
+  const keys = JSON.stringify(batches);
+  const chosen = 'SELECT value FROM json_each(?1)';
+  const counted = records.get(`SELECT count(*) AS count FROM (${ofBatches(chosen).trials})`, keys);
+  const pruned: Pruned = { batches: batches.length, trials: Number(counted?.count), blobs: 0, byteSize: 0 };
+  const kept = keptBlobs(records, blobs, batches);
+  if (!dryRun) removeBatches(records, keys, before);
+  const { blobs: stored, partials } = await blobs.list();
+  for (const sha256 of stored) {
+    signal.throwIfAborted();
+    const found = kept.has(sha256) ? undefined : blobs.stat(sha256);
+    if (!found || now - found.putAt < youngMs) continue;
+    pruned.blobs++;
+    pruned.byteSize += found.byteSize;
+    if (!dryRun) await blobs.remove(sha256);
+  }
+  if (!dryRun) await removePartials(partials, now);
+  return pruned;
+}
+
+function keptBlobs(records: Records, blobs: BlobStore, except: readonly BatchKey[]): Set<string> {
+  const kept = new Set(mentionedHashes(records, blobs, except));
+  for (const { sha256 } of directReferences(records, except)) kept.add(sha256);
+  return kept;
+}
+
+function removeBatches(records: Records, keys: string, before: number): void {
+  const chosen = 'SELECT value FROM json_each(?1)';
+  const { runs, trials } = ofBatches(chosen);
+  const attempts = `SELECT key FROM attempts WHERE trial IN (${trials})`;
+  const starts = `SELECT start FROM batches WHERE key IN (${chosen})`;
+  records.transaction(() => {
+    for (const [subject, of] of [
+      ['report', trials],
+      ['attempt', attempts],
+      ['trial', trials],
+      ['run', runs],
+      ['batch', chosen],
+      ['start', starts],
+    ]) {
+      records.run(`DELETE FROM changes WHERE subject = '${subject}' AND of IN (${of})`, keys);
+    }
+    // From below, as rows may not point to what is gone.
+    records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
+    records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
+    records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
+    records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);
+    records.run(`DELETE FROM batches WHERE key IN (${chosen})`, keys);
+    records.run(
+      `DELETE FROM starts WHERE state <> 'asking' AND asked_at < ?1
+       AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key)`,
+      Math.round(before),
+    );
+  });
+}
+
+async function removePartials(partials: readonly string[], now: number): Promise<void> {
+  for (const file of partials) {
+    const { mtimeMs } = await stat(file);
+    if (now - mtimeMs >= youngMs) await rm(file, { force: true });
+  }
+}

@@ -1,0 +1,195 @@
+import type { ReportedTrial } from '../contract/report.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import type { BatchKey, RunKey, TrialKey } from './batches.ts';
+import type { BlobStore } from './blobs.ts';
+import type { Records } from './records.ts';
+
+export type Verdict = 'passed' | 'failed' | 'void';
+
+export interface Attempt {
+  key: number;
+  trial: TrialKey;
+  /** From 1. */
+  number: number;
+}
+
+/**
+ * How an attempt ended that is not the trial's result: `void` by itself, which counts towards the limit; `outage` while all of the
+ * engine or the model was down; `canceled` by its user; `interrupted` because its process died.
+ */
+export type Abandonment = 'void' | 'outage' | 'canceled' | 'interrupted';
+
+export interface FinishedTrial {
+  verdict: Verdict;
+  /** Why there is no verdict. Kept as JSON. */
+  cause?: unknown;
+  /** Everything that was found. Kept as JSON. */
+  result: unknown;
+  /** What the service is told. */
+  report: ReportedTrial;
+}
+
+export interface StoredTrial {
+  key: TrialKey;
+  run: RunKey;
+  ordinal: number;
+  state: 'queued' | 'running' | 'finished';
+  /** The blob with the whole result, once finished. */
+  result: string | undefined;
+}
+
+/** Trials and their attempts. What a method has returned from is on disk. */
+export class Trials {
+  readonly #records: Records;
+  readonly #blobs: BlobStore;
+
+  readonly #redactor: Redactor | undefined;
+
+  /** @param redactor takes secrets out of causes; the blobs have their own */
+  constructor(records: Records, blobs: BlobStore, redactor?: Redactor) {
+    this.#records = records;
+    this.#blobs = blobs;
+    this.#redactor = redactor;
+  }
+
+  ofBatch(batch: BatchKey): StoredTrial[] {
+    return this.#records
+      .all(
+        'SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ? ORDER BY trials.key',
+        batch,
+      )
+      .map((row) => ({
+        key: Number(row.key),
+        run: Number(row.run),
+        ordinal: Number(row.ordinal),
+        state: row.state as StoredTrial['state'],
+        result: row.result === null ? undefined : String(row.result),
+      }));
+  }
+
+  beginAttempt(trial: TrialKey): Attempt {
+    const records = this.#records;
+    return records.transaction(() => {
+      const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
+      const number = Number(last?.number ?? 0) + 1;
+      this.#setState(trial, 'running');
+      const key = records.run(
+        'INSERT INTO attempts (trial, number, started_at) VALUES (?, ?, ?)',
+        trial,
+        number,
+        records.now(),
+      );
+      records.note({ subject: 'attempt', key, state: 'begun' });
+      return { key, trial, number };
+    });
+  }
+
+  /** Attempts that failed for a reason of their own, in this process and in earlier ones. */
+  failedAttempts(trial: TrialKey): number {
+    const row = this.#records.get(
+      "SELECT count(*) AS count FROM attempts WHERE trial = ? AND ending = 'void'",
+      trial,
+    );
+    return Number(row?.count ?? 0);
+  }
+
+  /** Ends an attempt that leaves its trial to be run again. `result`, what it had found, is kept with it. */
+  async abandonAttempt(
+    attempt: Attempt,
+    ending: Exclude<Abandonment, 'interrupted'>,
+    cause?: unknown,
+    result?: unknown,
+  ): Promise<void> {
+    const blob = result === undefined ? null : await this.#blobs.putJson(result);
+    this.#records.transaction(() => {
+      this.#endAttempt(attempt.key, ending, cause, blob);
+      this.#setState(attempt.trial, 'queued');
+    });
+  }
+
+  /** Ends the attempts of a batch whose process has died; their trials are to be run again. Returns how many there were. */
+  interruptAttempts(batch: BatchKey): number {
+    const records = this.#records;
+    const halfRun = `
+      SELECT attempts.key, attempts.trial FROM attempts
+      JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
+      WHERE runs.batch = ? AND attempts.ended_at IS NULL`;
+    const rows = records.all(halfRun, batch);
+    if (rows.length === 0) return 0;
+    return records.transaction(() => {
+      for (const row of rows) {
+        this.#endAttempt(Number(row.key), 'interrupted', undefined, null);
+        this.#setState(Number(row.trial), 'queued');
+      }
+      return rows.length;
+    });
+  }
+
+  /** Keeps a trial's result and queues its report, both or neither. Throws where the disk does not take it. */
+  async finish(attempt: Attempt, finished: FinishedTrial): Promise<void> {
+    const result = await this.#blobs.putJson(finished.result);
+    const body = await this.#blobs.putJson(finished.report);
+    const records = this.#records;
+    records.transaction(() => {
+      const now = records.now();
+      this.#endAttempt(attempt.key, finished.verdict, finished.cause, null);
+      records.run(
+        "UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ? WHERE key = ?",
+        finished.verdict,
+        result,
+        now,
+        attempt.trial,
+      );
+      records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
+      records.run(
+        "INSERT INTO reports (trial, body, state, next_at) VALUES (?, ?, 'queued', ?)",
+        attempt.trial,
+        body,
+        now,
+      );
+      records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
+      this.#finishAbove(attempt.trial);
+    });
+  }
+
+  /** A run ends with its last trial, and a batch with its last run. */
+  #finishAbove(trial: TrialKey): void {
+    const records = this.#records;
+    const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
+    if (records.get("SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'", run)) return;
+    records.run("UPDATE runs SET state = 'finished' WHERE key = ?", run);
+    records.note({ subject: 'run', key: run, state: 'finished' });
+    const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);
+    if (records.get("SELECT 1 FROM runs WHERE batch = ? AND state <> 'finished'", batch)) return;
+    records.run("UPDATE batches SET state = 'finished' WHERE key = ?", batch);
+    records.note({ subject: 'batch', key: batch, state: 'finished' });
+  }
+
+  #redacted(text: string): string {
+    return this.#redactor?.text(text) ?? text;
+  }
+
+  #endAttempt(key: number, ending: Verdict | Abandonment, cause: unknown, result: string | null): void {
+    const records = this.#records;
+    records.run(
+      'UPDATE attempts SET ended_at = ?, ending = ?, cause = ?, result = ? WHERE key = ?',
+      records.now(),
+      ending,
+      cause === undefined ? null : this.#redacted(JSON.stringify(cause)),
+      result,
+      key,
+    );
+    const detail = (cause as { kind?: unknown } | undefined)?.kind;
+    records.note({
+      subject: 'attempt',
+      key,
+      state: ending,
+      detail: detail === undefined ? undefined : String(detail),
+    });
+  }
+
+  #setState(trial: TrialKey, state: 'queued' | 'running'): void {
+    this.#records.run('UPDATE trials SET state = ? WHERE key = ?', state, trial);
+    this.#records.note({ subject: 'trial', key: trial, state });
+  }
+}

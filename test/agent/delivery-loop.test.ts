@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Delivery } from '../../src/agent/delivery.ts';
+import { DeliveryLoop } from '../../src/agent/delivery-loop.ts';
+import { createClient } from '../../src/client/client.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { dropBeforeAnswer, json, type Step, scriptedService } from '../client/scripted-service.ts';
+import { queueTrial } from '../ledger/queue-trial.ts';
+import { handClock, settled } from './test-clock.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-loop-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const success = json(200, {});
+const broken = json(500, { _tag: 'InternalError', message: 'sorry' });
+const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
+const forbidden = json(403, { _tag: 'Forbidden', message: 'not yours' });
+const grace = { ms: 1e12, failures: 1e6 };
+
+/** A loop over a ledger with so many finished trials, against a service that answers so. Its clock is moved by hand. */
+async function loopOver(trials: number, steps: Step[]) {
+  await using opened = new AsyncDisposableStack();
+  const service = opened.use(await scriptedService(...steps));
+  const client = opened.use(
+    createClient({ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } }),
+  );
+  const clock = handClock();
+  const ledger = opened.use(new Ledger(folder, clock));
+  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
+  const batch = ledger.batches.add({
+    service: 'there',
+    id: 'batch_1',
+    suite: 'S',
+    file: undefined,
+    runs: [run],
+  });
+  const finish = async (ordinal: number) => {
+    const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
+    const report = { caseName: 'A', ordinal, taskIndex: 0, events: [], outcome: { passed: true } };
+    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
+    return attempt.trial;
+  };
+  const keys: number[] = [];
+  for (let ordinal = 0; ordinal < trials; ordinal++) keys.push(await finish(ordinal));
+  const { outbox } = ledger;
+  const told: string[] = [];
+  const delivery = new Delivery({
+    client,
+    outbox,
+    clock,
+    warn: (line) => told.push(line),
+    random: () => 0.5,
+  });
+  const loop = opened.use(
+    new DeliveryLoop({
+      ledger,
+      delivery,
+      clock,
+      service: 'there',
+      observe: (report, { kind }) => told.push(`${report.ordinal} ${kind}`),
+      note: (line) => told.push(line),
+    }),
+  );
+  const kept = opened.move();
+  return {
+    service,
+    ledger,
+    clock,
+    loop,
+    told,
+    keys,
+    finish,
+    /** Lets so many waits of the loop pass, each as long as it is, with real answers in between. */
+    async passWaits(count: number) {
+      for (let wait = 0; wait < count; wait++) await clock.pass(await nextWait(clock));
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** The service answers in real time: waits until the loop waits. */
+async function nextWait(clock: ReturnType<typeof handClock>): Promise<number> {
+  const giveUp = AbortSignal.timeout(30_000);
+  for (;;) {
+    giveUp.throwIfAborted();
+    await settled();
+    // The grace of a drain is not the loop's.
+    const waits = clock.waits.filter((ms) => ms < 1e9);
+    if (waits.length > 0) return Math.min(...waits);
+  }
+}
+
+const signal = AbortSignal.timeout(600_000);
+
+describe('the outbox', () => {
+  test('is delivered in the background, what is there and what comes', async () => {
+    await using bench = await loopOver(3, [success]);
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    await bench.finish(3);
+    bench.loop.wake();
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    expect(bench.told.toSorted()).toEqual(['0 delivered', '1 delivered', '2 delivered', '3 delivered']);
+    expect(bench.service.received.length).toBe(4);
+  });
+
+  test('goes out to the last when the service comes back after a long time, however it failed', async () => {
+    const down = [broken, busy, dropBeforeAnswer, broken, dropBeforeAnswer, busy, broken];
+    await using bench = await loopOver(3, [...down, success]);
+    const draining = bench.loop.drain({ ...grace, ms: 1e15 }, signal);
+    let left = 3;
+    draining.then((count) => {
+      left = count;
+    });
+    for (let wait = 0; wait < 40 && left > 0; wait++) await bench.passWaits(1);
+    expect(await draining).toBe(0);
+    expect(bench.service.received.length).toBeGreaterThanOrEqual(10);
+  });
+
+  test('leaves a service that fails alone, for longer and longer, and asks it with one report then', async () => {
+    await using bench = await loopOver(4, [broken]);
+    await nextWait(bench.clock);
+    const asked = [bench.service.received.length];
+    const waits: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      waits.push(await nextWait(bench.clock));
+      await bench.passWaits(1);
+      await nextWait(bench.clock);
+      asked.push(bench.service.received.length);
+    }
+    expect(asked[0]).toBe(4);
+    expect(waits.toSorted((a, b) => a - b)).toEqual(waits);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(300_000);
+    for (const [round, count] of asked.slice(1).entries())
+      expect(count - (asked[round] ?? 0)).toBeLessThanOrEqual(1);
+  });
+
+  test('goes on past a report that is refused for good, which is parked', async () => {
+    await using bench = await loopOver(3, [forbidden, success]);
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    expect(bench.ledger.outbox.pending()).toMatchObject([{ state: 'parked' }]);
+  });
+
+  test('goes on past a report that the disk has lost, which is parked and said to be damaged', async () => {
+    await using bench = await loopOver(0, [success]);
+    const { ledger, loop } = bench;
+    const trial = await bench.finish(0);
+    const row = ledger.records.get('SELECT body FROM reports WHERE trial = ?', trial);
+    truncateSync(ledger.blobs.pathOf(String(row?.body)), 10);
+    await bench.finish(1);
+    loop.wake();
+    expect(await loop.drain(grace, signal)).toBe(0);
+    expect(ledger.outbox.pending()).toMatchObject([
+      { trial, state: 'parked', answer: expect.stringContaining('is damaged') },
+    ]);
+  });
+
+  test('is delivered although the clock was set back by a year after a report was put off', async () => {
+    await using bench = await loopOver(1, [broken, success]);
+    await nextWait(bench.clock);
+    bench.clock.set(bench.clock.now() - 365 * 86_400_000);
+    const draining = bench.loop.drain(grace, signal);
+    await bench.passWaits(1);
+    expect(await draining).toBe(0);
+  });
+
+  test('is not waited for longer than the grace', async () => {
+    await using bench = await loopOver(2, [broken]);
+    expect(await bench.loop.drain({ ms: 1e12, failures: 1 }, signal)).toBe(2);
+  });
+});

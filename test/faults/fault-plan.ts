@@ -1,0 +1,35 @@
+import { SandboxConfig } from '../../src/suite/config-file.ts';
+import { profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+
+/** The quickest real trials there are: one case, two trials of `true`. */
+export const faultPlan: SuitePlan = {
+  file: 'faults',
+  suite: { id: 'faults', name: 'Faults', prompt: { kind: 'text', text: 'nothing' } },
+  trials: 2,
+  cases: [
+    {
+      request: { id: 'quick', name: 'Quick', verify: 'true' },
+      local: {
+        artifacts: [],
+        protected: [],
+        runsIn: 'same',
+        onError: 'void',
+        userTurns: 1,
+        solution: undefined,
+      },
+    },
+  ],
+  variants: [
+    {
+      name: 'true',
+      model: 'none',
+      modelConfig: undefined,
+      harness: 'command',
+      userModel: undefined,
+      profile: profileOf({ name: 'true', run: 'true' }),
+      sandbox: { name: 'local', ...SandboxConfig.parse({ memory: '128m', cpus: 0.5 }) },
+      credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' },
+    },
+  ],
+  judges: [],
+};

@@ -1,0 +1,31 @@
+import { connectEngine } from '../../src/engine/connect.ts';
+
+/** The `run` of a trial that waits until it is let go. */
+export const untilLetGo = 'until [ -e /tmp/go ]; do sleep 0.1; done';
+
+/** Lets the waiting trials of a batch come to their end, those that run now and those that will, until `ended` is settled. */
+export async function letGo(batch: string, ended: Promise<unknown>): Promise<void> {
+  await using engine = await connectEngine({ instance: `test-let-go-${process.pid}` });
+  const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };
+  const told = new Set<string>();
+  let over = false;
+  const ending = ended.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    for (const { Id } of await engine.docker.listContainers({ filters })) {
+      if (told.has(Id)) continue;
+      told.add(Id);
+      const exec = await engine.docker
+        .getContainer(Id)
+        .exec({ Cmd: ['touch', '/tmp/go'] })
+        .catch((error: { statusCode?: number }) => {
+          // Gone again since it was listed.
+          if (error.statusCode === 404 || error.statusCode === 409) return undefined;
+          throw error;
+        });
+      await exec?.start({ Detach: true });
+    }
+    await Promise.race([ending, new Promise((resolve) => setTimeout(resolve, 100))]);
+  }
+}
