@@ -15,6 +15,8 @@ export interface Runner {
   cli?: { package: string; version: string };
   /** The wires it can speak to its model, best first; `any` where this process speaks for it; empty where it needs no configured model. */
   wires: readonly Wire[] | 'any';
+  /** Whether its stream tells the commands it ran; where not, they are rebuilt from its model traffic. */
+  tellsCommands: boolean;
   /** Whether its session can take a second message. */
   continues: boolean;
   /** Whether it can be given tool servers (`mcpServers` of a profile). */

@@ -1,6 +1,31 @@
 import type { Container } from '../engine/container.ts';
 import type { PhaseInput } from './phases/phase.ts';
 import type { Cause, TrialResult } from './result.ts';
+import type { StartedSandbox } from './sandboxes.ts';
+
+type Given = Pick<PhaseInput, 'spec' | 'parts' | 'signal'>;
+
+/** A sandbox of the trial's image in which no harness ran: started when it is asked for first, given back when disposed of. */
+export class FreshSandbox implements Disposable {
+  readonly #given: Given;
+  #taken: Promise<StartedSandbox> | undefined;
+  #started: StartedSandbox | undefined;
+
+  constructor(given: Given) {
+    this.#given = given;
+  }
+
+  async container(): Promise<Container> {
+    const { spec, parts, signal } = this.#given;
+    this.#taken ??= parts.sandboxes.takeForGrading(spec, signal);
+    this.#started = await this.#taken;
+    return this.#started.container;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#started) this.#given.parts.sandboxes.giveBack(this.#started);
+  }
+}
 
 /**
  * The outcome where grading could not be started in the sandbox. `starts` is tried in a fresh one, in which no harness ever ran: if it
@@ -8,14 +33,12 @@ import type { Cause, TrialResult } from './result.ts';
  * Else it is void, for `cause`.
  */
 export async function gradingPrevented(
-  { spec, parts, signal, found }: PhaseInput,
+  input: PhaseInput,
   cause: Cause,
   starts: (fresh: Container) => Promise<boolean>,
 ): Promise<Partial<TrialResult>> {
-  const fresh = await parts.sandboxes.take(spec, signal);
-  using given = new DisposableStack();
-  given.defer(() => parts.sandboxes.giveBack(fresh));
-  if (!(await starts(fresh.container))) return { verdict: 'void', cause };
+  using fresh = new FreshSandbox(input);
+  if (!(await starts(await fresh.container()))) return { verdict: 'void', cause };
   const message = `${cause.message}; it can be in a sandbox that no harness ran in`;
-  return { verdict: 'failed', cause: found.cause ?? { ...cause, kind: 'agent', message } };
+  return { verdict: 'failed', cause: input.found.cause ?? { ...cause, kind: 'agent', message } };
 }

@@ -1,6 +1,8 @@
-import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
+import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, Usage } from '../contract/report.ts';
+import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
 import type { TrialResult } from './result.ts';
+import { agentUsage, usageFields } from './usage.ts';
 
 /** Characters of the commands' outputs that a report carries; services refuse what is far larger (ours above 32 MiB of JSON). */
 const outputRoom = 4 * 1024 ** 2;
@@ -19,7 +21,7 @@ export interface ReportSubject {
  * and the changed files stay in the ledger; the wire has no place for them.
  */
 export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
-  const { trajectory = [] } = result;
+  const trajectory = commandsOf(result) ?? [];
   const report: ReportedTrial = {
     caseName: subject.caseName,
     ordinal: subject.ordinal,
@@ -31,18 +33,21 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
     outcome: outcomeOf(result),
   };
   if (result.sandboxId !== undefined) report.sandboxId = result.sandboxId;
-  if (!result.modelUnmeasured) {
-    // No model could be reached, so that nothing used is a measurement.
-    report.usage = {
-      inputTokens: 0,
-      outputTokens: 0,
-      cacheReadTokens: 0,
-      cacheWriteTokens: 0,
-      totalTokens: 0,
-      costUsd: 0,
-    };
-  }
+  const usage = usageOf(result);
+  if (usage) report.usage = usage;
   return report;
+}
+
+/** A harness that tells its commands is believed before its model traffic, which shows those of one that does not. */
+export function commandsOf({ trajectory, derivedTrajectory, harnessTellsCommands }: Partial<TrialResult>) {
+  if (harnessTellsCommands === false && derivedTrajectory && derivedTrajectory.length > 0)
+    return derivedTrajectory;
+  return trajectory;
+}
+
+/** What the agent used of its model. Where none could be reached, that it used nothing is a measurement. */
+export function usageOf({ models, modelUnmeasured }: TrialResult): Usage | undefined {
+  return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
 /** The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them whole. */
@@ -57,21 +62,27 @@ function reportable(trajectory: readonly TrajectoryEntry[]): readonly Trajectory
 }
 
 function outcomeOf(result: TrialResult): ReportedOutcome {
+  const trajectory = commandsOf(result);
+  const usage = usageOf(result) ?? {};
+  const unmeasured = usageFields.filter((field) => usage[field] === undefined);
   const measured = {
     passed: result.verdict === 'void' ? undefined : result.verdict === 'passed',
-    commandCount: result.trajectory?.length,
+    commandCount: trajectory?.length,
     exitCode: result.harness?.ended === 'exited' ? result.harness.exitCode : undefined,
-    modelMs: result.modelUnmeasured ? undefined : 0,
-    sandboxMs: result.trajectory && busyMs(result.trajectory),
+    modelMs: result.modelUnmeasured ? undefined : (result.models?.modelMs ?? 0),
+    sandboxMs: trajectory && busyMs(trajectory),
     verifySteps: result.verifySteps?.map(({ command, exitCode }) => ({ command, exitCode })),
-    validations: result.validations,
+    validations: result.validations?.map(reportedForm),
     artifacts: result.artifacts,
     judgments: result.judgments,
   };
   const fields = Object.entries(measured);
   return {
     ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
-    voidFields: fields.filter(([, value]) => value === undefined).map(([name]) => name),
+    voidFields: [
+      ...fields.filter(([, value]) => value === undefined).map(([name]) => name),
+      ...(unmeasured.length === usageFields.length ? ['usage'] : unmeasured.map((field) => `usage.${field}`)),
+    ],
   };
 }
 

@@ -1,5 +1,6 @@
-import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
-import type { Judgment, ReportedValidation } from '../contract/validation.ts';
+import type { Artifact, TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { Judgment, Validation } from '../contract/validation.ts';
+import type { ModelAccount } from '../gateway/gateway.ts';
 import type { HarnessEnding, HarnessEvent } from '../harness/runner.ts';
 import type { VerifiedStep } from '../validate/verify.ts';
 
@@ -33,16 +34,33 @@ export interface TrialResult {
   sandboxId?: string | undefined;
   phases: PhaseTiming[];
   harness?: HarnessEnding | undefined;
+  /** The commands as the harness told them. */
   trajectory?: TrajectoryEntry[] | undefined;
-  /** What else the harness told. */
+  /** False of a harness that is any program: its `trajectory` is then what started it. */
+  harnessTellsCommands?: boolean | undefined;
+  /** The commands as its model traffic shows them: of a harness that tells none itself, all there is. */
+  derivedTrajectory?: TrajectoryEntry[] | undefined;
+  /** What else the harness told, and what a simulated user said. */
   events?: HarnessEvent[] | undefined;
+  finalMessage?: string | undefined;
+  /** Messages that the harness was given. */
+  turns?: number | undefined;
+  /** As the harness itself says. */
+  harnessVersion?: string | undefined;
+  /** The harness's own counts, to check ours with. */
+  harnessCounts?: { usage: Usage | undefined; commands: number | undefined } | undefined;
+  /** Where the harness's counts are not ours. */
+  disagreements?: string[] | undefined;
+  /** What the trial's models were asked and what that took. */
+  models?: ModelAccount | undefined;
   /** Workspace-relative paths. */
   filesChanged?: string[] | undefined;
   artifacts?: Artifact[] | undefined;
   /** Files that matched but were over the limits on number and size. */
   artifactsOmitted?: string[] | undefined;
   verifySteps?: VerifiedStep[] | undefined;
-  validations?: ReportedValidation[] | undefined;
+  /** The full records; a report may carry less of them. */
+  validations?: Validation[] | undefined;
   judgments?: Judgment[] | undefined;
   /** Whether the sandbox could reach a model whose traffic we did not see. */
   modelUnmeasured: boolean;

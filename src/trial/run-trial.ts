@@ -1,9 +1,13 @@
 import type { Clock } from '../clock.ts';
+import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
+import type { Budget } from '../suite/model-config.ts';
+import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
+import { openModels, type TrialModels } from './models.ts';
 import { phases } from './phases/phases.ts';
-import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
+import type { Cause, PhaseName, PhaseTiming, TrialResult } from './result.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
 
@@ -13,6 +17,11 @@ export interface TrialParts {
   runners: readonly Runner[];
   blobs: BlobStore;
   clock: Clock;
+  gateway: Gateway;
+  /** What the models of one trial, and of the whole batch, may use. */
+  budgets: { trial: Budget; batch: BudgetAccount | undefined };
+  /** Resolves with a place for grading, once there is one. Unlimited where left out. */
+  grading?: ((signal: AbortSignal) => Promise<Disposable>) | undefined;
 }
 
 /**
@@ -30,6 +39,7 @@ export async function runTrial(
   const timings: PhaseTiming[] = [];
   let found: Partial<TrialResult> = {};
   let phase: PhaseName = 'sandbox';
+  let models: TrialModels | undefined;
 
   const timed = async <Result>(name: PhaseName, work: () => Promise<Result>): Promise<Result> => {
     phase = name;
@@ -42,14 +52,20 @@ export async function runTrial(
     }
   };
 
+  await using opened = new AsyncDisposableStack();
   try {
+    models = openModels(spec, parts);
+    opened.use(models?.session);
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
     found = { sandboxId: sandbox.container.id };
     for (const { name, run } of phases) {
-      const additions = await timed(name, () => run({ spec, parts, ...sandbox, signal, found }));
+      if (name === 'verify') given.use(await parts.grading?.(signal));
+      const additions = await timed(name, () => run({ spec, parts, ...sandbox, models, signal, found }));
       found = { ...found, ...additions };
+      // What there is was collected; an agent that had no model, or no working harness, is not graded by it.
+      if (name === 'collect' && isNotTheAgents(found.cause)) found.verdict = 'void';
       if (found.verdict) break;
     }
   } catch (error) {
@@ -58,13 +74,20 @@ export async function runTrial(
     // An agent that breaks its sandbox has not earned a void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
+  const account = await models?.session.account();
   return {
     verdict: 'void',
     ...found,
     startedAt,
     finishedAt: clock.now(),
     phases: timings,
-    // Without a network no model can be reached, so that its share is known to be nothing.
+    models: account,
+    disagreements: account && disagreements(found, account),
+    // What does not pass the gateway is only seen to be nothing where there is no other way.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
+}
+
+function isNotTheAgents(cause: Cause | undefined): boolean {
+  return cause?.kind === 'model' || cause?.kind === 'infrastructure';
 }

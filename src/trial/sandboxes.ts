@@ -1,14 +1,29 @@
+import { type Clock, systemClock } from '../clock.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Runner } from '../harness/runner.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
-import { preparedImage } from './snapshot.ts';
+import { type HostEnvironment, noHostEnvironment, passedEnvironment } from './host-environment.ts';
+import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
+import { type ImageParts, preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
-import { WorkspaceBaselines, type WorkspaceState } from './workspace.ts';
+import { readWorkspace, WorkspaceBaselines, type WorkspaceState } from './workspace.ts';
 
 export interface StartedSandbox {
   container: Container;
   /** Its workspace before the harness works there. */
   before: WorkspaceState;
+  /** Its way to models and named hosts; undefined where it reaches none. */
+  port: ModelPort | undefined;
+}
+
+export interface SandboxOptions {
+  /** Whose installs are part of the sandboxes' images. */
+  runners?: readonly Runner[];
+  /** What of the host's environment sandboxes may ask for; nothing when left out. */
+  host?: HostEnvironment;
+  clock?: Clock;
 }
 
 /**
@@ -17,16 +32,22 @@ export interface StartedSandbox {
  * not taken and waits for the removals.
  */
 export class Sandboxes implements AsyncDisposable {
-  readonly #engine: Engine;
-  readonly #extraCertificates: Buffer | undefined;
+  readonly #parts: ImageParts;
+  readonly #host: HostEnvironment;
+  readonly #clock: Clock;
   readonly #baselines = new WorkspaceBaselines();
   readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
   readonly #removals = new Set<Promise<void>>();
 
   /** @param extraCertificates the host's, for install and prepare */
-  constructor(engine: Engine, extraCertificates: Buffer | undefined) {
-    this.#engine = engine;
-    this.#extraCertificates = extraCertificates;
+  constructor(
+    engine: Engine,
+    extraCertificates: Buffer | undefined,
+    { runners = [], host = noHostEnvironment, clock = systemClock }: SandboxOptions = {},
+  ) {
+    this.#parts = { engine, extraCertificates, runners, known: new Map(), failures: new Map() };
+    this.#host = host;
+    this.#clock = clock;
   }
 
   /** A started sandbox from the trial's prepared image: the one begun ahead, if there is one. */
@@ -34,6 +55,19 @@ export class Sandboxes implements AsyncDisposable {
     const ahead = this.#ahead.get(spec);
     this.#ahead.delete(spec);
     return ahead ?? this.#start(spec, signal);
+  }
+
+  /** One more sandbox from the same image, in which no harness works: it reaches nothing. */
+  takeForGrading(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
+    return this.#start({ ...spec, sandbox: { ...spec.sandbox, network: 'none' } }, signal);
+  }
+
+  /**
+   * Makes what the trial's sandbox starts from, where it is not there yet. Installing and preparing take minutes of network and disk, so that
+   * they can be waited for before a trial takes its place. Fails as `take` would.
+   */
+  async prepare(spec: TrialSpec, signal: AbortSignal): Promise<void> {
+    await preparedImage(this.#parts, spec, passedEnvironment(spec.sandbox, this.#host), signal);
   }
 
   /** Begins the sandbox of a trial whose turn comes soon. What goes wrong is thrown to who takes it. */
@@ -45,9 +79,12 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /** Takes a sandbox out of use; it is removed meanwhile. */
-  giveBack({ container }: StartedSandbox): void {
-    // One that cannot be removed now is removed with all others of this agent when the engine is left.
-    const removal = container.remove().catch(() => undefined);
+  giveBack({ container, port }: StartedSandbox): void {
+    // What cannot be removed now is removed with all else of this agent when the engine is left.
+    const removal = Promise.all([port?.[Symbol.asyncDispose](), container.remove()]).then(
+      () => undefined,
+      () => undefined,
+    );
     this.#removals.add(removal);
     removal.finally(() => this.#removals.delete(removal));
   }
@@ -62,24 +99,65 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
-    const engine = this.#engine;
-    const imageId = await preparedImage(engine, spec, this.#extraCertificates, signal);
-    const labels = {
-      'offsite.batch': spec.batchId,
-      'offsite.run': spec.runId,
-      'offsite.ordinal': String(spec.ordinal),
-    };
-    const network = engineNetwork(spec.sandbox);
-    const container = await engine.createContainer(
-      { ...containerSpec(spec.sandbox, { network, labels }), imageId },
-      signal,
-    );
+    const env = passedEnvironment(spec.sandbox, this.#host);
+    const { imageId, prepare, container } = await this.#create(spec, env, signal).catch((error) => {
+      const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
+      if (!isGone || signal.aborted) throw error;
+      // Somebody removed an image since this batch last looked.
+      this.#parts.known.clear();
+      return this.#create(spec, env, signal);
+    });
+    const relayImage = needsPort(spec) ? await this.#relayImage(signal) : undefined;
+    const starting = container.start(signal);
+    // Made meanwhile; whoever waits for the port waits for the start as well.
+    const port =
+      relayImage === undefined ? undefined : this.#openPort(spec, relayImage, container, starting, signal);
     try {
-      await container.start(signal);
-      return { container, before: await this.#baselines.of(imageId, container, signal) };
+      await starting;
+      if (!prepare) return { container, port, before: await this.#baselines.of(imageId, container, signal) };
+      await prepare(container);
+      if (engineNetwork(spec.sandbox) === 'none') await container.disconnect(signal);
+      return { container, port, before: await readWorkspace(container, signal) };
     } catch (error) {
+      await port?.[Symbol.asyncDispose]();
       await container[Symbol.asyncDispose]();
       throw error;
     }
   }
+
+  /** The container of a trial, not started yet, and how its image was prepared. */
+  async #create(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
+    const prepared = await preparedImage(this.#parts, spec, env, signal);
+    const labels = labelsOf(spec);
+    const network = prepared.prepare ? 'open' : engineNetwork(spec.sandbox);
+    const made = containerSpec(spec.sandbox, { network, labels }, env);
+    const container = await this.#parts.engine.createContainer(
+      { ...made, imageId: prepared.imageId },
+      signal,
+    );
+    return { ...prepared, container };
+  }
+
+  #openPort(
+    spec: TrialSpec,
+    image: string,
+    sandbox: Container,
+    sandboxStarted: Promise<void>,
+    signal: AbortSignal,
+  ): ModelPort {
+    const labels = labelsOf(spec);
+    const request = { sandbox, sandboxStarted, image, labels, clock: this.#clock };
+    return openPort(this.#parts.engine, request, signal);
+  }
+
+  async #relayImage(signal: AbortSignal): Promise<string> {
+    const { known, engine } = this.#parts;
+    const id = known.get(relayImage) ?? (await relayImageOf(engine, signal));
+    known.set(relayImage, id);
+    return id;
+  }
+}
+
+function labelsOf({ batchId, runId, ordinal }: TrialSpec): Record<string, string> {
+  return { 'offsite.batch': batchId, 'offsite.run': runId, 'offsite.ordinal': String(ordinal) };
 }

@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Validation } from '../contract/validation.ts';
+import type { ExecResult } from '../engine/exec/exec-request.ts';
+import { readTestReport, type TestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
+import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
 import { processTrouble } from './trouble.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator.ts';
@@ -10,9 +14,12 @@ import type { ValidatorRequest, ValidatorRun } from './validator.ts';
  */
 const start = 'command -v "$1" > /dev/null || { printf %s "$2"; exit; }; exec "$0"';
 
-/** A validator with a shebang: one validation, passed when the program exits 0. */
+/** Bytes kept of what it prints, which may be a report of many tests. */
+const outputBytes = 8 * 1024 ** 2;
+
+/** A validator with a shebang: one validation, passed when the program exits 0; or those of the test report that it prints. */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
-  const { container, folder, source, files, manifest, timeoutMs, signal } = request;
+  const { container, folder, source, files, timeoutMs, signal } = request;
   const program = `${folder}/validator`;
   await container.put(
     [
@@ -28,6 +35,7 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
     argv: ['/bin/sh', '-c', start, program, interpreter, nonce],
     cwd: request.workspace,
     env: request.env,
+    capBytes: outputBytes,
     timeoutMs,
     signal,
   });
@@ -35,30 +43,79 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   const output = `${result.stdout.text}${result.stderr.text}`;
   const trouble = processTrouble(result, timeoutMs);
   if (trouble || result.ended !== 'exited')
-    return { validations: [], trouble: trouble && { ...trouble, output } };
-  const { exitCode, stdout, stderr, startedAt, finishedAt } = result;
-  if (stdout.text === nonce) {
+    return { validations: [], judgments: [], trouble: trouble && { ...trouble, output } };
+  if (result.stdout.text === nonce) {
     const message = `the validator could not be started: the sandbox has no ${interpreter}`;
-    return { validations: [], trouble: { kind: 'not-started', message } };
+    return { validations: [], judgments: [], trouble: { kind: 'not-started', message } };
   }
-  const { found, missing } = matchManifest(
-    [
-      {
-        name: manifest[0]?.name ?? 'validator',
-        startedAt,
-        durationMs: Math.round(finishedAt - startedAt),
-        exitCode,
-        truncated: stdout.truncated || stderr.truncated,
-        output: captured(stdout.text),
-        error: captured(stderr.text),
-        ...(exitCode !== 0 && { message: `the validator exited with ${exitCode}` }),
-      },
-    ],
-    manifest,
-  );
-  if (missing.length === 0) return { validations: found };
-  const message = `a validator with a shebang is one validation, but its manifest also names ${missing.join(', ')}`;
-  return { validations: found, trouble: { kind: 'broken', message, output } };
+  return outcome(result, request, output);
+}
+
+type Exited = Extract<ExecResult, { ended: 'exited' }>;
+
+function outcome(result: Exited, { manifest }: ValidatorRequest, output: string): ValidatorRun {
+  const whole = wholeProgram(result, manifest[0]?.name ?? 'validator');
+  const report = readTestReport(result.stdout.text);
+  if (!report) {
+    const alone = 'a validator with a shebang is one validation, but its manifest also names';
+    return run([whole], manifest, output, alone);
+  }
+  if ('problem' in report) {
+    const message = `the validator printed a ${report.format} report that cannot be read: ${report.problem}`;
+    return { validations: [], judgments: [], trouble: { kind: 'broken', message, output } };
+  }
+  const tests = report.tests.map((test) => testValidation(test, result));
+  // A program that fails although its tests pass, or that has none, fails by itself.
+  const alone = tests.length === 0 || (result.exitCode !== 0 && report.tests.every(({ passed }) => passed));
+  const all = alone ? [...tests, { ...whole, name: 'exit code' }] : tests;
+  return run(all, manifest, output, 'the validator printed no test of these names of its manifest:');
+}
+
+function run(
+  validations: readonly Omit<Validation, 'id' | 'index'>[],
+  manifest: ValidatorRequest['manifest'],
+  output: string,
+  lacking: string,
+): ValidatorRun {
+  const { found, missing } = matchManifest(validations, manifest);
+  if (missing.length === 0) return { validations: found, judgments: [] };
+  const message = `${lacking} ${missing.join(', ')}`;
+  return { validations: found, judgments: [], trouble: { kind: 'broken', message, output } };
+}
+
+function wholeProgram(
+  { exitCode, stdout, stderr, startedAt, finishedAt }: Exited,
+  name: string,
+): Omit<Validation, 'id' | 'index'> {
+  return {
+    name,
+    kind: 'program',
+    status: exitCode === 0 ? 'passed' : 'failed',
+    startedAt,
+    durationMs: Math.round(finishedAt - startedAt),
+    exitCode,
+    truncated: stdout.truncated || stderr.truncated,
+    output: capturedText(stdout.text),
+    error: capturedText(stderr.text),
+    ...(exitCode !== 0 && { message: `the validator exited with ${exitCode}` }),
+  };
+}
+
+/** A report seldom says when a test began: the time is the program's. */
+function testValidation(
+  { name, passed, message, durationMs, detail }: Extract<TestReport, { tests: unknown }>['tests'][number],
+  { startedAt }: Exited,
+): Omit<Validation, 'id' | 'index'> {
+  return {
+    name,
+    kind: 'program',
+    status: passed ? 'passed' : 'failed',
+    startedAt,
+    ...(durationMs !== undefined && { durationMs }),
+    exitCode: passed ? 0 : 1,
+    ...(message !== undefined && { message: captured(message).text }),
+    ...(detail !== undefined && { [passed ? 'output' : 'error']: capturedText(detail) }),
+  };
 }
 
 /** The program that a shebang names; with `env`, the one that is to be looked up. */

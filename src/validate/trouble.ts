@@ -2,8 +2,11 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 
 /** The validator itself could not do its work: trouble of the grading, not of the agent. */
 export interface GradingTrouble {
-  /** `not-started`: the sandbox has not what the validator is to run with. */
-  kind: 'not-started' | 'broken';
+  /**
+   * `not-started`: the sandbox has not what the validator is to run with. `broken`: doing it again would end the same.
+   * `infrastructure`: a judge could not be reached, and may be another time.
+   */
+  kind: 'not-started' | 'broken' | 'infrastructure';
   message: string;
   /** What the validator printed; absent where its texts are not to be kept. */
   output?: string | undefined;

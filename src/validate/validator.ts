@@ -1,13 +1,16 @@
+import type { Clock } from '../clock.ts';
 import type { SourceFile } from '../contract/definition.ts';
-import type { TrajectoryEntry } from '../contract/report.ts';
-import type { ReportedValidation } from '../contract/validation.ts';
+import type { TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { Judgment, Validation } from '../contract/validation.ts';
 import type { Container } from '../engine/container.ts';
+import type { AskModel } from './judge/ask-model.ts';
 import { runModule } from './module.ts';
 import { runProgram } from './program.ts';
+import { judgmentWithoutContent, withoutContent } from './record.ts';
 import type { GradingTrouble } from './trouble.ts';
-import { withoutContent } from './without-content.ts';
 
 export interface ValidatorRequest {
+  /** Where it runs, with the graded workspace in it. */
   container: Container;
   source: string;
   files: readonly SourceFile[];
@@ -19,12 +22,22 @@ export interface ValidatorRequest {
   env: Record<string, string>;
   variables: Record<string, string>;
   trajectory: readonly TrajectoryEntry[];
+  finalMessage?: string | undefined;
+  usage?: Usage | undefined;
+  filesChanged?: readonly string[] | undefined;
+  /** Whether the container is the validator's own and its user root: then what it runs of the agent's work runs as another user. */
+  separate: boolean;
+  /** Asks a judge model; undefined where none is configured. */
+  judge?: AskModel | undefined;
+  clock: Clock;
   timeoutMs: number;
   signal: AbortSignal;
 }
 
 export interface ValidatorRun {
-  validations: ReportedValidation[];
+  validations: Validation[];
+  /** Those of the validations, and further ones under names of their own. */
+  judgments: Judgment[];
   trouble?: GradingTrouble | undefined;
 }
 
@@ -35,9 +48,10 @@ export interface ValidatorRun {
 export async function runValidator(request: ValidatorRequest): Promise<ValidatorRun> {
   const run = request.source.startsWith('#!') ? await runProgram(request) : await runModule(request);
   if (request.capture) return run;
-  const { validations, trouble } = run;
+  const { validations, judgments, trouble } = run;
   return {
     validations: validations.map(withoutContent),
+    judgments: judgments.map(judgmentWithoutContent),
     trouble: trouble && { kind: trouble.kind, message: trouble.message },
   };
 }

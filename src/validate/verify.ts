@@ -15,6 +15,15 @@ export type Verification =
   | { ended: 'finished' | 'timed-out' | 'out-of-disk'; steps: VerifiedStep[] }
   | { ended: 'not-started'; message: string };
 
+export interface VerifyRequest {
+  script: string;
+  env: Record<string, string>;
+  /** Absolute. */
+  cwd: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 /** 128 + SIGKILL: what a process that was killed exits with. */
 const killed = 137;
 
@@ -22,16 +31,7 @@ const killed = 137;
  * Runs a verify script, one step a command, in the trial's sandbox, where nothing of the harness runs any more. Throws where the
  * engine failed.
  */
-export async function runVerify(
-  container: Container,
-  request: {
-    script: string;
-    env: Record<string, string>;
-    cwd: string;
-    timeoutMs: number;
-    signal: AbortSignal;
-  },
-): Promise<Verification> {
+export async function runVerify(container: Container, request: VerifyRequest): Promise<Verification> {
   const result = await container.runScript(request);
   request.signal.throwIfAborted();
   if (result.ended === 'not-started') return { ended: 'not-started', message: result.message };

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Container } from '../../src/engine/container.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
+import { clockWith, untilThere } from '../validate/validator-bench.ts';
 import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -18,16 +21,33 @@ describe.concurrent('a trial', () => {
   });
 
   test('whose verify does not end has failed, with the step that hung killed', async () => {
-    const result = await bench.trial(
-      'true',
-      { verify: 'true\nsleep 600\ntrue' },
-      { timeouts: { ...timeouts, verify: 600 } },
-    );
+    const clock = clockWith(54_321);
+    await using engine = await connectEngine({ instance: `test-outcome-${process.pid}`, clock });
+    const started = Promise.withResolvers<Container>();
+    await using other = await openTrialBench({
+      engine: {
+        ...engine,
+        capabilities: engine.capabilities,
+        async createContainer(spec, signal) {
+          const container = await engine.createContainer(spec, signal);
+          const start = async () => {
+            await container.start();
+            started.resolve(container);
+          };
+          return { ...container, start };
+        },
+      },
+    });
+    const verify = 'true\n: > /tmp/hangs\nsleep 600\ntrue';
+    const running = other.trial('true', { verify }, { timeouts: { ...timeouts, verify: 54_321 } });
+    await untilThere(await started.promise, '/tmp/hangs');
+    clock.pass();
+    const result = await running;
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { kind: 'task', phase: 'verify', message: 'verify was stopped after 0.6 s' },
+      cause: { kind: 'task', phase: 'verify', message: 'verify was stopped after 54.321 s' },
     });
-    expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 137]);
+    expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0, 137]);
   });
 
   test('needs verify and validator to pass', async () => {

@@ -45,6 +45,36 @@ describe('a report', () => {
     expect(first).toMatchObject({ outputTruncated: true, output: expect.stringContaining('left out') });
   });
 
+  test('carries what the agent used of its models, and names what some answer did not tell', () => {
+    const part = (usage: object, role: 'agent' | 'judge' = 'agent') => ({
+      role,
+      model: 'm',
+      answeredBy: 'm',
+      requests: 1,
+      usage,
+      pricesOf: undefined,
+    });
+    const known = {
+      inputTokens: 10,
+      outputTokens: 2,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      totalTokens: 12,
+    };
+    const usage = [part(known), part({ ...known, costUsd: 1 }), part({ inputTokens: 99 }, 'judge')];
+    const models = { exchanges: [], connections: [], usage, modelMs: 40, failure: undefined };
+    const report = reportOf({ ...empty, models }, subject);
+    expect(report.usage).toEqual({
+      inputTokens: 20,
+      outputTokens: 4,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      totalTokens: 24,
+    });
+    expect(report.outcome.modelMs).toBe(40);
+    expect(report.outcome.voidFields?.slice(-1)).toEqual(['usage.costUsd']);
+  });
+
   test('says what was measured and leaves the rest out, never 0', () => {
     const report = reportOf(
       {
@@ -69,7 +99,7 @@ describe('a report', () => {
       validations: [],
       judgments: [],
       artifacts: [],
-      voidFields: ['exitCode', 'modelMs'],
+      voidFields: ['exitCode', 'modelMs', 'usage'],
     });
     expect(report.usage).toBeUndefined();
     expect(report.events.map(({ _tag }) => _tag)).toEqual(['Started', 'command']);

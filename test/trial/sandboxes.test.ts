@@ -29,7 +29,7 @@ function batch(options?: SandboxOptions): Sandboxes {
 }
 
 async function printed(container: Container, script: string): Promise<string> {
-  const result = await container.exec({ argv: ['bash', '-c', script], timeoutMs: 30_000 });
+  const result = await container.exec({ argv: ['bash', '-c', script], timeoutMs: 60_000 });
   return result.stdout.text;
 }
 

@@ -5,8 +5,11 @@ import { runners } from '../../runners/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
+import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
+import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
 import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
@@ -28,20 +31,31 @@ export interface TrialBench extends AsyncDisposable {
 interface BenchParts {
   engine?: Engine;
   extraCertificates?: Buffer;
+  /** Of the configuration, which trials may name. */
+  models?: Record<string, ModelConfig>;
+  budgets?: TrialParts['budgets'];
 }
 
 export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-trial-'));
   const engine = await connectEngine({ instance: `test-${folder.split('-').pop()}` });
   const blobs = new BlobStore(join(folder, 'blobs'));
-  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates);
-  const parts: TrialParts = { sandboxes, runners, blobs, clock: systemClock };
+  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, { runners });
+  const gateway = openGateway({
+    models: given.models ?? {},
+    env: {},
+    clock: systemClock,
+    scripted: (file) => scriptedUpstream(file, systemClock),
+  });
+  const budgets = given.budgets ?? { trial: {}, batch: undefined };
+  const parts: TrialParts = { sandboxes, runners, blobs, clock: systemClock, gateway, budgets };
   const never = new AbortController().signal;
   return {
     engine,
     blobs,
     trial: (run, change, sandbox) => runTrial(specOf(run, change, sandbox), parts, never, () => undefined),
     async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
       await sandboxes[Symbol.asyncDispose]();
       await engine[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true });

@@ -1,49 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectEngine } from '../../src/engine/connect.ts';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { runValidator, type ValidatorRequest } from '../../src/validate/validator.ts';
+import { clockWith, openValidatorBench, untilThere, type ValidatorBench } from './validator-bench.ts';
 
-let engine: Engine;
-let container: Container;
+/** The deadline of the one validator that does not end. */
+const deadline = 54_321;
+const clock = clockWith(deadline);
+let bench: ValidatorBench;
 beforeAll(async () => {
-  engine = await connectEngine({ instance: `test-validator-${process.pid}` });
-  const image = await engine.findImage('offsite/base');
-  if (!image) throw new Error('this test needs the image offsite/base: npm run -s offsite -- base-image');
-  container = await engine.createContainer({
-    imageId: image.id,
-    network: 'none',
-    security: 'compatible',
-    memoryBytes: 256 * 1024 ** 2,
-    cpus: 1,
-    pids: 128,
-    workingDir: '/workspace',
-  });
-  await container.start();
-  await container.put([{ path: '/workspace/answer.txt', content: '42\n' }]);
+  bench = await openValidatorBench(clock);
 });
-afterAll(() => engine?.[Symbol.asyncDispose]());
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
-let folders = 0;
-/** Runs a validator; a module gets `validate`, `assert` and `fs` imported. */
-function run(source: string, change: Partial<ValidatorRequest> = {}) {
-  const imports = `import { validate } from 'offsite/validator'; import assert from 'node:assert/strict'; import fs from 'node:fs';\n`;
-  return runValidator({
-    container,
-    source: source.startsWith('#!') ? source : `${imports}${source}`,
-    files: [],
-    manifest: [],
-    capture: true,
-    folder: `/offsite/validators/${++folders}`,
-    workspace: '/workspace',
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin', animal: 'cat' },
-    variables: { animal: 'cat' },
-    trajectory: [{ _tag: 'command', command: 'ls', exitCode: 0 }],
-    timeoutMs: 20_000,
-    signal: new AbortController().signal,
-    ...change,
-  });
-}
+const run: ValidatorBench['run'] = (source, change) => bench.run(source, change);
 
 describe('a module validator', () => {
   test('passes what does not throw and fails what does, each under its name, with returned value and logs', async () => {
@@ -147,9 +114,12 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
   });
 
   test('does not end, with what it found before', async () => {
-    const source = "validate('a', () => 1); validate('b', () => { console.log('b'); for (;;); })";
-    const { trouble, validations } = await run(source, { timeoutMs: 700 });
-    expect(trouble?.message).toBe('the validator was stopped after 0.7 s');
+    const source = `validate('a', () => 1); validate('b', () => { fs.writeFileSync('/tmp/in-b', ''); for (;;); })`;
+    const running = run(source, { timeoutMs: deadline });
+    await untilThere(bench.container, '/tmp/in-b');
+    clock.pass();
+    const { trouble, validations } = await running;
+    expect(trouble?.message).toBe('the validator was stopped after 54.321 s, in "b"');
     expect(validations).toMatchObject([{ name: 'a', exitCode: 0 }]);
   });
 
@@ -224,6 +194,6 @@ test('capture: false keeps no text of a validator, not even where it breaks', as
       { name: 'first', exitCode: 0 },
       { name: 'second', exitCode: 1 },
     ],
-    trouble: { message: 'the validator exited with 2 before its end' },
+    trouble: { message: 'the validator exited with 2 before its end, in "third"' },
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { matchManifest } from '../../src/validate/manifest.ts';
+import { withoutContent } from '../../src/validate/record.ts';
 import { captured, capturedCharacters } from '../../src/validate/texts.ts';
 import { verdictOf } from '../../src/validate/verdict.ts';
-import { withoutContent } from '../../src/validate/without-content.ts';
 
 const validation = (exitCode?: number) => ({
   id: 'v',

@@ -1,14 +1,17 @@
-import type { HarnessEnding } from '../../harness/runner.ts';
+import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
+import { modelAccess, reachThrough } from '../model-access.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
+import { answererOf } from '../simulated-user.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /** Lets the harness work, and leaves none of its processes. */
 export const harness: Phase = { name: 'harness', run };
 
-async function run({ spec, parts, container, signal }: PhaseInput): Promise<Partial<TrialResult>> {
+async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
+  const { spec, parts, container, port, models, signal } = input;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
     throw new TrialFailure({
@@ -17,27 +20,56 @@ async function run({ spec, parts, container, signal }: PhaseInput): Promise<Part
       message: `there is no harness "${spec.harness}"`,
     });
   }
+  if (port && models) port.leadTo((stream, headers) => models.session.handle(stream, headers));
+  await port?.relay.ready;
   const session = runner.open({
     container,
     profile: spec.profile,
-    env: harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
+    env: {
+      ...harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
+      ...(port && reachThrough(port.relay, spec)),
+    },
     workspace: places.workspace,
     home: places.harness,
-    model: undefined,
+    model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
-  const { ending, trajectory, events } = await session.turn(spec.prompt, {
-    timeoutMs: spec.sandbox.timeouts.harness,
-    signal,
-    stop: new AbortController().signal,
-  });
+  const stops = [models?.session.overBudget, port?.relay.lost].filter((stop) => stop !== undefined);
+  const conversation = await converse(
+    session,
+    spec.prompt,
+    answererOf(spec, models),
+    { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
+    parts.clock,
+  );
   signal.throwIfAborted();
+  models?.session.close('the harness has ended');
   // Whatever the harness left behind must not touch what is graded.
   await container.killAll(signal);
-  return { harness: ending, trajectory, events, cause: causeOf(ending) };
+  // A sandbox cut off from its model is no trial of the agent, whatever the harness made of it.
+  port?.relay.lost.throwIfAborted();
+  return {
+    ...foundOf(conversation, input),
+    harnessTellsCommands: runner.tellsCommands,
+    cause: causeOf(conversation),
+  };
 }
 
-function causeOf(ending: HarnessEnding): Cause | undefined {
+function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<TrialResult> {
+  const { ending, trajectory, events, finalMessage, version, usage, commandCount, turns } = conversation;
+  return {
+    harness: ending,
+    trajectory,
+    derivedTrajectory: models?.derived.entries(),
+    events,
+    finalMessage,
+    turns,
+    harnessVersion: version,
+    harnessCounts: { usage, commands: commandCount },
+  };
+}
+
+function causeOf({ ending }: Conversation): Cause | undefined {
   switch (ending.ended) {
     case 'exited':
       return undefined;

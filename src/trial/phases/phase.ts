@@ -1,4 +1,6 @@
 import type { Container } from '../../engine/container.ts';
+import type { ModelPort } from '../model-port.ts';
+import type { TrialModels } from '../models.ts';
 import type { PhaseName, TrialResult } from '../result.ts';
 import type { TrialParts } from '../run-trial.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -11,6 +13,10 @@ export interface PhaseInput {
   container: Container;
   /** The workspace before the harness worked in it. */
   before: WorkspaceState;
+  /** The sandbox's way to what it may reach; undefined where that is nothing. */
+  port: ModelPort | undefined;
+  /** Undefined where the trial has no model, not even a judge. */
+  models: TrialModels | undefined;
   signal: AbortSignal;
   found: Partial<TrialResult>;
 }

@@ -1,4 +1,4 @@
-import { runVerify } from '../../validate/verify.ts';
+import { runVerify, type VerifyRequest } from '../../validate/verify.ts';
 import { gradingPrevented } from '../control.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { places } from '../places.ts';
@@ -8,17 +8,25 @@ import type { Phase, PhaseInput } from './phase.ts';
 /** Runs the case's verify steps. */
 export const verify: Phase = { name: 'verify', run };
 
-async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
-  const { spec, container, signal, found } = input;
-  if (spec.verify === undefined) return { verifySteps: [] };
-  const timeoutMs = spec.sandbox.timeouts.verify;
-  const request = {
+/** How the case's verify is run; undefined where it has none. */
+export function verifyRequest({
+  spec,
+  signal,
+}: Pick<PhaseInput, 'spec' | 'signal'>): VerifyRequest | undefined {
+  if (spec.verify === undefined) return undefined;
+  return {
     script: spec.verify,
     env: gradingEnvironment(spec.variables),
     cwd: places.workspace,
-    timeoutMs,
+    timeoutMs: spec.sandbox.timeouts.verify,
     signal,
   };
+}
+
+async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
+  const { container, found } = input;
+  const request = verifyRequest(input);
+  if (!request) return { verifySteps: [] };
   const verification = await runVerify(container, request);
   const cause = (message: string): Cause => ({ kind: 'task', phase: 'verify', message });
   switch (verification.ended) {
@@ -28,7 +36,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     case 'out-of-disk': {
       const why =
         verification.ended === 'timed-out'
-          ? `after ${timeoutMs / 1000} s`
+          ? `after ${request.timeoutMs / 1000} s`
           : 'for writing more than the sandbox may';
       return {
         verifySteps: verification.steps,

@@ -1,0 +1,105 @@
+import type { Clock } from '../clock.ts';
+import type { TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { HarnessEnding, HarnessEvent, HarnessRun, HarnessSession } from '../harness/runner.ts';
+
+/** Who answers the harness: says something more, or ends the conversation with a reason. */
+export type Answerer = (
+  said: readonly Utterance[],
+  signal: AbortSignal,
+) => Promise<{ says: string } | { ends: string }>;
+
+export interface Utterance {
+  from: 'user' | 'harness';
+  text: string;
+}
+
+/** All turns of a harness together. */
+export interface Conversation {
+  ending: HarnessEnding;
+  trajectory: TrajectoryEntry[];
+  events: HarnessEvent[];
+  finalMessage: string | undefined;
+  version: string | undefined;
+  /** The harness's own counts; a number that some turn did not tell is left out. */
+  usage: Usage | undefined;
+  commandCount: number | undefined;
+  turns: number;
+}
+
+export interface ConversationLimits {
+  /** For all turns together. */
+  timeoutMs: number;
+  signal: AbortSignal;
+  stop: AbortSignal;
+}
+
+/** Gives the harness its prompt, and what `answerer` says to its answers, until either ends. Without one it is a single turn. */
+export async function converse(
+  session: HarnessSession,
+  prompt: string,
+  answerer: Answerer | undefined,
+  limits: ConversationLimits,
+  clock: Clock,
+): Promise<Conversation> {
+  const until = clock.now() + limits.timeoutMs;
+  const said: Utterance[] = [];
+  const runs: HarnessRun[] = [];
+  const events: HarnessEvent[] = [];
+  let message = prompt;
+  for (;;) {
+    said.push({ from: 'user', text: message });
+    events.push({ kind: 'user', at: clock.now(), text: message });
+    const left = Math.max(1, until - clock.now());
+    const run = await session.turn(message, { ...limits, timeoutMs: left });
+    runs.push(run);
+    events.push(...run.events);
+    if (run.ending.ended === 'timed-out') run.ending.afterMs = limits.timeoutMs;
+    if (!answerer || run.ending.ended !== 'exited') break;
+    said.push({ from: 'harness', text: run.finalMessage ?? '' });
+    const answer = await answerer(said, limits.signal);
+    if ('ends' in answer) {
+      events.push({ kind: 'note', at: clock.now(), text: `the user ends the conversation: ${answer.ends}` });
+      break;
+    }
+    message = answer.says;
+  }
+  return together(runs, events);
+}
+
+function together(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversation {
+  const last = runs.at(-1);
+  if (!last) throw new Error('a conversation has at least one turn');
+  return {
+    ending: last.ending,
+    trajectory: runs.flatMap(({ trajectory }) => trajectory),
+    events,
+    finalMessage: last.finalMessage,
+    version: runs.find(({ version }) => version !== undefined)?.version,
+    usage: sumOfUsage(runs.map(({ usage }) => usage)),
+    commandCount: sum(runs.map(({ commandCount }) => commandCount)),
+    turns: runs.length,
+  };
+}
+
+function sumOfUsage(parts: readonly (Usage | undefined)[]): Usage | undefined {
+  if (parts.every((part) => part === undefined)) return undefined;
+  const fields = [
+    'inputTokens',
+    'outputTokens',
+    'cacheReadTokens',
+    'cacheWriteTokens',
+    'totalTokens',
+  ] as const;
+  const sums = fields.map((field) => [field, sum(parts.map((part) => part?.[field]))]);
+  return Object.fromEntries(sums.filter(([, value]) => value !== undefined));
+}
+
+/** Undefined where some part is: a sum of what happens to be known is no count. */
+function sum(parts: readonly (number | undefined)[]): number | undefined {
+  let total = 0;
+  for (const part of parts) {
+    if (part === undefined) return undefined;
+    total += part;
+  }
+  return total;
+}

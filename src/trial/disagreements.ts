@@ -1,0 +1,29 @@
+import type { ModelAccount } from '../gateway/gateway.ts';
+import type { TrialResult } from './result.ts';
+import { agentUsage } from './usage.ts';
+
+const compared = ['inputTokens', 'outputTokens'] as const;
+
+/** Where the harness's own counts of tokens and commands are not what passed the gateway and what its stream told. */
+export function disagreements(
+  { harnessCounts, trajectory }: Partial<TrialResult>,
+  account: ModelAccount,
+): string[] {
+  const usage = agentUsage(account);
+  const tokens = compared.flatMap((field) => {
+    const said = harnessCounts?.usage?.[field];
+    const seen = usage[field];
+    return said === undefined || seen === undefined || said === seen
+      ? []
+      : [`the harness counted ${said} ${words[field]}, the gateway ${seen}`];
+  });
+  const said = harnessCounts?.commands;
+  const seen = trajectory?.length;
+  const commands =
+    said === undefined || seen === undefined || said === seen
+      ? []
+      : [`the harness counted ${said} commands, its stream told ${seen}`];
+  return [...tokens, ...commands];
+}
+
+const words = { inputTokens: 'input tokens', outputTokens: 'output tokens' } as const;

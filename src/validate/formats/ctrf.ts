@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { TestReport } from './test-report.ts';
+
+/** What we read of the Common Test Report Format (ctrf.io), version 0. */
+const Ctrf = z.object({
+  results: z.object({
+    tests: z.array(
+      z.object({
+        name: z.string(),
+        status: z.enum(['passed', 'failed', 'skipped', 'pending', 'other']),
+        duration: z.number().optional(),
+        message: z.string().optional(),
+        trace: z.string().optional(),
+        suite: z.union([z.string(), z.array(z.string())]).optional(),
+      }),
+    ),
+  }),
+});
+
+/** Undefined for JSON that does not mean to be this. */
+export function readCtrf(text: string): TestReport | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  const tests = (value as { results?: { tests?: unknown } }).results?.tests;
+  if (!Array.isArray(tests)) return undefined;
+  const read = Ctrf.safeParse(value);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return { format: 'ctrf', problem: `${issue?.path.join('.')}: ${issue?.message}` };
+  }
+  return {
+    format: 'ctrf',
+    tests: read.data.results.tests.map(({ name, status, duration, message, trace, suite }) => {
+      const skipped = status === 'skipped' || status === 'pending';
+      const told = message ?? (skipped ? status : undefined);
+      return {
+        name: [...(typeof suite === 'string' ? [suite] : (suite ?? [])), name].join(' > '),
+        passed: status === 'passed' || skipped,
+        ...(told !== undefined && { message: told }),
+        ...(duration !== undefined && { durationMs: Math.round(duration) }),
+        ...(trace !== undefined && { detail: trace }),
+      };
+    }),
+  };
+}

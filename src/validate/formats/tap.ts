@@ -1,0 +1,56 @@
+import type { ReportedTest, TestReport } from './test-report.ts';
+
+const result = /^(not )?ok\b\s*(\d+)?\s*(?:- )?(.*)$/;
+const plan = /^1\.\.(\d+)/;
+const directive = /(?:^|\s)#\s*(skip|todo)\S*\s*(.*)$/i;
+
+/**
+ * Reads the Test Anything Protocol, versions 12 to 14: the top level only, since a subtest's outcome is told again by the line after
+ * it. A report that ends before its plan does, or bails out, has a test that failed for it.
+ */
+export function readTap(text: string): TestReport {
+  const tests: ReportedTest[] = [];
+  let planned: number | undefined;
+  let bailedOut: string | undefined;
+  for (const line of text.split(/\r?\n/)) {
+    const [, count] = plan.exec(line) ?? [];
+    if (count !== undefined) planned = Number(count);
+    if (line.startsWith('Bail out!')) bailedOut = line;
+    const found = result.exec(line);
+    if (found) tests.push(testOf(found, tests.length + 1));
+    else if (/^\s/.test(line)) addDetail(tests.at(-1), line);
+  }
+  const failure = bailedOut ?? planProblem(planned, tests.length);
+  if (failure !== undefined) tests.push({ name: 'plan', passed: false, message: failure });
+  return { format: 'tap', tests };
+}
+
+function testOf([, not, number, described = '']: RegExpExecArray, position: number): ReportedTest {
+  const [all, kind, why] = directive.exec(described) ?? [];
+  const name = (all === undefined ? described : described.slice(0, -all.length)).trim();
+  return {
+    name: unescaped(name) || `test ${number ?? position}`,
+    // What is skipped or still to do is not expected to hold.
+    passed: not === undefined || kind !== undefined,
+    ...(kind !== undefined && { message: `${kind.toLowerCase()}: ${why}` }),
+  };
+}
+
+function planProblem(planned: number | undefined, found: number): string | undefined {
+  if (planned === undefined) return 'the report has no plan';
+  return planned === found ? undefined : `${planned} tests were planned, ${found} are in the report`;
+}
+
+/** The YAML block below a result, as its text; its `message` is the test's. */
+function addDetail(test: ReportedTest | undefined, line: string): void {
+  if (!test) return;
+  const [, message] = /^\s+message:\s*['"]?(.*?)['"]?$/.exec(line) ?? [];
+  if (message !== undefined) test.message ??= message;
+  const [, milliseconds] = /^\s+duration_ms:\s*([\d.]+)$/.exec(line) ?? [];
+  if (milliseconds !== undefined) test.durationMs ??= Math.round(Number(milliseconds));
+  test.detail = test.detail === undefined ? line : `${test.detail}\n${line}`;
+}
+
+function unescaped(name: string): string {
+  return name.replace(/\\([\\#])/g, '$1');
+}

@@ -1,0 +1,71 @@
+import type { Judgment } from '../../contract/validation.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { captured } from '../texts.ts';
+import type { Asking } from './ask-model.ts';
+import { castVote } from './cast-vote.ts';
+import type { JudgeRequest } from './requests.ts';
+import { majority, median, type Vote } from './votes.ts';
+
+/** Characters of a judgment's reason that are kept. */
+const reasonRoom = 8 * 1024;
+
+export interface Judged {
+  judgment: Judgment;
+  /** What the validator is told; undefined with `failure`. */
+  result?: { score?: number; choice?: string; reason: string; passed?: boolean; votes: Vote[] };
+  /** Why there is no judgment. */
+  failure?: OffsiteError;
+}
+
+/** Has every judge cast its votes, all at once, and draws one judgment from them. A vote that cannot be had leaves no judgment. */
+export async function judge(request: JudgeRequest, name: string, asking: Asking): Promise<Judged> {
+  const startedAt = asking.clock.now();
+  const models: readonly (string | undefined)[] = request.models ?? [undefined];
+  const casting = models.flatMap((model) =>
+    Array.from({ length: request.votes }, (_, number) => castVote(request, { model, number }, asking)),
+  );
+  const settled = await Promise.allSettled(casting);
+  const durationMs = asking.clock.now() - startedAt;
+  const facts = {
+    name,
+    evaluator: 'rubric',
+    durationMs,
+    ...(request.threshold !== undefined && { threshold: request.threshold }),
+  };
+  const failed = settled.find((outcome) => outcome.status === 'rejected');
+  if (failed) {
+    if (!(failed.reason instanceof OffsiteError)) throw failed.reason;
+    return { judgment: { ...facts, error: messageOf(failed.reason) }, failure: failed.reason };
+  }
+  const votes = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const { score, choice } = drawn(votes, request);
+  const reason = captured(reasonOf(votes), reasonRoom).text;
+  const verdict = { ...(score !== undefined && { score }), ...(choice !== undefined && { choice }), reason };
+  const passed = request.threshold === undefined ? undefined : (score ?? 0) >= request.threshold;
+  return {
+    judgment: { ...facts, model: [...new Set(votes.map(({ model }) => model))].join(', '), ...verdict },
+    result: { ...verdict, ...(passed !== undefined && { passed }), votes },
+  };
+}
+
+function drawn(votes: readonly Vote[], { choices }: JudgeRequest): { score?: number; choice?: string } {
+  if (choices === undefined) return { score: median(votes.map(({ score = 0 }) => score)) };
+  const scored = Array.isArray(choices) ? undefined : choices;
+  const offered = Array.isArray(choices)
+    ? choices.map((word) => ({ word }))
+    : Object.entries(choices).map(([word, score]) => ({ word, score }));
+  const choice = majority(
+    votes.map((vote) => vote.choice ?? ''),
+    offered,
+  );
+  const score = scored?.[choice];
+  return { choice, ...(score !== undefined && { score }) };
+}
+
+function reasonOf(votes: readonly Vote[]): string {
+  const [only] = votes;
+  if (only && votes.length === 1) return only.reason;
+  return votes
+    .map(({ model, score, choice, reason }) => `${model}: ${choice ?? score}: ${reason}`)
+    .join('\n');
+}

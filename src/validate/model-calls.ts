@@ -1,0 +1,111 @@
+import type { Clock } from '../clock.ts';
+import type { Judgment, Validation } from '../contract/validation.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { answer } from './judge/answer.ts';
+import type { AskModel, RecordedAsk } from './judge/ask-model.ts';
+import { judge } from './judge/judge.ts';
+import { AnswerRequest, JudgeRequest, readAsk } from './judge/requests.ts';
+import { capturedText } from './record.ts';
+import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
+import type { GradingTrouble } from './trouble.ts';
+
+export interface CallsOfValidation {
+  calls: NonNullable<Validation['calls']>;
+  /** The first that was made under the validation's own name. */
+  judgment: Judgment | undefined;
+  /** Whether something that was asked for never came. */
+  failed: boolean;
+}
+
+/** Failures of a model that another try may not meet. */
+const passing = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
+
+/** Asks models for a validator's validations, and keeps what was asked and answered. */
+export class ModelCalls {
+  readonly #parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal };
+  readonly #calls = new Map<string, CallsOfValidation['calls']>();
+  readonly #failed = new Set<string>();
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly judgments: Judgment[] = [];
+  /** The first thing that went wrong. */
+  trouble: GradingTrouble | undefined;
+
+  constructor(parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal }) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects: what goes wrong is the reply, and the grading's trouble. */
+  fulfill(ask: SandboxedAsk): Promise<SandboxedReply> {
+    const reply = this.#reply(ask);
+    this.#pending.add(reply);
+    reply.finally(() => this.#pending.delete(reply));
+    return reply;
+  }
+
+  /** Resolves once nothing is being asked any more. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#pending);
+  }
+
+  of(validation: string): CallsOfValidation {
+    return {
+      calls: this.#calls.get(validation) ?? [],
+      judgment: this.judgments.find(({ name }) => name === validation),
+      failed: this.#failed.has(validation),
+    };
+  }
+
+  async #reply({ id, validation, method, request }: SandboxedAsk): Promise<SandboxedReply> {
+    try {
+      return { id, value: await this.#value(validation, method, request) };
+    } catch (error) {
+      const trouble = troubleOf(error, validation, method);
+      this.#failed.add(validation);
+      this.trouble ??= trouble;
+      return { id, error: trouble.message };
+    }
+  }
+
+  async #value(validation: string, method: SandboxedAsk['method'], request: unknown): Promise<unknown> {
+    const { judge: model, clock, signal } = this.#parts;
+    if (!model) {
+      throw new OffsiteError('no judge model is configured', {
+        code: 'JUDGE_MISSING',
+        kind: 'input',
+        hint: 'List models of offsite.yaml under `judges` in the suite.',
+      });
+    }
+    const asking = {
+      model,
+      clock,
+      signal,
+      record: (ask: RecordedAsk) => this.#record(validation, method, ask),
+    };
+    if (method === 'answer') return answer(readAsk(AnswerRequest, request), asking);
+    const judging = readAsk(JudgeRequest, request);
+    const { judgment, result, failure } = await judge(judging, judging.name ?? validation, asking);
+    this.judgments.push(judgment);
+    if (failure !== undefined) throw failure;
+    return result;
+  }
+
+  #record(validation: string, method: SandboxedAsk['method'], ask: RecordedAsk): void {
+    const calls = this.#calls.get(validation) ?? [];
+    this.#calls.set(validation, calls);
+    calls.push({
+      index: calls.length,
+      method,
+      startedAt: ask.startedAt,
+      durationMs: ask.durationMs,
+      input: capturedText(ask.input, 'json'),
+      ...(ask.output !== undefined && { output: capturedText(ask.output) }),
+      ...(ask.error !== undefined && { error: capturedText(ask.error) }),
+    });
+  }
+}
+
+function troubleOf(error: unknown, validation: string, method: string): GradingTrouble {
+  if (!(error instanceof OffsiteError)) throw error;
+  const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
+  return { kind, message: `${method}() of "${validation}" came to nothing: ${error.message}` };
+}

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import type { ExecResult } from '../engine/exec/exec-request.ts';
+import { matchManifest } from './manifest.ts';
+import { ModelCalls } from './model-calls.ts';
+import { moduleValidation } from './module-validation.ts';
+import { RecordReader } from './record-reader.ts';
+import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
+import { type GradingTrouble, processTrouble } from './trouble.ts';
+import type { ValidatorRequest, ValidatorRun } from './validator.ts';
+
+/** `nobody`, on every Linux. */
+const otherUser = 65_534;
+
+/** What passes between this process and the validator's: its order, its records, and what it asks models. */
+export class ModuleConversation {
+  readonly #request: ValidatorRequest;
+  readonly #calls: ModelCalls;
+  readonly #validations: SandboxedValidation[] = [];
+  readonly stdin = new PassThrough();
+  readonly reader: RecordReader;
+  #running: string | undefined;
+  #broken: string | undefined;
+  #ended = false;
+
+  constructor(request: ValidatorRequest) {
+    this.#request = request;
+    this.#calls = new ModelCalls(request);
+    const nonce = randomBytes(16).toString('hex');
+    this.reader = new RecordReader(nonce, (record) => this.#take(record));
+    this.#send(orderOf(request, nonce));
+  }
+
+  #take(record: SandboxedRecord): void {
+    switch (record.kind) {
+      case 'begin':
+        this.#running = record.name;
+        break;
+      case 'validation':
+        this.#running = undefined;
+        this.#validations.push(record);
+        break;
+      case 'ask':
+        this.#calls.fulfill(record).then((reply) => this.#send(reply));
+        break;
+      case 'broken':
+        this.#broken = record.message;
+        break;
+      case 'end':
+        this.#ended = true;
+    }
+  }
+
+  #send(line: object): void {
+    // The process may have ended while a model was still answering.
+    if (!this.stdin.destroyed) this.stdin.write(`${JSON.stringify(line)}\n`);
+  }
+
+  async outcome(result: ExecResult): Promise<ValidatorRun> {
+    await this.#calls.settled();
+    const { found, missing } = matchManifest(
+      this.#validations.map((record) => moduleValidation(record, this.#calls.of(record.name))),
+      this.#request.manifest,
+    );
+    const output = result.stderr.text.trim();
+    const trouble =
+      this.#calls.trouble ??
+      this.#named(processTrouble(result, this.#request.timeoutMs)) ??
+      this.#troubleOf(result, missing);
+    return {
+      validations: found,
+      judgments: this.#calls.judgments,
+      trouble: trouble && { output, ...trouble },
+    };
+  }
+
+  #named(trouble: GradingTrouble | undefined): GradingTrouble | undefined {
+    if (trouble === undefined || this.#running === undefined) return trouble;
+    return { ...trouble, message: `${trouble.message}, in "${this.#running}"` };
+  }
+
+  /** What is wrong with a validator that was run and ended by itself. */
+  #troubleOf(result: ExecResult, missing: readonly string[]): GradingTrouble | undefined {
+    const broken = (message: string): GradingTrouble => ({ kind: 'broken', message });
+    if (this.#broken !== undefined)
+      return { ...broken('the validator could not be loaded'), output: this.#broken };
+    if (this.reader.overflowed) return broken('the validator said more than is read');
+    if (!this.#ended)
+      return this.#named(broken(`the validator exited with ${result.exitCode} before its end`));
+    const overdue = this.#validations.find(({ status }) => status === 'voided');
+    if (overdue) return broken(`"${overdue.name}" came to no verdict: ${overdue.message}`);
+    if (missing.length === 0) return undefined;
+    return broken(`the validator never declared what its manifest names: ${missing.join(', ')}`);
+  }
+}
+
+function orderOf(request: ValidatorRequest, nonce: string): SandboxedOrder {
+  const { folder, workspace, variables, trajectory, finalMessage, usage, filesChanged } = request;
+  return {
+    nonce,
+    validator: `${folder}/validator.mts`,
+    workspace,
+    variables,
+    trajectory: [...trajectory],
+    finalMessage,
+    usage: { ...usage } as Record<string, number>,
+    filesChanged: [...(filesChanged ?? [])],
+    runAs: request.separate ? otherUser : undefined,
+  };
+}

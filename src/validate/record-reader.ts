@@ -1,0 +1,42 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { SandboxedRecord } from './sandboxed/records.ts';
+
+/** Characters of one line that are waited for; a record's texts are cut well below that. */
+const lineRoom = 32 * 1024 ** 2;
+/** Characters of all records together. */
+const recordRoom = 128 * 1024 ** 2;
+
+/** Takes the records out of a validator's output as it comes: the lines that begin with the nonce. All else is somebody's text. */
+export class RecordReader {
+  readonly #start: string;
+  readonly #onRecord: (record: SandboxedRecord) => void;
+  readonly #decoder = new StringDecoder('utf8');
+  #line = '';
+  #room = recordRoom;
+  /** Whether more came than is read. */
+  overflowed = false;
+
+  constructor(nonce: string, onRecord: (record: SandboxedRecord) => void) {
+    this.#start = `${nonce} `;
+    this.#onRecord = onRecord;
+  }
+
+  push(bytes: Buffer): void {
+    const lines = this.#decoder.write(bytes).split('\n');
+    for (const [position, piece] of lines.entries()) {
+      if (position > 0) this.#endLine();
+      if (this.#line.length + piece.length > lineRoom) this.overflowed = true;
+      else this.#line += piece;
+    }
+  }
+
+  /** A record that the end of its process cut is no record. */
+  #endLine(): void {
+    const line = this.#line;
+    this.#line = '';
+    if (!line.startsWith(this.#start)) return;
+    this.#room -= line.length;
+    if (this.#room < 0) this.overflowed = true;
+    else this.#onRecord(JSON.parse(line.slice(this.#start.length)) as SandboxedRecord);
+  }
+}

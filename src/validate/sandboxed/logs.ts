@@ -1,0 +1,38 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Characters of logs that are kept of each validation; what comes first tells most. */
+const logRoom = 256 * 1024;
+
+/** What a validation prints. */
+export class Logs {
+  readonly kept: { at: number; level: string; text: string }[] = [];
+  #room = logRoom;
+  cut = false;
+
+  keep(level: string, text: string): void {
+    if (this.#room > 0) this.kept.push({ at: Date.now(), level, text: text.slice(0, this.#room) });
+    if (text.length > this.#room) this.cut = true;
+    // An empty line takes room too, or there could be any number of them.
+    this.#room = Math.max(0, this.#room - text.length - 1);
+  }
+}
+
+/** Gives what is printed to the validation that prints it, be it one that is past its deadline while the next one runs. */
+export class LogCapture {
+  readonly #running = new AsyncLocalStorage<Logs>();
+
+  /** Takes over what `stream` is given from now on. */
+  take(stream: NodeJS.WriteStream, level: string): void {
+    stream.write = (chunk: unknown, ...rest: unknown[]): boolean => {
+      const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : String(chunk);
+      this.#running.getStore()?.keep(level, text);
+      const callback = rest.find((argument) => typeof argument === 'function');
+      callback?.();
+      return true;
+    };
+  }
+
+  during<Result>(logs: Logs, work: () => Result): Result {
+    return this.#running.run(logs, work);
+  }
+}

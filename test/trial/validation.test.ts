@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import type { PhaseInput } from '../../src/trial/phases/phase.ts';
+import { validate } from '../../src/trial/phases/validate.ts';
+import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { openTrialBench, specOf, type TrialBench, validator } from './trial-bench.ts';
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench?.[Symbol.asyncDispose]());
+
+const module = (body: string) =>
+  `import { validate } from 'offsite/validator'; import assert from 'node:assert/strict'; import fs from 'node:fs';\n${body}`;
+
+describe.concurrent('a validator', () => {
+  test('sees the workspace as the harness left it, in a sandbox of its own', async () => {
+    const result = await bench.trial(
+      `rm gone; echo new > 'line
+break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outside > /opt/outside`,
+      {
+        prepare: 'echo old > gone; echo kept > kept; echo before > /opt/prepared',
+        validator: validator(
+          module(`validate('all', async ({ files, read, run, filesChanged, trajectory }) => [
+            await files(), await read('line\\nbreak'), await read('closed/in'), fs.readlinkSync('dangling'),
+            fs.existsSync('/opt/outside'), fs.existsSync('/opt/prepared'), filesChanged.length, trajectory.length,
+            (await run('sh', ['-c', 'cat closed/in; echo more > kept; cat kept'])).stdout,
+          ]);`),
+        ),
+      },
+    );
+    expect(result).toMatchObject({ verdict: 'passed', cause: undefined });
+    expect(JSON.parse(result.validations?.[0]?.output?.text ?? '')).toEqual([
+      ['closed/in', 'dangling', 'kept', 'line\nbreak'],
+      'new\n',
+      'in\n',
+      'gone',
+      false,
+      true,
+      4,
+      expect.any(Number),
+      'in\nmore\n',
+    ]);
+  });
+
+  test('may run where the harness did, and then sees what it installed', async () => {
+    const result = await bench.trial('echo outside > /opt/outside', {
+      validator: validator(module(`validate('a', () => fs.readFileSync('/opt/outside', 'utf8'));`), {
+        runsIn: 'same',
+      }),
+    });
+    expect(result).toMatchObject({ verdict: 'passed', validations: [{ output: { text: 'outside\n' } }] });
+  });
+
+  test.each([
+    ['void', 'void'],
+    ['failed', 'failed'],
+  ] as const)('that cannot run makes the trial %s where its author says so', async (onError, verdict) => {
+    const result = await bench.trial('true', { validator: validator('syntax error', { onError }) });
+    expect(result).toMatchObject({
+      verdict,
+      cause: { kind: 'grading', phase: 'validate', message: 'the validator could not be loaded' },
+    });
+  });
+
+  test('fails the trial by a judgment under its threshold, and a judge that cannot be reached by none', async () => {
+    const source = module(
+      `validate('kind', ({ judge }) => judge({ rubric: 'Is it kind?', material: 'hi', threshold: 0.5 }));`,
+    );
+    const said = await graded(source, async () => '{"reason": "rude", "score": 0.2}');
+    expect(said).toMatchObject({
+      verdict: 'failed',
+      validations: [{ status: 'passed', judgment: { score: 0.2, reason: 'rude' } }],
+      judgments: [{ name: 'kind', threshold: 0.5 }],
+    });
+    const unreachable = new OffsiteError('nobody answers', {
+      code: 'MODEL_UNREACHABLE',
+      kind: 'infrastructure',
+    });
+    const gone = await graded(source, () => Promise.reject(unreachable), 'failed');
+    expect(gone).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'infrastructure', message: 'judge() of "kind" came to nothing: nobody answers' },
+    });
+  });
+});
+
+describe.concurrent('protected files', () => {
+  const change = {
+    prepare: 'mkdir -p test; echo "exit 1" > test/check.sh; echo "exit 1" > test/other.sh',
+    verify: 'sh test/check.sh',
+    protected: ['test/**'],
+  };
+
+  test.each([
+    ['edited', "echo 'exit 0' > test/check.sh", ['"test/check.sh"']],
+    [
+      'added to',
+      "echo 'exit 0' > test/check.sh; echo > test/$'new\\e[31m\\nname'",
+      ['"test/new\\u001b[31m\\nname"'],
+    ],
+    [
+      'replaced by a link',
+      "mkdir /own; echo 'exit 0' > /own/check.sh; rm -r test; ln -s /own test",
+      ['"test"'],
+    ],
+  ])('that are %s fail the trial, whatever verify says of them', async (_, run, named) => {
+    const result = await bench.trial(run, change);
+    expect(result.verifySteps).toMatchObject([{ exitCode: 0 }]);
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: {
+        kind: 'agent',
+        message: expect.stringMatching(/^files that the case protects were changed: /),
+      },
+      validations: [{ name: 'protected files', kind: 'protected', status: 'failed', exitCode: 1 }],
+    });
+    for (const name of named) expect(result.cause?.message).toContain(name);
+  });
+
+  test('that were left alone are said to be', async () => {
+    const result = await bench.trial('echo > elsewhere', { ...change, verify: 'true' });
+    expect(result).toMatchObject({
+      verdict: 'passed',
+      validations: [{ name: 'protected files', index: 0, status: 'passed', exitCode: 0 }],
+    });
+  });
+});
+
+/** The validation of an untouched workspace with a judge, without the rest of a trial. */
+async function graded(source: string, said: () => Promise<string>, onError: 'void' | 'failed' = 'void') {
+  const spec = specOf('true', { validator: validator(source, { onError }), judges: ['judge'] });
+  const signal = new AbortController().signal;
+  await using sandboxes = new Sandboxes(bench.engine, undefined);
+  const sandbox = await sandboxes.take(spec, signal);
+  using given = new DisposableStack();
+  given.defer(() => sandboxes.giveBack(sandbox));
+  const chat = async () => ({ text: await said(), calls: [], stopped: 'done', usage: {}, model: 'judge' });
+  const session = { chat, account: async () => ({ usage: [] }) };
+  const parts = { sandboxes, clock: systemClock };
+  const input = { spec, parts, ...sandbox, signal, found: {}, models: { session } };
+  return await validate.run(input as unknown as PhaseInput);
+}

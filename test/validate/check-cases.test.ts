@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { command } from '../../runners/command/runner.ts';
+import { runners } from '../../runners/index.ts';
+import { checkCases } from '../../src/cli/check-cases.ts';
+import { systemClock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { type CaseExtras, noExtras, type PlannedCase, type SuitePlan } from '../../src/suite/plan.ts';
+import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { specOf } from '../trial/trial-bench.ts';
+
+const planned = (id: string, verify: string, local: Partial<CaseExtras> = {}): PlannedCase => ({
+  request: { id, name: id, prepare: { name: 'prepare', source: 'echo wrong > result' }, verify },
+  local: { ...noExtras, ...local },
+});
+
+/** Leaves another result each time. */
+function changing(): Runner {
+  let turns = 0;
+  return {
+    ...command,
+    open: ({ container }) => ({
+      async turn() {
+        const result = turns++ % 2 === 0 ? 'wrong' : 'right';
+        await container.put([{ path: '/workspace/result', content: `${result}\n` }]);
+        return { ending: { ended: 'exited', exitCode: 0 }, trajectory: [], events: [] };
+      },
+    }),
+  };
+}
+
+async function check(cases: PlannedCase[], given: readonly Runner[], repeat: number) {
+  const { profile, sandbox } = specOf('exit 1');
+  const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'local' };
+  const variant = { name: 'v', model: 'm', modelConfig: undefined, harness: 'command', userModel: undefined };
+  const plan: SuitePlan = {
+    file: 'suite.yaml',
+    suite: { id: 's', name: 's', prompt: { kind: 'text', text: '' } },
+    trials: 1,
+    judges: [],
+    variants: [{ ...variant, profile, sandbox, credentials }],
+    cases,
+  };
+  const clock = systemClock;
+  await using engine = await connectEngine({ instance: `test-check-${randomUUID()}` });
+  await using sandboxes = new Sandboxes(engine, undefined, { runners: given });
+  await using gateway = openGateway({ models: {}, env: {}, clock, scripted: () => expect.fail() });
+  const parts = { sandboxes, runners: given, clock, gateway, budgets: { trial: {}, batch: undefined } };
+  const seen: string[] = [];
+  const onCase = ({ id }: { id: string }) => void seen.push(id);
+  const signal = new AbortController().signal;
+  const checked = await checkCases(plan, parts, { repeat, concurrency: 2, signal, onCase });
+  expect(seen.toSorted()).toEqual(cases.map(({ request }) => request.id).toSorted());
+  return checked;
+}
+
+test('a check tells the case that passes untouched, and the one whose solution fails', async () => {
+  const cases = [
+    planned('good', 'grep -qx right result', { solution: 'echo right > result' }),
+    planned('untouched', 'grep -q . result'),
+    planned('unsolved', 'grep -qx right result', { solution: 'echo almost > result' }),
+  ];
+  expect(await check(cases, runners, 1)).toMatchObject([
+    {
+      id: 'good',
+      states: [
+        { state: 'untouched', verdicts: ['failed'], asExpected: true },
+        { state: 'solved', verdicts: ['passed'], asExpected: true },
+      ],
+    },
+    { id: 'untouched', states: [{ verdicts: ['passed'], asExpected: false }] },
+    {
+      id: 'unsolved',
+      states: [{ asExpected: true }, { state: 'solved', verdicts: ['failed'], asExpected: false }],
+    },
+  ]);
+});
+
+test('a check that repeats names what came out one way and another', async () => {
+  const [checked] = await check([planned('flaky', 'true\ngrep -qx right result')], [changing()], 2);
+  expect(checked?.states[0]).toMatchObject({ flaky: ['verify 2: grep -qx right result'], asExpected: false });
+  expect(checked?.states[0]?.verdicts.toSorted()).toEqual(['failed', 'passed']);
+});
