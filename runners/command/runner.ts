@@ -4,6 +4,7 @@ import type {
   HarnessEnding,
   HarnessPlace,
   HarnessRun,
+  ModelAccess,
   Runner,
   TurnLimits,
 } from '../../src/harness/runner.ts';
@@ -17,22 +18,34 @@ export const command: Runner = {
   name: 'command',
   label: 'Command (a profile with a run script)',
   wires: [],
+  tellsCommands: false,
   continues: false,
   mcp: false,
   limits: [],
   open: (place) => ({ turn: (_message, limits) => run(place, limits) }),
 };
 
+/** The model under the names that most clients look for; what the profile's `env` says wins. */
+function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
+  return {
+    OFFSITE_MODEL: name,
+    OPENAI_BASE_URL: `${origin}/v1`,
+    OPENAI_API_KEY: token,
+    ANTHROPIC_BASE_URL: origin,
+    ANTHROPIC_API_KEY: token,
+  };
+}
+
 /** 128 + SIGKILL: what a program that was killed exits with. */
 const killed = 137;
 
 async function run(
-  { container, profile, env, workspace }: HarnessPlace,
+  { container, profile, env, workspace, model }: HarnessPlace,
   { timeoutMs, signal, stop }: TurnLimits,
 ): Promise<HarnessRun> {
   const result = await container.runScript({
     script: profile.run ?? '',
-    env,
+    env: { ...(model && modelEnvironment(model)), ...env },
     cwd: workspace,
     timeoutMs,
     signal: AbortSignal.any([signal, stop]),

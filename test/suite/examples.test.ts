@@ -1,0 +1,25 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { runners } from '../../runners/index.ts';
+import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadSuite } from '../../src/suite/load-suite.ts';
+
+const examples = fileURLToPath(new URL('../../examples', import.meta.url));
+
+test.each(readdirSync(examples))('the example %s is a good suite', (name) => {
+  const suiteFolder = join(examples, name);
+  const plan = loadSuite(join(suiteFolder, 'suite.yaml'), loadConfig({ suiteFolder, env: {} }), runners);
+  expect(plan.cases.length).toBeGreaterThan(0);
+});
+
+test('the example of all harnesses has every one', () => {
+  const suiteFolder = join(examples, 'harnesses');
+  const { variants } = loadSuite(
+    join(suiteFolder, 'suite.yaml'),
+    loadConfig({ suiteFolder, env: {} }),
+    runners,
+  );
+  expect(new Set(variants.map(({ harness }) => harness))).toEqual(new Set(runners.map(({ name }) => name)));
+});
