@@ -13,6 +13,7 @@ import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
+import { writtenBytes } from './container/written-bytes.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
 import { runScript } from './script/run-script.ts';
@@ -40,8 +41,10 @@ export interface Container extends AsyncDisposable {
   disconnect(signal?: AbortSignal): Promise<void>;
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
-  /** How its files differ from its image's. */
+  /** How its files differ from its image's. Blind to a file whose size and times were put back; `writtenBytes` is not. */
   changes(): Promise<FilesystemChange[]>;
+  /** Bytes of all files in its own layer. */
+  writtenBytes(signal?: AbortSignal): Promise<number>;
   /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`. */
   archive(path: string, signal?: AbortSignal): AsyncIterable<ArchivedEntry>;
   /** Copies a folder to the same place in another container of this engine, as it is. Two round trips; see copy.ts. */
@@ -91,6 +94,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running),
     changes: () => listChanges(running),
+    writtenBytes: (signal) => writtenBytes(running, signal),
     archive: (path, signal) => readArchive(running, path, signal),
     copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),
     commit: (request, signal) => commitContainer(running, request, signal),

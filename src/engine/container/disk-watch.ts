@@ -1,4 +1,5 @@
 import type { RunningContainer } from './running-container.ts';
+import { writtenBytes } from './written-bytes.ts';
 
 /** Between two looks. A look costs the engine a walk over what the container wrote: 4 ms for large files, 90 ms for 20,000. */
 const LOOK_EVERY_MS = 1_000;
@@ -26,20 +27,4 @@ async function look(container: RunningContainer, limit: number, signal: AbortSig
   do await container.client.clock.sleep(LOOK_EVERY_MS, signal);
   while ((await writtenBytes(container, signal)) <= limit);
   return 'out-of-disk';
-}
-
-async function writtenBytes({ client, id }: RunningContainer, signal: AbortSignal): Promise<number> {
-  const { SizeRw } = await client.call(
-    'measuring what a container wrote',
-    (abortSignal) =>
-      client.dial<{ SizeRw?: number }>({
-        method: 'GET',
-        path: `/containers/${id}/json?size=true`,
-        expected: [200],
-        abortSignal,
-      }),
-    { signal },
-  );
-  // The engine leaves out a zero.
-  return SizeRw ?? 0;
 }
