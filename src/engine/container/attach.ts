@@ -11,6 +11,9 @@ export interface AttachRequest {
 /**
  * Connects to the standard streams of a container's program; one that runs already loses what it said before. One round trip.
  * Writing is the program's stdin and reading its stdout. The stream ends with the program, and destroying it closes the program's stdin.
+ *
+ * Writing never waits, so what is under way must be bounded by the writer's protocol, as by the windows of HTTP/2. Node's HTTP/2 does not read
+ * while a write of its own waits: where both ends did so with both pipes full, neither would ever go on.
  */
 export async function attachProgram(
   client: EngineClient,
@@ -58,16 +61,16 @@ class ProgramStream extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, done);
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#socket.write(chunk);
+    done();
   }
 
-  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+  override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
     this.#socket.cork();
-    const last = chunks.length - 1;
-    for (const [index, { chunk }] of chunks.entries())
-      this.#socket.write(chunk, index === last ? done : undefined);
+    for (const { chunk } of chunks) this.#socket.write(chunk);
     this.#socket.uncork();
+    done();
   }
 
   override _final(done: (error?: Error | null) => void): void {

@@ -20,7 +20,7 @@ const program = readFileSync(new URL(`./sidecar/main${extension}`, import.meta.u
 const listenTimeoutMs = 60_000;
 const keptStderr = 4096;
 /** It takes about 35 MiB; hostile clients can make it ten times as much, and are not to kill it. */
-const memoryBytes = 384 * 2 ** 20;
+const memoryBytes = 512 * 2 ** 20;
 
 export interface SidecarRequest {
   sandbox: Container;

@@ -47,7 +47,7 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
     PidsLimit: 32,
     NetworkMode: `container:${relayed.sandbox.id}`,
   });
-  expect(HostConfig.Memory).toBeLessThanOrEqual(384 * 2 ** 20);
+  expect(HostConfig.Memory).toBeLessThanOrEqual(512 * 2 ** 20);
 });
 
 test('when a relay is killed, the request in flight fails and the next ones are served by another', async () => {

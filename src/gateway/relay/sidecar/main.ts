@@ -19,7 +19,7 @@ const maxHeaders = 256;
  * Clients that send or ask for much and then stall make this process hold some 300 KB each, of which the windows are most. With as many
  * connections as these it stays within the memory that it is given.
  */
-const maxConnections = 768;
+const maxConnections = 512;
 const answerWindow = 256 * 1024;
 /** Names that belong to one connection; HTTP/2 has no place for them. `expect` was answered here already. */
 const hopByHop = new Set([
