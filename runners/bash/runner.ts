@@ -1,0 +1,33 @@
+import type { ChatMessage } from '../../src/gateway/chat/chat.ts';
+import type { HarnessPlace, Runner } from '../../src/harness/runner.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import { takeTurn } from './turn.ts';
+
+/**
+ * Our own agent, as small as one can be: a model with a shell. The loop runs in this process and only its commands in the sandbox, so
+ * that the trajectory is exact and any model in any wire will do.
+ */
+export const bash: Runner = {
+  name: 'bash',
+  label: 'Bash (a model with one shell tool, run by Offsite)',
+  wires: 'any',
+  tellsCommands: true,
+  continues: true,
+  mcp: false,
+  limits: ['turns'],
+  open(place) {
+    const { model } = place;
+    if (!model) throw needsModel(place);
+    const conversation: ChatMessage[] = [];
+    return { turn: (message, limits) => takeTurn({ ...place, model }, conversation, message, limits) };
+  },
+};
+
+function needsModel({ profile }: HarnessPlace): OffsiteError {
+  const of = profile.name === undefined ? '' : ` of profile ${profile.name}`;
+  return new OffsiteError(`the bash harness${of} has no model to ask`, {
+    code: 'RUNNER_NEEDS_MODEL',
+    kind: 'input',
+    hint: "Configure the variant's model under models in offsite.yaml, and let the sandbox's network be model.",
+  });
+}

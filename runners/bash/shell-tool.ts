@@ -1,0 +1,109 @@
+import type { TrajectoryEntry } from '../../src/contract/report.ts';
+import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
+import type { ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
+import type { HarnessEnding } from '../../src/harness/runner.ts';
+import type { Place, Turn } from './turn.ts';
+
+const DEFAULT_TIMEOUT_SECONDS = 120;
+const MAX_TIMEOUT_SECONDS = 600;
+/** Of a command's output, for model and trajectory alike: beginning and end. About 8,000 tokens. */
+const OUTPUT_BYTES = 32 * 1024;
+
+export const shellTool: ChatTool = {
+  name: 'bash',
+  description:
+    'Runs a command with bash and gives its output and exit code. Long outputs lose their middle. Programs that ask for input get none.',
+  parameters: {
+    type: 'object',
+    properties: {
+      command: { type: 'string', description: 'The command, or several lines of them.' },
+      timeout: {
+        type: 'integer',
+        minimum: 1,
+        maximum: MAX_TIMEOUT_SECONDS,
+        description: `Seconds until it is killed. Default: ${DEFAULT_TIMEOUT_SECONDS}.`,
+      },
+    },
+    required: ['command'],
+    additionalProperties: false,
+  },
+};
+
+interface Outcome {
+  result: { text: string; failed: boolean };
+  /** What the whole turn ends with. */
+  ending?: HarnessEnding | 'cut-off';
+}
+
+/** Does what the model asked for and adds it to the turn's record. `cut`: the answer was cut, so that the call may not be whole. */
+export async function runCall(
+  place: Place,
+  call: ToolCall,
+  cut: boolean,
+  run: Turn,
+  deadline: AbortSignal,
+): Promise<Outcome> {
+  const wanted = commandOf(call, cut);
+  if ('mistake' in wanted) {
+    const { name, arguments: input } = call;
+    const output = wanted.mistake;
+    run.events.push({ kind: 'tool', at: place.clock.now(), name, input, output, failed: true });
+    return { result: { text: output, failed: true } };
+  }
+  const result = await place.container.exec({
+    // One stream for both outputs keeps their order.
+    argv: ['bash', '-c', 'exec bash -lc "$1" 2>&1', 'bash', wanted.command],
+    env: place.env,
+    cwd: place.workspace,
+    timeoutMs: wanted.seconds * 1000,
+    signal: deadline,
+    capBytes: OUTPUT_BYTES,
+  });
+  run.trajectory.push(entryOf(wanted.command, result));
+  const outcome = { result: { text: tell(result, wanted.seconds), failed: result.exitCode !== 0 } };
+  if (result.ended === 'canceled') return { ...outcome, ending: 'cut-off' };
+  if (result.ended === 'out-of-disk') return { ...outcome, ending: { ended: 'out-of-disk' } };
+  return outcome;
+}
+
+function commandOf(call: ToolCall, cut: boolean): { command: string; seconds: number } | { mistake: string } {
+  if (cut)
+    return { mistake: 'Your answer was cut at its limit of tokens, so nothing was run. Take smaller steps.' };
+  if (call.name !== shellTool.name)
+    return { mistake: `There is no tool ${call.name}; the only one is ${shellTool.name}.` };
+  const { command, timeout = DEFAULT_TIMEOUT_SECONDS } = call.arguments as Record<string, unknown>;
+  if (typeof command !== 'string' || command.trim() === '')
+    return { mistake: 'The arguments must be a JSON object with a string "command".' };
+  if (command.includes('\0')) return { mistake: 'A command cannot contain a NUL character.' };
+  if (typeof timeout !== 'number' || !(timeout > 0))
+    return { mistake: '"timeout" must be a number of seconds.' };
+  return { command, seconds: Math.min(timeout, MAX_TIMEOUT_SECONDS) };
+}
+
+function tell(result: ExecResult, seconds: number): string {
+  const output = result.stdout.text;
+  switch (result.ended) {
+    case 'exited':
+      return `${output}\n[exit code ${result.exitCode}${result.oomKilled ? '; the memory ran out' : ''}]`;
+    case 'timed-out':
+      return `${output}\n[killed after ${seconds} s]`;
+    case 'not-started':
+      return `[could not be started: ${result.message}]`;
+    case 'canceled':
+    case 'out-of-disk':
+      return `${output}\n[killed]`;
+  }
+}
+
+function entryOf(command: string, result: ExecResult): TrajectoryEntry {
+  const { startedAt, finishedAt, stdout } = result;
+  return {
+    _tag: 'command',
+    command,
+    startedAtMillis: startedAt,
+    finishedAtMillis: finishedAt,
+    output: stdout.text,
+    outputTruncated: stdout.truncated,
+    ...(result.ended === 'exited' && { exitCode: result.exitCode }),
+  };
+}

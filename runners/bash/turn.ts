@@ -1,0 +1,112 @@
+import { type DeadlineCause, startDeadline } from '../../src/engine/deadline.ts';
+import type { ChatAnswer, ChatMessage } from '../../src/gateway/chat/chat.ts';
+import type {
+  HarnessEnding,
+  HarnessPlace,
+  HarnessRun,
+  ModelAccess,
+  TurnLimits,
+} from '../../src/harness/runner.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
+import { runCall, shellTool } from './shell-tool.ts';
+
+/** Raised when the prompt, the tool or the loop changes what agents can do. */
+const VERSION = '1';
+const DEFAULT_MAX_TURNS = 50;
+
+const system = `You solve the user's task by running commands in a Linux sandbox with the tool "bash".
+Each command starts in a new shell in the task's folder: changes of folder and variables do not last, files do.
+Nobody can answer questions or watch. Look before you change things, and check your work by running it.
+When the task is done, answer with a short summary and call no tool.`;
+
+export type Place = HarnessPlace & { model: ModelAccess };
+
+/** Asks and runs until the model calls no tool any more, or something ends it. What was done until then is in the result in any case. */
+export async function takeTurn(
+  place: Place,
+  conversation: ChatMessage[],
+  message: string,
+  { timeoutMs, signal, stop }: TurnLimits,
+): Promise<HarnessRun> {
+  const { clock } = place;
+  const ended = AbortSignal.any([signal, stop]);
+  using deadline = startDeadline(clock, timeoutMs, ended);
+  // A deadline hears of its caller's signal a moment late, and what fails by that signal must not look like the model's failure.
+  const cutOff = AbortSignal.any([ended, deadline.signal]);
+  const run: Turn = {
+    trajectory: [],
+    events: [],
+    version: VERSION,
+  };
+  conversation.push({ from: 'user', text: message });
+  const ending = await work(place, conversation, run, cutOff);
+  if (ending !== 'cut-off') return { ...run, ending };
+  const cause = await deadline.reached;
+  signal.throwIfAborted();
+  return { ...run, ending: endingOf(cause, timeoutMs, stop) };
+}
+
+export type Turn = Omit<HarnessRun, 'ending'>;
+
+async function work(
+  place: Place,
+  conversation: ChatMessage[],
+  run: Turn,
+  cutOff: AbortSignal,
+): Promise<HarnessEnding | 'cut-off'> {
+  const maxTurns = place.profile.maxTurns ?? DEFAULT_MAX_TURNS;
+  for (let turn = 0; turn < maxTurns; turn++) {
+    const answer = await ask(place, conversation, cutOff);
+    // An answer that comes as time runs out is not acted on.
+    if (answer === 'cut-off' || cutOff.aborted) return 'cut-off';
+    if ('ended' in answer) return answer;
+    conversation.push({ from: 'model', text: answer.text, calls: answer.calls });
+    if (answer.text !== '') {
+      run.events.push({ kind: 'message', at: place.clock.now(), text: answer.text });
+      run.finalMessage = answer.text;
+    }
+    if (answer.stopped === 'refused') {
+      return { ended: 'agent-failed', message: `the model refused to go on: ${answer.text}` };
+    }
+    if (answer.calls.length === 0) {
+      if (answer.stopped !== 'length') return { ended: 'exited', exitCode: 0 };
+      return {
+        ended: 'agent-failed',
+        message: "the model's answer was cut at its limit of tokens (maxOutputTokens)",
+      };
+    }
+    for (const call of answer.calls) {
+      const { result, ending } = await runCall(place, call, answer.stopped === 'length', run, cutOff);
+      if (ending !== undefined) return ending;
+      conversation.push({ from: 'tool', callId: call.id, ...result });
+    }
+  }
+  return { ended: 'agent-failed', message: `it was not done after ${maxTurns} turns (maxTurns)` };
+}
+
+async function ask(
+  { model }: Place,
+  messages: readonly ChatMessage[],
+  cutOff: AbortSignal,
+): Promise<ChatAnswer | HarnessEnding | 'cut-off'> {
+  try {
+    return await model.chat(
+      { model: model.name, system, messages, tools: [shellTool], maxTokens: model.maxOutputTokens },
+      cutOff,
+    );
+  } catch (error) {
+    if (cutOff.aborted) return 'cut-off';
+    if (!(error instanceof OffsiteError)) throw error;
+    const { code, message } = error;
+    if (code === 'BUDGET_SPENT' || code === 'BUDGET_EXCEEDED') return { ended: 'stopped', message };
+    return { ended: code === 'MODEL_CONTEXT_FULL' ? 'agent-failed' : 'model-failed', message };
+  }
+}
+
+function endingOf(cause: DeadlineCause, afterMs: number, stop: AbortSignal): HarnessEnding {
+  if (cause === 'timed-out') return { ended: 'timed-out', afterMs };
+  return {
+    ended: 'stopped',
+    message: stop.reason instanceof Error ? stop.reason.message : String(stop.reason),
+  };
+}

@@ -1,0 +1,68 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { McpServer } from '../../src/suite/config-file.ts';
+import { versions } from '../versions.ts';
+import { claudeCodeLines } from './stream.ts';
+
+export function claudeCodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+  const servers = Object.entries(profile.mcpServers);
+  const serverFile = `${home}/mcp.json`;
+  return {
+    label: 'Claude Code',
+    argv: (sessionId) => [
+      programPath(versions['claude-code']),
+      '-p',
+      ...['--output-format', 'stream-json'],
+      // Without it, stream-json is refused.
+      '--verbose',
+      '--dangerously-skip-permissions',
+      ...['--model', model.name],
+      ...(profile.maxTurns === undefined ? [] : ['--max-turns', String(profile.maxTurns)]),
+      ...(servers.length === 0 ? [] : ['--mcp-config', serverFile]),
+      ...(sessionId === undefined ? [] : ['--resume', sessionId]),
+      ...profile.args,
+    ],
+    defaults: {
+      // It refuses to skip permissions as root anywhere else.
+      IS_SANDBOX: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      // The gateway tries again by itself.
+      CLAUDE_CODE_MAX_RETRIES: '0',
+      // Names of models that sub-agents and summaries would ask for.
+      ANTHROPIC_DEFAULT_OPUS_MODEL: model.name,
+      ANTHROPIC_DEFAULT_SONNET_MODEL: model.name,
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: model.name,
+      ANTHROPIC_SMALL_FAST_MODEL: model.name,
+      CLAUDE_CODE_SUBAGENT_MODEL: model.name,
+      ...(model.maxOutputTokens !== undefined && {
+        CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(model.maxOutputTokens),
+      }),
+      ...(model.contextWindow !== undefined && {
+        CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.contextWindow),
+      }),
+    },
+    access: { ANTHROPIC_BASE_URL: model.origin, ANTHROPIC_API_KEY: model.token },
+    files:
+      servers.length === 0
+        ? []
+        : [
+            {
+              path: serverFile,
+              content: JSON.stringify({
+                mcpServers: Object.fromEntries(servers.map(([name, server]) => [name, serverEntry(server)])),
+              }),
+            },
+          ],
+    versionFile: versionFile(versions['claude-code']),
+    takerFor: claudeCodeLines,
+    usageCountsOn: false,
+  };
+}
+
+function serverEntry(server: McpServer): unknown {
+  return 'url' in server ? { type: 'http', url: server.url } : server;
+}

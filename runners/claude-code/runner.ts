@@ -1,0 +1,20 @@
+import { cliSession } from '../../src/harness/cli-session.ts';
+import { npmInstall } from '../../src/harness/npm-cli.ts';
+import { requireModel } from '../../src/harness/require-model.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { versions } from '../versions.ts';
+import { claudeCodeCli } from './configuration.ts';
+
+/** Anthropic's Claude Code. */
+export const claudeCode: Runner = {
+  name: 'claude-code',
+  label: 'Claude Code',
+  cli: versions['claude-code'],
+  wires: ['anthropic-messages'],
+  tellsCommands: true,
+  continues: true,
+  mcp: true,
+  limits: ['turns'],
+  install: (profile) => npmInstall(versions['claude-code'], profile.version),
+  open: (place) => cliSession(place, claudeCodeCli(place, requireModel('Claude Code', place))),
+};

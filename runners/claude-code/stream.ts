@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
+import { gaveUpOver } from '../../src/harness/model-failure.ts';
+import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+
+const System = z.looseObject({ subtype: z.string() });
+const Init = z.object({ session_id: z.string(), claude_code_version: z.string().optional() });
+const Retry = z.object({ attempt: z.number(), error_status: z.number().nullish() });
+const Result = z.object({
+  subtype: z.string(),
+  is_error: z.boolean(),
+  result: z.string().optional(),
+  errors: z.array(z.string()).optional(),
+  api_error_status: z.number().nullish(),
+  usage: z.object({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cache_read_input_tokens: z.number().nullish(),
+    cache_creation_input_tokens: z.number().nullish(),
+  }),
+});
+
+/**
+ * `claude -p --output-format stream-json`: `system` (init, retries), `assistant` and `user` messages, and one `result`. The exit code of a command
+ * stands in the text of its result where it is not 0; times only on `user` lines.
+ */
+export function claudeCodeLines(record: TurnRecord): LineTaker {
+  const takeMessage = messageLines(record, 'Bash', outcomeOf);
+  /** Of the last message, where the model's API failed in place of it. */
+  let apiError = false;
+  return (line, at) => {
+    switch (line.type) {
+      case 'system':
+        return takeSystem(record, line, at);
+      case 'assistant':
+        apiError = typeof line.error === 'string';
+        return takeMessage(line, at);
+      case 'user':
+        return takeMessage(line, at);
+      case 'result': {
+        const result = Result.parse(line);
+        record.usage = usageOf(result.usage);
+        record.told = toldBy(result, apiError);
+      }
+    }
+  };
+}
+
+function takeSystem(record: TurnRecord, line: Record<string, unknown>, at: number): void {
+  const { subtype } = System.parse(line);
+  if (subtype === 'init') {
+    const init = Init.parse(line);
+    record.begin(init.session_id);
+    record.version = init.claude_code_version ?? record.version;
+  } else if (subtype === 'api_retry') {
+    const { attempt, error_status } = Retry.parse(line);
+    record.note(`asks its model again (${attempt}), after ${error_status ?? 'a lost connection'}`, at);
+  }
+}
+
+/** Whether it failed is in `is_error`; `subtype` is "success" even then. */
+function toldBy(result: z.infer<typeof Result>, apiError: boolean): Told {
+  if (!result.is_error) return { told: 'done' };
+  const message = result.result ?? result.errors?.join('; ') ?? result.subtype;
+  if (apiError || result.api_error_status != null) return gaveUpOver(message);
+  return { told: 'agent-failed', message };
+}
+
+const Details = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  persistedOutputPath: z.string().optional(),
+  backgroundTaskId: z.string().optional(),
+});
+
+/** What the CLI adds to stderr where a command left the workspace. */
+const OWN_REMARK = /\n?Shell cwd was reset to [^\n]*$/;
+
+/** A failed command's text begins with its exit code; its details say no more than that. */
+function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
+  const code = failed ? /^Exit code (\d+)(?:\n|$)/.exec(text) : null;
+  if (code) {
+    const output = text.slice(code[0].length);
+    const truncated = /\n\.\.\. \[\d+ characters truncated\] \.\.\.\n/.test(output);
+    return { exitCode: Number(code[1]), output, truncated };
+  }
+  const known = Details.safeParse(details).data;
+  // Refused, stopped, or in the background: it has no exit code, or none yet.
+  if (failed || known === undefined || known.backgroundTaskId !== undefined) return { output: text };
+  const { stdout, stderr, persistedOutputPath } = known;
+  const remarks = stderr.replace(OWN_REMARK, '');
+  const output = [stdout, remarks].filter((part) => part !== '').join('\n');
+  return { exitCode: 0, output, truncated: persistedOutputPath !== undefined };
+}
+
+/** Anthropic counts cached input apart from the rest. */
+function usageOf(usage: z.infer<typeof Result>['usage']): TurnRecord['usage'] {
+  const cacheReadTokens = usage.cache_read_input_tokens ?? 0;
+  const cacheWriteTokens = usage.cache_creation_input_tokens ?? 0;
+  const inputTokens = usage.input_tokens + cacheReadTokens + cacheWriteTokens;
+  return {
+    inputTokens,
+    outputTokens: usage.output_tokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    totalTokens: inputTokens + usage.output_tokens,
+  };
+}

@@ -1,0 +1,73 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { McpServer } from '../../src/suite/config-file.ts';
+import { versions } from '../versions.ts';
+import { codexLines } from './stream.ts';
+
+/** Not OPENAI_API_KEY, which would have Codex look for an account as well. */
+const KEY = 'OFFSITE_MODEL_KEY';
+
+/** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps all that is not ours. */
+export function codexCli({ profile }: HarnessPlace, model: ModelAccess): Cli {
+  const settings: Record<string, string | number | boolean | undefined> = {
+    model: model.name,
+    model_provider: 'offsite',
+    'model_providers.offsite.name': 'offsite',
+    'model_providers.offsite.base_url': `${model.origin}/v1`,
+    'model_providers.offsite.env_key': KEY,
+    'model_providers.offsite.wire_api': 'responses',
+    // The gateway tries again by itself, and knows better when.
+    'model_providers.offsite.request_max_retries': 0,
+    'model_providers.offsite.stream_max_retries': 0,
+    // It runs at the model's provider, outside the sandbox.
+    web_search: 'disabled',
+    check_for_update_on_startup: false,
+    'analytics.enabled': false,
+    model_context_window: model.contextWindow,
+  };
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const servers = Object.entries(profile.mcpServers);
+  return {
+    label: 'Codex',
+    argv: (sessionId) => [
+      programPath(versions.codex),
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '--dangerously-bypass-approvals-and-sandbox',
+      // They are looked for on the network.
+      ...['--disable', 'plugins'],
+      ...given.flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]),
+      ...profile.args,
+      ...(sessionId === undefined ? [] : ['resume', sessionId]),
+      // The prompt is on stdin.
+      '-',
+    ],
+    defaults: {},
+    access: { [KEY]: model.token },
+    files:
+      servers.length === 0
+        ? []
+        : [
+            {
+              path: '~/.codex/config.toml',
+              content: servers.map(([name, server]) => serverTable(name, server)).join('\n'),
+              existing: 'appended-to',
+            },
+          ],
+    versionFile: versionFile(versions.codex),
+    takerFor: codexLines,
+    usageCountsOn: true,
+  };
+}
+
+/** As TOML, whose strings and arrays of strings are written as JSON's are. */
+function serverTable(name: string, server: McpServer): string {
+  const heading = `[mcp_servers.${name}]\n`;
+  if ('url' in server) return `${heading}url = ${JSON.stringify(server.url)}\n`;
+  const env = Object.entries(server.env).map(
+    ([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`,
+  );
+  return `${heading}command = ${JSON.stringify(server.command)}\nargs = ${JSON.stringify(server.args)}\nenv = { ${env.join(', ')} }\n`;
+}

@@ -1,0 +1,20 @@
+import { cliSession } from '../../src/harness/cli-session.ts';
+import { npmInstall } from '../../src/harness/npm-cli.ts';
+import { requireModel } from '../../src/harness/require-model.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { versions } from '../versions.ts';
+import { codexCli } from './configuration.ts';
+
+/** OpenAI's Codex CLI. */
+export const codex: Runner = {
+  name: 'codex',
+  label: 'Codex CLI',
+  cli: versions.codex,
+  wires: ['openai-responses'],
+  tellsCommands: true,
+  continues: true,
+  mcp: true,
+  limits: [],
+  install: (profile) => npmInstall(versions.codex, profile.version),
+  open: (place) => cliSession(place, codexCli(place, requireModel('Codex', place))),
+};

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { gaveUpOver } from '../../src/harness/model-failure.ts';
+import type { TurnRecord } from '../../src/harness/turn-record.ts';
+import { innerCommand } from './inner-command.ts';
+
+const Thread = z.object({ thread_id: z.string() });
+const Item = z.looseObject({ id: z.string(), type: z.string(), status: z.string().optional() });
+const Command = z.object({
+  command: z.string(),
+  aggregated_output: z.string(),
+  exit_code: z.number().nullish(),
+});
+const Spoken = z.object({ text: z.string() });
+const Trouble = z.object({ message: z.string() });
+const McpCall = z.looseObject({ server: z.string(), tool: z.string(), arguments: z.unknown().optional() });
+const Completed = z.object({
+  usage: z.object({
+    input_tokens: z.number(),
+    cached_input_tokens: z.number().optional(),
+    cache_write_input_tokens: z.number().optional(),
+    output_tokens: z.number(),
+  }),
+});
+const Failed = z.object({ error: z.object({ message: z.string() }) });
+
+/**
+ * `codex exec --json`: `thread.started`, `turn.started`, `item.started` and `item.completed`, `turn.completed` or `turn.failed`. It tells exit
+ * codes and no times.
+ */
+export function codexLines(record: TurnRecord): LineTaker {
+  return (line, at) => {
+    switch (line.type) {
+      case 'thread.started':
+        return record.begin(Thread.parse(line).thread_id);
+      case 'item.started':
+        return begin(record, line.item, at);
+      case 'item.completed':
+        return complete(record, line.item, at);
+      case 'error':
+        return record.note(Trouble.parse(line).message, at);
+      case 'turn.completed':
+        record.usage = usageOf(Completed.parse(line).usage);
+        record.told = { told: 'done' };
+        return;
+      case 'turn.failed':
+        record.told = gaveUpOver(Failed.parse(line).error.message);
+    }
+  };
+}
+
+/** Of these, only the completion is told. */
+const withoutBeginning = new Set(['agent_message', 'reasoning', 'error', 'todo_list']);
+
+function begin(record: TurnRecord, source: unknown, at: number): void {
+  const item = Item.parse(source);
+  if (item.type === 'command_execution') {
+    record.beginCommand(item.id, innerCommand(Command.parse(item).command), at);
+  } else if (!withoutBeginning.has(item.type)) {
+    const { id, type, status: _, ...rest } = item;
+    const call = type === 'mcp_tool_call' ? McpCall.parse(item) : undefined;
+    record.beginTool(id, call ? `${call.server}.${call.tool}` : type, call ? call.arguments : rest, at);
+  }
+}
+
+function complete(record: TurnRecord, source: unknown, at: number): void {
+  const item = Item.parse(source);
+  switch (item.type) {
+    case 'command_execution': {
+      const { exit_code, aggregated_output } = Command.parse(item);
+      if (record.openCommand(item.id) === undefined) begin(record, item, at);
+      record.endCommand(item.id, { at, exitCode: exit_code ?? undefined, output: aggregated_output });
+      break;
+    }
+    case 'agent_message':
+      record.message(Spoken.parse(item).text, at);
+      break;
+    // A warning, such as of a model that Codex has no data of; the turn goes on.
+    case 'error':
+      record.note(Trouble.parse(item).message, at);
+      break;
+    case 'reasoning':
+    case 'todo_list':
+      break;
+    default:
+      if (!record.toolIsOpen(item.id)) begin(record, item, at);
+      record.endTool(item.id, {
+        at,
+        output: item.result === undefined ? undefined : JSON.stringify(item.result),
+        failed: item.status === 'failed',
+      });
+  }
+}
+
+function usageOf(usage: z.infer<typeof Completed>['usage']): TurnRecord['usage'] {
+  return {
+    inputTokens: usage.input_tokens,
+    outputTokens: usage.output_tokens,
+    totalTokens: usage.input_tokens + usage.output_tokens,
+    ...(usage.cached_input_tokens !== undefined && { cacheReadTokens: usage.cached_input_tokens }),
+    ...(usage.cache_write_input_tokens !== undefined && { cacheWriteTokens: usage.cache_write_input_tokens }),
+  };
+}

@@ -1,0 +1,76 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { McpServer } from '../../src/suite/config-file.ts';
+import type { Wire } from '../../src/suite/model-config.ts';
+import { versions } from '../versions.ts';
+import { opencodeLines } from './stream.ts';
+
+const KEY = 'OFFSITE_MODEL_KEY';
+
+/** It is given a limit of output wherever it is given a window. Tokens. */
+const DEFAULT_OUTPUT = 32_000;
+
+/** All of them are part of its binary; any other it would fetch. */
+const adapters: Record<Wire, string> = {
+  'openai-chat': '@ai-sdk/openai-compatible',
+  'openai-responses': '@ai-sdk/openai',
+  'anthropic-messages': '@ai-sdk/anthropic',
+};
+
+export function opencodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+  const configFile = `${home}/opencode.json`;
+  return {
+    label: 'opencode',
+    argv: (sessionId) => [
+      programPath(versions.opencode),
+      'run',
+      ...['--format', 'json'],
+      '--auto',
+      // Without one, it asks the model for a title.
+      ...['--title', 'trial'],
+      ...['-m', `offsite/${model.name}`],
+      ...(sessionId === undefined ? [] : ['-s', sessionId]),
+      ...profile.args,
+    ],
+    defaults: {
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      OPENCODE_DISABLE_SHARE: '1',
+    },
+    access: { [KEY]: model.token, OPENCODE_CONFIG: configFile },
+    files: [{ path: configFile, content: JSON.stringify(configuration(profile.mcpServers, model)) }],
+    versionFile: versionFile(versions.opencode),
+    takerFor: opencodeLines,
+    usageCountsOn: false,
+  };
+}
+
+function configuration(servers: Record<string, McpServer>, model: ModelAccess): unknown {
+  const limit = model.contextWindow !== undefined && {
+    limit: { context: model.contextWindow, output: model.maxOutputTokens ?? DEFAULT_OUTPUT },
+  };
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    permission: 'allow',
+    model: `offsite/${model.name}`,
+    small_model: `offsite/${model.name}`,
+    provider: {
+      offsite: {
+        npm: adapters[model.wire],
+        options: { baseURL: `${model.origin}/v1`, apiKey: `{env:${KEY}}` },
+        models: { [model.name]: { ...limit } },
+      },
+    },
+    mcp: Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, serverEntry(server)])),
+  };
+}
+
+function serverEntry(server: McpServer): unknown {
+  if ('url' in server) return { type: 'remote', url: server.url, enabled: true };
+  const { command, args, env } = server;
+  return { type: 'local', command: [command, ...args], environment: env, enabled: true };
+}

@@ -1,0 +1,20 @@
+import { cliSession } from '../../src/harness/cli-session.ts';
+import { npmInstall } from '../../src/harness/npm-cli.ts';
+import { requireModel } from '../../src/harness/require-model.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { versions } from '../versions.ts';
+import { opencodeCli } from './configuration.ts';
+
+/** opencode. */
+export const opencode: Runner = {
+  name: 'opencode',
+  label: 'opencode',
+  cli: versions.opencode,
+  wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+  tellsCommands: true,
+  continues: true,
+  mcp: true,
+  limits: [],
+  install: (profile) => npmInstall(versions.opencode, profile.version),
+  open: (place) => cliSession(place, opencodeCli(place, requireModel('opencode', place))),
+};

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { gaveUpOver } from '../../src/harness/model-failure.ts';
+import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+
+const Line = z.object({ sessionID: z.string(), timestamp: z.number() });
+const Spoken = z.object({ part: z.object({ text: z.string() }) });
+const Tool = z.object({
+  part: z.object({
+    tool: z.string(),
+    callID: z.string(),
+    state: z.object({
+      status: z.string(),
+      input: z.looseObject({ command: z.unknown().optional() }),
+      output: z.string().optional(),
+      error: z.string().optional(),
+      metadata: z.looseObject({ exit: z.number().nullish(), truncated: z.boolean().optional() }).optional(),
+      time: z.object({ start: z.number(), end: z.number() }),
+    }),
+  }),
+});
+const Finish = z.object({
+  part: z.object({
+    reason: z.string(),
+    tokens: z.object({
+      input: z.number(),
+      output: z.number(),
+      reasoning: z.number(),
+      cache: z.object({ read: z.number(), write: z.number() }),
+    }),
+  }),
+});
+const Failure = z.object({
+  error: z.object({ name: z.string(), data: z.looseObject({ message: z.string().optional() }).optional() }),
+});
+
+/**
+ * `opencode run --format json`: steps of `step_start`, `text`, `tool_use` and `step_finish`, and `error`. A tool is told of only once it has ended, with
+ * its times; a turn ends with the step that asks for no tool.
+ */
+export function opencodeLines(record: TurnRecord): LineTaker {
+  return (line, _at) => {
+    const { sessionID, timestamp } = Line.parse(line);
+    record.begin(sessionID);
+    switch (line.type) {
+      case 'step_start':
+        record.told = { told: 'begun' };
+        return;
+      case 'text':
+        return record.message(Spoken.parse(line).part.text, timestamp);
+      case 'tool_use':
+        return takeTool(record, Tool.parse(line).part);
+      case 'step_finish': {
+        const { reason, tokens } = Finish.parse(line).part;
+        record.addUsage(usageOf(tokens));
+        record.told = reason === 'tool-calls' ? { told: 'begun' } : { told: 'done' };
+        return;
+      }
+      case 'error':
+        record.told = toldBy(Failure.parse(line).error);
+    }
+  };
+}
+
+function takeTool(record: TurnRecord, { tool, callID, state }: z.infer<typeof Tool>['part']): void {
+  const { start, end } = state.time;
+  const { command } = state.input;
+  const { output = state.error, metadata } = state;
+  if (tool === 'bash' && typeof command === 'string') {
+    record.beginCommand(callID, command, start);
+    record.endCommand(callID, {
+      at: end,
+      exitCode: metadata?.exit ?? undefined,
+      output: output === NO_OUTPUT ? '' : output,
+      truncated: metadata?.truncated,
+    });
+  } else {
+    record.beginTool(callID, tool, state.input, start);
+    record.endTool(callID, { at: end, output, failed: state.status === 'error' });
+  }
+}
+
+/** Stands for no output; of a command that prints the same, there is a newline as well. */
+const NO_OUTPUT = '(no output)';
+
+/** By opencode's own names of its errors. */
+function toldBy({ name, data }: z.infer<typeof Failure>['error']): Told {
+  const message = data?.message ?? name;
+  switch (name) {
+    case 'APIError':
+    case 'ProviderAuthError':
+      return gaveUpOver(message);
+    case 'ContextOverflowError':
+    case 'MessageOutputLengthError':
+    case 'MessageAbortedError':
+      return { told: 'agent-failed', message };
+    default:
+      return { told: 'runner-broke', message: `opencode failed with ${name}: ${message}` };
+  }
+}
+
+/** Cached and reasoning tokens are counted apart from the others. */
+function usageOf({ input, output, reasoning, cache }: z.infer<typeof Finish>['part']['tokens']) {
+  const inputTokens = input + cache.read + cache.write;
+  const outputTokens = output + reasoning;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: cache.read,
+    cacheWriteTokens: cache.write,
+    totalTokens: inputTokens + outputTokens,
+  };
+}

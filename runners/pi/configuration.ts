@@ -1,0 +1,59 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { Wire } from '../../src/suite/model-config.ts';
+import { versions } from '../versions.ts';
+import { piLines } from './stream.ts';
+
+const KEY = 'OFFSITE_MODEL_KEY';
+
+const apis: Record<Wire, string> = {
+  'openai-chat': 'openai-completions',
+  'openai-responses': 'openai-responses',
+  'anthropic-messages': 'anthropic-messages',
+};
+
+export function piCli({ profile }: HarnessPlace, model: ModelAccess): Cli {
+  return {
+    label: 'pi',
+    argv: (sessionId) => [
+      programPath(versions.pi),
+      ...['--mode', 'json'],
+      '-p',
+      ...['--provider', 'offsite'],
+      ...['--model', model.name],
+      ...(sessionId === undefined ? [] : ['--session', sessionId]),
+      ...profile.args,
+    ],
+    defaults: { PI_OFFLINE: '1', PI_TELEMETRY: '0' },
+    access: { [KEY]: model.token },
+    files: [
+      { path: '~/.pi/agent/models.json', content: JSON.stringify(provider(model)) },
+      {
+        path: '~/.pi/agent/settings.json',
+        // The gateway tries again by itself.
+        content: JSON.stringify({ retry: { enabled: false, provider: { maxRetries: 0 } } }),
+        existing: 'kept',
+      },
+    ],
+    versionFile: versionFile(versions.pi),
+    takerFor: piLines,
+    // They repeat the whole message or output for each piece that is new.
+    skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+    usageCountsOn: false,
+  };
+}
+
+function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelAccess): unknown {
+  return {
+    providers: {
+      offsite: {
+        baseUrl: wire === 'anthropic-messages' ? origin : `${origin}/v1`,
+        api: apis[wire],
+        // The name of the variable that holds it.
+        apiKey: KEY,
+        models: [{ id: name, contextWindow, maxTokens: maxOutputTokens }],
+      },
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { cliSession } from '../../src/harness/cli-session.ts';
+import { npmInstall } from '../../src/harness/npm-cli.ts';
+import { requireModel } from '../../src/harness/require-model.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { versions } from '../versions.ts';
+import { piCli } from './configuration.ts';
+
+/** The coding agent pi. */
+export const pi: Runner = {
+  name: 'pi',
+  label: 'pi',
+  cli: versions.pi,
+  wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+  tellsCommands: true,
+  continues: true,
+  mcp: false,
+  limits: [],
+  install: (profile) => npmInstall(versions.pi, profile.version),
+  open: (place) => cliSession(place, piCli(place, requireModel('pi', place))),
+};

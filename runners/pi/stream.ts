@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { gaveUpOver } from '../../src/harness/model-failure.ts';
+import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+
+const Session = z.object({ id: z.string() });
+const Message = z.object({
+  message: z.looseObject({ role: z.string() }),
+});
+const Answer = z.object({
+  content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+  usage: z.object({
+    input: z.number(),
+    output: z.number(),
+    cacheRead: z.number(),
+    cacheWrite: z.number(),
+  }),
+  stopReason: z.string(),
+  errorMessage: z.string().optional(),
+  timestamp: z.number(),
+});
+type Answer = z.infer<typeof Answer>;
+const ToolStart = z.object({
+  toolCallId: z.string(),
+  toolName: z.string(),
+  args: z.looseObject({ command: z.unknown().optional() }),
+});
+const ToolEnd = z.object({
+  toolCallId: z.string(),
+  result: z.object({
+    content: z.array(z.looseObject({ text: z.string().optional() })),
+    details: z.looseObject({ truncation: z.looseObject({ truncated: z.boolean() }).optional() }).nullish(),
+  }),
+  isError: z.boolean(),
+});
+const Retry = z.object({ errorMessage: z.string().optional() });
+
+/**
+ * `pi --mode json`: `session`, `agent_start`, messages and executions of tools, `agent_end`. It exits with 0 whatever happened: how the turn
+ * ended is in the last message of the model's.
+ */
+export function piLines(record: TurnRecord): LineTaker {
+  let last: Answer | undefined;
+  return (line, at) => {
+    switch (line.type) {
+      case 'session':
+        return record.begin(Session.parse(line).id);
+      case 'agent_start':
+        record.told = { told: 'begun' };
+        return;
+      case 'message_end': {
+        const { message } = Message.parse(line);
+        if (message.role !== 'assistant') return;
+        last = Answer.parse(message);
+        return takeAnswer(record, last, at);
+      }
+      case 'tool_execution_start': {
+        const { toolCallId, toolName, args } = ToolStart.parse(line);
+        if (toolName === 'bash' && typeof args.command === 'string') {
+          return record.beginCommand(toolCallId, args.command, at);
+        }
+        return record.beginTool(toolCallId, toolName, args, at);
+      }
+      case 'tool_execution_end':
+        return endTool(record, ToolEnd.parse(line), at);
+      case 'auto_retry_start':
+        return record.note(`asks its model again, after ${Retry.parse(line).errorMessage}`, at);
+      case 'agent_end':
+        record.told = toldBy(last);
+    }
+  };
+}
+
+function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, at: number): void {
+  for (const { type, text } of content) {
+    if (type === 'text' && text !== undefined) record.message(text, at);
+  }
+  // It counts nothing of what failed.
+  if (stopReason === 'error') return;
+  const inputTokens = usage.input + usage.cacheRead + usage.cacheWrite;
+  record.addUsage({
+    inputTokens,
+    outputTokens: usage.output,
+    cacheReadTokens: usage.cacheRead,
+    cacheWriteTokens: usage.cacheWrite,
+    totalTokens: inputTokens + usage.output,
+  });
+}
+
+function toldBy(last: Answer | undefined): Told {
+  if (last === undefined) return { told: 'runner-broke', message: 'pi ended without an answer of its model' };
+  const message = last.errorMessage ?? `pi stopped: ${last.stopReason}`;
+  if (last.stopReason === 'error') return gaveUpOver(message);
+  return last.stopReason === 'aborted' ? { told: 'agent-failed', message } : { told: 'done' };
+}
+
+/** What pi puts after the output of a command that failed. */
+const EXIT_CODE = /\n\nCommand exited with code (\d+)$/;
+/** What it puts there of one that it stopped itself. */
+const STOPPED = /\n*Command (?:aborted|timed out after [\d.]+ seconds)$/;
+/** And of output that it cut. */
+const CUT = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
+/** Stands for no output; of a command that prints the same, there is a newline as well. */
+const NO_OUTPUT = '(no output)';
+
+function endTool(
+  record: TurnRecord,
+  { toolCallId, result, isError }: z.infer<typeof ToolEnd>,
+  at: number,
+): void {
+  const text = result.content.map((block) => block.text ?? '').join('');
+  if (record.openCommand(toolCallId) === undefined) {
+    record.endTool(toolCallId, { at, output: text, failed: isError });
+    return;
+  }
+  const code = isError ? EXIT_CODE.exec(text)?.[1] : '0';
+  const said = isError ? text.replace(EXIT_CODE, '').replace(STOPPED, '') : text;
+  const output = said.replace(CUT, '');
+  record.endCommand(toolCallId, {
+    at,
+    exitCode: code === undefined ? undefined : Number(code),
+    output: output === NO_OUTPUT ? '' : output,
+    truncated: output !== said || result.details?.truncation?.truncated === true,
+  });
+}

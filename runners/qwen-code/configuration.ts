@@ -1,0 +1,89 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { packagePath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { McpServer } from '../../src/suite/config-file.ts';
+import type { Wire } from '../../src/suite/model-config.ts';
+import { versions } from '../versions.ts';
+import { qwenCodeLines } from './stream.ts';
+
+/** What it exits with at its limit of turns, which it tells on stderr alone. */
+const TURN_LIMIT_EXIT = 53;
+
+const authTypes: Record<Wire, string> = {
+  'openai-chat': 'openai',
+  'openai-responses': 'openai-responses',
+  'anthropic-messages': 'anthropic',
+};
+
+export function qwenCodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+  const settingsFile = `${home}/qwen-settings.json`;
+  return {
+    label: 'Qwen Code',
+    argv: (sessionId) => [
+      'node',
+      // Started without these, it compiles a large parser when it exits: 2 GB of memory and 5 s, once it has run a command.
+      ...['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--liftoff-only'],
+      packagePath(versions['qwen-code'], 'cli.js'),
+      ...['--output-format', 'stream-json'],
+      '--yolo',
+      ...['--auth-type', authTypes[model.wire]],
+      ...['-m', model.name],
+      ...(profile.maxTurns === undefined ? [] : ['--max-session-turns', String(profile.maxTurns)]),
+      ...(sessionId === undefined ? [] : ['--resume', sessionId]),
+      ...profile.args,
+    ],
+    defaults: {
+      // It would start itself again, without the flags above.
+      QWEN_CODE_NO_RELAUNCH: '1',
+      QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
+      ...(model.maxOutputTokens !== undefined && {
+        QWEN_CODE_MAX_OUTPUT_TOKENS: String(model.maxOutputTokens),
+      }),
+    },
+    access: { ...accessOf(model), QWEN_CODE_SYSTEM_SETTINGS_PATH: settingsFile },
+    // The system's settings, which come before the user's and are joined with them.
+    files: [{ path: settingsFile, content: JSON.stringify(settings(profile.mcpServers, model)) }],
+    versionFile: versionFile(versions['qwen-code']),
+    takerFor: qwenCodeLines,
+    // Deltas of messages; the messages follow.
+    skips: ['{"type":"stream_event"'],
+    usageCountsOn: true,
+    toldByExit: (exitCode, stderr) =>
+      exitCode === TURN_LIMIT_EXIT
+        ? {
+            told: 'agent-failed',
+            message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
+          }
+        : undefined,
+  };
+}
+
+function accessOf({ wire, origin, token, name }: ModelAccess): Record<string, string> {
+  if (wire === 'anthropic-messages') {
+    return { ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_KEY: token, ANTHROPIC_MODEL: name };
+  }
+  return { OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_KEY: token, OPENAI_MODEL: name };
+}
+
+function settings(servers: Record<string, McpServer>, model: ModelAccess): unknown {
+  return {
+    general: { enableAutoUpdate: false },
+    privacy: { usageStatisticsEnabled: false },
+    telemetry: { enabled: false },
+    // A second agent that would read along and run commands of its own.
+    memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+    model: {
+      generationConfig: {
+        // The gateway tries again by itself.
+        maxRetries: 0,
+        ...(model.contextWindow !== undefined && { contextWindowSize: model.contextWindow }),
+      },
+    },
+    mcpServers: Object.fromEntries(
+      Object.entries(servers).map(([name, server]) => [
+        name,
+        'url' in server ? { httpUrl: server.url } : server,
+      ]),
+    ),
+  };
+}

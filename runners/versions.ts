@@ -1,0 +1,24 @@
+import type { NpmCli } from '../src/harness/npm-cli.ts';
+
+/**
+ * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise one, record them again: docs/runners.md.
+ * A profile's `version` overrides these.
+ */
+export const versions = {
+  'claude-code': {
+    package: '@anthropic-ai/claude-code',
+    version: '2.1.197',
+    program: 'claude',
+    // Puts the platform's binary in place of a stub.
+    script: 'install.cjs',
+  },
+  codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
+  opencode: {
+    package: 'opencode-ai',
+    version: '1.18.33',
+    program: 'opencode',
+    script: 'postinstall.mjs',
+  },
+  pi: { package: '@mariozechner/pi-coding-agent', version: '0.73.1', program: 'pi' },
+  'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
+} as const satisfies Record<string, NpmCli>;

@@ -1,0 +1,62 @@
+import { VERSION_LINE } from './cli-stream.ts';
+
+/** A file that a CLI wants to find, made with mode 600. */
+export interface LaunchFile {
+  /** Absolute, or below the home folder of the sandbox's user: `~/…`. */
+  path: string;
+  content: string;
+  /** Where there is one already, from the profile. Default: replaced. */
+  existing?: 'kept' | 'appended-to';
+}
+
+export interface Launch {
+  /** Starts with an absolute path. */
+  argv: readonly string[];
+  env: Record<string, string>;
+  files: readonly LaunchFile[];
+  /** A file that holds the CLI's version. */
+  versionFile: string;
+}
+
+/**
+ * The command that writes the files, tells the version and becomes the CLI: one round trip in place of one for each. The files' contents come
+ * by the environment, which the CLI does not inherit of them.
+ */
+export function launchCommand({ argv, env, files, versionFile }: Launch): {
+  argv: string[];
+  env: Record<string, string>;
+} {
+  const contents = Object.fromEntries(files.map(({ content }, index) => [variable(index), content]));
+  const script = [
+    'set -e',
+    '(',
+    'umask 077',
+    ...files.map((file, index) => writing(file, variable(index))),
+    ')',
+    ...files.map((_, index) => `unset ${variable(index)}`),
+    `printf '{"type":"${VERSION_LINE}","version":"%s"}\\n' "$(cat ${quoted(versionFile)} 2> /dev/null)"`,
+    'exec "$@"',
+  ].join('\n');
+  return { argv: ['sh', '-c', script, 'offsite', ...argv], env: { ...env, ...contents } };
+}
+
+function writing({ path, existing }: LaunchFile, content: string): string {
+  const target = path.startsWith('~/') ? `"$HOME"/${quoted(path.slice(2))}` : quoted(path);
+  const folder = `mkdir -p "$(dirname ${target})"`;
+  switch (existing) {
+    case 'kept':
+      return `${folder}\n[ -e ${target} ] || printf %s "$${content}" > ${target}`;
+    case 'appended-to':
+      return `${folder}\nprintf '\\n%s' "$${content}" >> ${target}`;
+    case undefined:
+      return `${folder}\nprintf %s "$${content}" > ${target}`;
+  }
+}
+
+function variable(index: number): string {
+  return `OFFSITE_FILE_${index}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,100 @@
+import type { Usage } from '../contract/report.ts';
+import { cliEnding } from './cli-ending.ts';
+import { type LaunchFile, launchCommand } from './cli-launch.ts';
+import { cliStream, type LineTaker } from './cli-stream.ts';
+import type { HarnessPlace, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
+import { type Told, TurnRecord, usageSince } from './turn-record.ts';
+
+/** Bytes of stderr that are kept, and of stdout, which has been read by then. */
+const KEPT_BYTES = 64 * 1024;
+
+/** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
+export interface Cli {
+  /** For messages. */
+  label: string;
+  /** Its program and arguments; `sessionId` is its own name of the conversation to continue. Never a key, never a prompt. */
+  argv(sessionId: string | undefined): string[];
+  /** Where the place's own environment says nothing else. */
+  defaults: Record<string, string>;
+  /** Whatever the place's own environment says: the way to the model. */
+  access: Record<string, string>;
+  /** Written before the first turn. */
+  files: readonly LaunchFile[];
+  versionFile: string;
+  takerFor(record: TurnRecord): LineTaker;
+  /** The beginnings of lines that are not worth parsing. */
+  skips?: readonly string[];
+  /** Whether a resumed session counts the tokens of its earlier turns again. */
+  usageCountsOn: boolean;
+  /** What an exit code says of a turn whose end the stream did not tell. */
+  toldByExit?(exitCode: number, stderr: string): Told | undefined;
+}
+
+/** A conversation with a CLI; it is started anew for each turn. */
+export function cliSession(place: HarnessPlace, cli: Cli): HarnessSession {
+  let sessionId: string | undefined;
+  let usedBefore: Usage | undefined;
+  let turns = 0;
+  return {
+    async turn(message, limits) {
+      turns += 1;
+      if (turns > 1 && sessionId === undefined) {
+        return brokenRun(`${cli.label} did not name its conversation, which cannot be continued`);
+      }
+      const record = new TurnRecord();
+      const run = await cliTurn(place, cli, { record, message, sessionId, first: turns === 1 }, limits);
+      sessionId = record.sessionId ?? sessionId;
+      if (!cli.usageCountsOn || run.usage === undefined) return run;
+      const usage = usageSince(run.usage, usedBefore);
+      usedBefore = run.usage;
+      return { ...run, usage };
+    },
+  };
+}
+
+interface Turn {
+  record: TurnRecord;
+  message: string;
+  sessionId: string | undefined;
+  first: boolean;
+}
+
+async function cliTurn(
+  place: HarnessPlace,
+  cli: Cli,
+  { record, message, sessionId, first }: Turn,
+  limits: TurnLimits,
+): Promise<HarnessRun> {
+  const launch = launchCommand({
+    argv: cli.argv(sessionId),
+    env: { ...cli.defaults, ...place.env, ...cli.access },
+    files: first ? cli.files : [],
+    versionFile: cli.versionFile,
+  });
+  const stream = cliStream(record, cli.takerFor(record), () => place.clock.now(), cli.skips);
+  const result = await place.container.exec({
+    ...launch,
+    cwd: place.workspace,
+    stdin: message,
+    timeoutMs: limits.timeoutMs,
+    signal: AbortSignal.any([limits.signal, limits.stop]),
+    capBytes: KEPT_BYTES,
+    onOutput: (from, bytes) => {
+      if (from === 'stdout') stream.push(bytes);
+    },
+  });
+  stream.end();
+  limits.signal.throwIfAborted();
+  if (result.ended === 'exited' && (record.told.told === 'begun' || record.told.told === 'nothing')) {
+    record.told = cli.toldByExit?.(result.exitCode, result.stderr.text) ?? record.told;
+  }
+  const ending = cliEnding(cli.label, result, { told: record.told, trouble: stream.trouble }, limits);
+  const stderr = result.stderr.text.trim();
+  if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, place.clock.now());
+  const { trajectory, events, finalMessage, version, usage } = record;
+  return { ending, trajectory, events, finalMessage, version, usage };
+}
+
+function brokenRun(message: string): HarnessRun {
+  return { ending: { ended: 'runner-broke', message }, trajectory: [], events: [] };
+}

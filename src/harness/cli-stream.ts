@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { LineReader } from './line-reader.ts';
+import type { TurnRecord } from './turn-record.ts';
+
+/**
+ * Puts what one line of a CLI's JSON stream says into the record; `at` is when it came, in epoch milliseconds. Types it does not know
+ * are passed over, as a newer version may have added them; it throws where a line of a known type has not the known shape.
+ */
+export type LineTaker = (line: Record<string, unknown>, at: number) => void;
+
+export interface CliStream {
+  push(chunk: Buffer): void;
+  end(): void;
+  /** Why what was read cannot be trusted: the first line that no known version of the CLI prints. */
+  readonly trouble: string | undefined;
+}
+
+/** The type of the line that the launcher prints first. */
+export const VERSION_LINE = 'offsite/version';
+
+/** Lines that are no JSON are kept as notes, this many of them, this many characters of each. */
+const NOTES = 20;
+const NOTE_LENGTH = 500;
+
+const VersionLine = z.object({ version: z.string() });
+
+/**
+ * Reads a CLI's stream of one JSON object a line. `skips`: the beginnings of lines that are not even parsed. Never throws, whatever comes.
+ */
+export function cliStream(
+  record: TurnRecord,
+  take: LineTaker,
+  now: () => number,
+  skips: readonly string[] = [],
+): CliStream {
+  let trouble: string | undefined;
+  let notes = 0;
+  const strange = (line: string, at: number) => {
+    notes += 1;
+    if (notes <= NOTES) record.note(excerpt(line), at);
+  };
+  const reader = new LineReader(
+    (line) => {
+      if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
+      const at = now();
+      const value = parsed(line);
+      if (value === undefined) return strange(line, at);
+      try {
+        if (value.type !== VERSION_LINE) take(value, at);
+        else record.version = VersionLine.parse(value).version || undefined;
+      } catch (error) {
+        if (!(error instanceof z.ZodError)) throw error;
+        trouble ??= `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`;
+        strange(line, at);
+      }
+    },
+    () => {
+      trouble ??= 'it printed a line too long to be read';
+    },
+  );
+  return {
+    push: (chunk) => reader.push(chunk),
+    end: () => reader.end(),
+    get trouble() {
+      return trouble;
+    },
+  };
+}
+
+function parsed(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function excerpt(line: string): string {
+  return line.length <= NOTE_LENGTH ? line : `${line.slice(0, NOTE_LENGTH)} …`;
+}

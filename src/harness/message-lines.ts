@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { LineTaker } from './cli-stream.ts';
+import type { TurnRecord } from './turn-record.ts';
+
+const Message = z.object({
+  parent_tool_use_id: z.string().nullish(),
+  message: z.object({ content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]) }),
+  timestamp: z.iso.datetime().optional(),
+  tool_use_result: z.unknown().optional(),
+});
+const Text = z.object({ text: z.string() });
+const Use = z.object({
+  id: z.string(),
+  name: z.string(),
+  input: z.looseObject({ command: z.unknown().optional() }),
+});
+const Result = z.object({
+  tool_use_id: z.string(),
+  content: z.unknown().optional(),
+  is_error: z.boolean().nullish(),
+});
+
+/** A finished call of the tool that runs commands. */
+export interface CommandResult {
+  command: string;
+  /** As the model sees it. */
+  text: string;
+  failed: boolean;
+  /** What the CLI tells beside it, in a form of its own. */
+  details: unknown;
+}
+
+/** What a CLI's own words tell of a command; what is left out is not known. */
+export interface CommandOutcome {
+  exitCode?: number | undefined;
+  output: string;
+  truncated?: boolean;
+}
+
+/**
+ * The lines `assistant` and `user`, as Claude Code prints them, and others that took them over: messages of Anthropic's wire, with the calls
+ * of tools in one and their results in the next. `commandTool` is the name of the tool that runs commands.
+ */
+export function messageLines(
+  record: TurnRecord,
+  commandTool: string,
+  outcomeOf: (result: CommandResult) => CommandOutcome,
+): LineTaker {
+  return (line, at) => {
+    const { message, parent_tool_use_id, timestamp, tool_use_result } = Message.parse(line);
+    const { content } = message;
+    if (typeof content === 'string') return;
+    const toldAt = timestamp === undefined ? at : Date.parse(timestamp);
+    for (const block of content) {
+      // What a sub-agent says is not said to the user.
+      const isSpoken = line.type === 'assistant' && block.type === 'text' && parent_tool_use_id == null;
+      if (isSpoken) record.message(Text.parse(block).text, toldAt);
+      if (block.type === 'tool_use') beginUse(Use.parse(block));
+      if (block.type === 'tool_result') endUse(Result.parse(block), tool_use_result, toldAt);
+    }
+    function beginUse({ id, name, input }: z.infer<typeof Use>): void {
+      const { command } = input;
+      if (name === commandTool && typeof command === 'string') record.beginCommand(id, command, toldAt);
+      else record.beginTool(id, name, input, toldAt);
+    }
+  };
+
+  function endUse(
+    { tool_use_id: id, content, is_error }: z.infer<typeof Result>,
+    details: unknown,
+    at: number,
+  ): void {
+    const text = textOf(content);
+    const failed = is_error === true;
+    const command = record.openCommand(id);
+    if (command === undefined) record.endTool(id, { at, output: text, failed });
+    else record.endCommand(id, { at, ...outcomeOf({ command, text, failed, details }) });
+  }
+}
+
+const Content = z.array(z.looseObject({ text: z.string().optional() }));
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const blocks = Content.safeParse(content).data ?? [];
+  return blocks.map(({ text = '' }) => text).join('');
+}

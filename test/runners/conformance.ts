@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
+import { usageOfAnswer } from './model-wires.ts';
+import {
+  INSTALL_PATIENCE,
+  openRunnerBench,
+  type RunnerBench,
+  TOOL_SERVER,
+  TURN_PATIENCE,
+} from './runner-bench.ts';
+
+/** What a runner's conformance is told about it. */
+export interface Expected {
+  /** The version that its CLI says it has. */
+  version: string;
+  /** A file that is the CLI, and a program to put in its place that prints what it never would. */
+  garbage: { path: string; program: string };
+}
+
+/** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */
+const MARK = 'mark-';
+
+const commandsOf = ({ trajectory }: HarnessRun) => trajectory.map(({ command }) => command);
+const codesOf = ({ trajectory }: HarnessRun) => trajectory.map(({ exitCode }) => exitCode);
+const usageOf = (answers: number) => ({
+  inputTokens: answers * usageOfAnswer.input,
+  outputTokens: answers * usageOfAnswer.output,
+  cacheReadTokens: answers * usageOfAnswer.cached,
+});
+
+/** What a user may rely on whatever CLI is driven: run for each runner with the real CLI, in a sealed sandbox. */
+export function conformance(runner: Runner, expected: Expected): void {
+  let bench: RunnerBench | undefined;
+  beforeAll(async () => {
+    bench = await openRunnerBench(runner);
+    // The first run of the tests on a machine installs the CLI.
+  }, INSTALL_PATIENCE + 60_000);
+  afterAll(() => bench?.[Symbol.asyncDispose]());
+
+  const sandboxWith: RunnerBench['sandbox'] = (turns, options) => {
+    if (bench === undefined) throw new Error(`${runner.label} could not be installed`);
+    return bench.sandbox(turns, options);
+  };
+
+  describe(runner.label, { timeout: TURN_PATIENCE * 3 }, () => {
+    test('tells every command it ran, as the shell saw it, and goes on with the same conversation', async () => {
+      await using sandbox = await sandboxWith([
+        { text: 'I begin.', commands: ['echo said > mark-one'] },
+        { commands: ['cat mark-missing'] },
+        { commands: ['cat mark-one mark-one'] },
+        { text: 'Done.' },
+        { commands: ['test -s mark-one'] },
+        { text: 'It is still there.' },
+      ]);
+      const first = await sandbox.session.turn('Make the file.', sandbox.unhurried);
+      expect(first.ending).toEqual({ ended: 'exited', exitCode: 0 });
+      expect(first.version).toBe(expected.version);
+      expect(first.finalMessage).toBe('Done.');
+      expect(codesOf(first)).toEqual([0, 1, 0]);
+      expect(first.trajectory.map(({ output }) => output?.trimEnd())).toEqual([
+        '',
+        'cat: mark-missing: No such file or directory',
+        'said\nsaid',
+      ]);
+      expect(first.usage).toMatchObject(usageOf(4));
+      expect(first.events).toContainEqual({ kind: 'message', at: expect.any(Number), text: 'I begin.' });
+      for (const { startedAtMillis = 0, finishedAtMillis = 0, outputTruncated } of first.trajectory) {
+        expect(startedAtMillis).toBeGreaterThan(1_700_000_000_000);
+        expect(finishedAtMillis).toBeGreaterThanOrEqual(startedAtMillis);
+        expect(outputTruncated).toBe(false);
+      }
+
+      const second = await sandbox.session.turn('Is it there?', sandbox.unhurried);
+      expect(second.ending).toEqual({ ended: 'exited', exitCode: 0 });
+      expect(second.finalMessage).toBe('It is still there.');
+      expect(second.usage).toMatchObject(usageOf(2));
+      expect([...commandsOf(first), ...commandsOf(second)]).toEqual(await sandbox.witnessed(MARK));
+      const last = JSON.stringify((await sandbox.requests()).at(-1));
+      expect(last).toContain('Make the file.');
+      expect(last).toContain('Is it there?');
+    });
+
+    test('that is refused by its model has a failed model, and what it did before is kept', async () => {
+      await using sandbox = await sandboxWith([
+        { commands: ['echo before > mark-file'] },
+        { status: 400, message: 'this model answers no more' },
+      ]);
+      const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
+      expect(run.ending).toMatchObject({
+        ended: 'model-failed',
+        message: expect.stringContaining('this model answers no more'),
+      });
+      expect(commandsOf(run)).toEqual(['echo before > mark-file']);
+      expect(codesOf(run)).toEqual([0]);
+      expect(run.usage ?? usageOf(1)).toMatchObject(usageOf(1));
+    });
+
+    test('whose time is up in the middle of a command keeps what it did, and nothing of it lives on', async () => {
+      await using sandbox = await sandboxWith([
+        { commands: ['echo before > mark-file'] },
+        { commands: ['sed -n "w mark-endless" /dev/zero'] },
+      ]);
+      const turn = sandbox.session.turn('Do it.', sandbox.held);
+      await sandbox.untilWitnessed('mark-endless');
+      sandbox.expire();
+      const run = await turn;
+      expect(run.ending).toEqual({ ended: 'timed-out', afterMs: sandbox.held.timeoutMs });
+      // The one that was running is told by those CLIs that tell of beginnings.
+      expect(commandsOf(run).slice(0, 1)).toEqual(['echo before > mark-file']);
+      expect(codesOf(run).slice(0, 2)).toEqual([0, undefined].slice(0, run.trajectory.length));
+      await sandbox.container.killAll();
+      expect(await sandbox.container.processes()).toEqual([]);
+    });
+
+    test('that is stopped says why, and keeps what it did', async () => {
+      await using sandbox = await sandboxWith([{ commands: ['echo before > mark-file'] }, { hang: true }]);
+      const budget = new AbortController();
+      const turn = sandbox.session.turn('Do it.', { ...sandbox.unhurried, stop: budget.signal });
+      await sandbox.untilAsked(2);
+      budget.abort(new Error('the budget is spent'));
+      const run = await turn;
+      expect(run.ending).toEqual({ ended: 'stopped', message: 'the budget is spent' });
+      expect(commandsOf(run)).toEqual(['echo before > mark-file']);
+    });
+
+    test('that is canceled rejects with the reason', async () => {
+      await using sandbox = await sandboxWith([{ hang: true }]);
+      const trial = new AbortController();
+      const turn = sandbox.session.turn('Do it.', { ...sandbox.unhurried, signal: trial.signal });
+      const rejected = expect(turn).rejects.toThrow('the trial was canceled');
+      await sandbox.untilAsked(1);
+      trial.abort(new Error('the trial was canceled'));
+      await rejected;
+    });
+
+    test('that prints what no known version prints is broken, and nobody has failed', async () => {
+      await using sandbox = await sandboxWith([]);
+      const { path, program } = expected.garbage;
+      await sandbox.container.put([{ path, content: program, mode: 0o755 }]);
+      const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
+      expect(run.ending).toMatchObject({ ended: 'runner-broke', exitCode: 0 });
+      expect(run.events).toContainEqual({
+        kind: 'note',
+        at: expect.any(Number),
+        text: 'Segmentation fault?',
+      });
+    });
+
+    test.runIf(runner.mcp)("lets its model call the tools of the profile's servers", async () => {
+      const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
+      await using sandbox = await sandboxWith(
+        [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
+        { profile: { mcpServers: { greeter: server } } },
+      );
+      const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
+      expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
+      expect(run.trajectory).toEqual([]);
+      expect(run.events).toContainEqual({
+        kind: 'tool',
+        at: expect.any(Number),
+        finishedAt: expect.any(Number),
+        name: expect.stringContaining('greet'),
+        input: expect.objectContaining({ to: 'Ada' }),
+        output: expect.stringMatching(/Good .*day.*, Ada, said gladly/),
+        failed: false,
+      });
+    });
+
+    test.runIf(runner.limits.includes('turns'))(
+      "stops at the profile's limit of turns, which is its own failure",
+      async () => {
+        const turns = ['1', '2', '3', '4'].map((number) => ({
+          commands: [`echo ${number} > mark-${number}`],
+        }));
+        await using sandbox = await sandboxWith(turns, { profile: { maxTurns: 2 } });
+        const run = await sandbox.session.turn('Go on.', sandbox.unhurried);
+        expect(run.ending).toMatchObject({ ended: 'agent-failed', message: expect.stringMatching(/turns/) });
+        expect(run.trajectory.length).toBeGreaterThan(0);
+        expect(run.trajectory.length).toBeLessThan(4);
+      },
+    );
+
+    const [, ...otherWires] = runner.wires === 'any' ? [] : runner.wires;
+    test.each(otherWires)('speaks %s as well', async (wire) => {
+      await using sandbox = await sandboxWith([{ commands: ['echo 1 > mark-wire'] }, { text: 'Done.' }], {
+        wire,
+      });
+      const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
+      expect(run).toMatchObject({
+        ending: { ended: 'exited', exitCode: 0 },
+        finalMessage: 'Done.',
+        trajectory: [{ command: 'echo 1 > mark-wire', exitCode: 0 }],
+        usage: usageOf(2),
+      });
+    });
+  });
+}

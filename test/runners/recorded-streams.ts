@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
+import { codexLines } from '../../runners/codex/stream.ts';
+import { opencodeLines } from '../../runners/opencode/stream.ts';
+import { piLines } from '../../runners/pi/stream.ts';
+import { qwenCodeLines } from '../../runners/qwen-code/stream.ts';
+import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
+import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
+import { cliEnding } from '../../src/harness/cli-ending.ts';
+import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
+import type { HarnessEnding } from '../../src/harness/runner.ts';
+import { TurnRecord } from '../../src/harness/turn-record.ts';
+
+/** The streams in fixtures/ were printed by the real CLIs, at the versions that are pinned. */
+
+export const takers = {
+  'claude-code': claudeCodeLines,
+  codex: codexLines,
+  opencode: opencodeLines,
+  pi: piLines,
+  'qwen-code': qwenCodeLines,
+} as const satisfies Record<string, (record: TurnRecord) => LineTaker>;
+export type CliName = keyof typeof takers;
+export const cliNames = Object.keys(takers) as CliName[];
+
+/**
+ * `session`: a command, one that fails, one that succeeds; `resumed`: its second turn; `refused`: a model that answers 400 after one command; `edges`:
+ * outputs and exit codes of many kinds.
+ */
+export type StreamName = 'session' | 'resumed' | 'refused' | 'edges' | 'turn-limit';
+
+export function recorded(cli: CliName, name: StreamName): Buffer {
+  return readFileSync(new URL(`fixtures/${cli}/${name}.jsonl`, import.meta.url));
+}
+
+/** When every line is said to have come. */
+const ARRIVAL = 1_800_000_000_000;
+
+/** What is made of a stream that comes in these chunks, of a CLI that then exits with 0. */
+export function readStream(
+  cli: CliName,
+  chunks: Iterable<Buffer>,
+): { record: TurnRecord; ending: HarnessEnding } {
+  const record = new TurnRecord();
+  const stream = cliStream(record, takers[cli](record), () => ARRIVAL);
+  for (const chunk of chunks) stream.push(chunk);
+  stream.end();
+  const heard = { told: record.told, trouble: stream.trouble };
+  const never = new AbortController().signal;
+  const ending = cliEnding(cli, exited(0), heard, { timeoutMs: 1, signal: never, stop: never });
+  return { record, ending };
+}
+
+/** The result of a program that has exited. */
+export function exited(exitCode: number, { stderr = '', oomKilled = false } = {}): ExecResult {
+  const errors = new OutputCapture(1024);
+  errors.push(Buffer.from(stderr));
+  return {
+    ended: 'exited',
+    exitCode,
+    oomKilled,
+    stdout: new OutputCapture(0).result(),
+    stderr: errors.result(),
+    startedAt: 0,
+    finishedAt: 1,
+  };
+}

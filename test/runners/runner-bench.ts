@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs';
+import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { HarnessPlace, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';
+import type { Wire } from '../../src/suite/model-config.ts';
+import { profileOf } from '../../src/suite/plan.ts';
+import { harnessEnvironment } from '../../src/trial/environment.ts';
+import { places } from '../../src/trial/places.ts';
+import { prepareContainer } from '../../src/trial/preparation.ts';
+import { testEngine, testSpec } from '../engine/engine-fixture.ts';
+import type { ModelTurn } from './model-server.ts';
+
+const BENCH = '/bench';
+/** A tool server that every sandbox has. */
+export const TOOL_SERVER = `${BENCH}/tool-server.mjs`;
+const PORT = 8977;
+/** Only a hang reaches it: a turn of a second takes half a minute where thirty programs share two cores. Milliseconds. */
+export const TURN_PATIENCE = 200_000;
+/** Only a hang reaches it: installing five CLIs at once takes minutes on a small machine. Milliseconds. */
+export const INSTALL_PATIENCE = 900_000;
+/** A time limit that ends when the test says so. Milliseconds, told from all others by being odd. */
+const HELD = 1_234_567;
+
+/**
+ * Stands in for bash, which then notes each simple command before it runs. Nothing of the harness's has a part in that. Without
+ * the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a remote login and does not look at BASH_ENV.
+ */
+const WITNESSED_BASH = `#!/bin/sh\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
+const WITNESS = `trap 'printf "%s\\n" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
+
+/** What CLIs put around a command: it is noted again, by itself, when it runs. */
+const WRAPPING = /^(exec|eval) /;
+
+/** Drives one runner's real CLI in sealed sandboxes, against a scripted model. */
+export interface RunnerBench extends AsyncDisposable {
+  sandbox(turns: ModelTurn[], options?: SandboxOptions): Promise<RunnerSandbox>;
+}
+
+interface SandboxOptions {
+  wire?: Wire | undefined;
+  profile?: Partial<HarnessPlace['profile']>;
+  /** Sees each piece of stdout. */
+  onStdout?(bytes: Buffer): void;
+}
+
+export interface RunnerSandbox extends AsyncDisposable {
+  container: Container;
+  session: HarnessSession;
+  /** What the model was asked: the bodies of the requests, in order. */
+  requests(): Promise<Record<string, unknown>[]>;
+  /** What a shell noted of the commands that it ran, if they contain `mark`. */
+  witnessed(mark: string): Promise<string[]>;
+  /** Resolves once a shell runs a command that contains `text`. */
+  untilWitnessed(text: string): Promise<void>;
+  /** Resolves once the model has been asked that many times. */
+  untilAsked(times: number): Promise<void>;
+  /** The limits of a turn that may take as long as it needs. */
+  unhurried: TurnLimits;
+  /** Limits whose time is up when `expire` is called. */
+  held: TurnLimits;
+  expire(): void;
+}
+
+export async function openRunnerBench(runner: Runner): Promise<RunnerBench> {
+  const clock = heldClock();
+  const engine = await testEngine({ clock });
+  const imageId = await installedImage(engine, runner);
+  return {
+    async sandbox(turns, options = {}) {
+      const container = await engine.createContainer({
+        ...(await testSpec(engine)),
+        imageId,
+        memoryBytes: 2 * 2 ** 30,
+        pids: 512,
+        env: { HOME: '/root' },
+      });
+      try {
+        await container.start();
+        await startModel(container, turns);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return sandboxOf(runner, container, clock, options);
+    },
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
+}
+
+/** Built by the product's own way; found again by the next run of the tests. */
+async function installedImage(engine: Engine, runner: Runner): Promise<string> {
+  const { env } = process;
+  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  const profile = profileOf({});
+  const script = runner.install?.(profile) ?? '';
+  const { imageId, ...container } = await testSpec(engine, {
+    network: 'open',
+    memoryBytes: 2 * 2 ** 30,
+    pids: 512,
+    env: { HOME: '/root' },
+  });
+  const result = await engine.snapshot({
+    parentImageId: imageId,
+    container,
+    key: JSON.stringify([script, certificates?.pem.toString('latin1')]),
+    build: (building) =>
+      prepareContainer(
+        building,
+        {
+          phase: 'install',
+          files: [],
+          script,
+          variables: {},
+          user: undefined,
+          timeoutMs: INSTALL_PATIENCE,
+          extraCertificates: certificates?.pem,
+        },
+        AbortSignal.timeout(INSTALL_PATIENCE),
+      ),
+  });
+  if (result.kind !== 'snapshot') throw new Error(`install leaves processes: ${result.processes}`);
+  return result.imageId;
+}
+
+async function startModel(container: Container, turns: ModelTurn[]): Promise<void> {
+  const ownFiles = ['model-server.ts', 'model-wires.ts', 'tool-server.mjs'].map((name) => ({
+    path: `${BENCH}/${name}`,
+    content: readFileSync(new URL(name, import.meta.url)),
+  }));
+  await container.put([
+    ...ownFiles,
+    { path: `${BENCH}/script.json`, content: JSON.stringify(turns) },
+    { path: `${BENCH}/bash`, content: WITNESSED_BASH, mode: 0o755 },
+    { path: `${BENCH}/witness.sh`, content: WITNESS },
+    { path: `${BENCH}/witness`, content: '' },
+    { path: `${BENCH}/requests`, content: '' },
+  ]);
+  const start = `setsid -f node model-server.ts ${PORT} script.json requests > server.log 2>&1 < /dev/null
+until (exec 3<> /dev/tcp/127.0.0.1/${PORT}) 2> /dev/null; do sleep 0.05; done
+mv /usr/bin/bash /usr/bin/bash-itself && mv bash /usr/bin/bash`;
+  const started = await container.exec({ argv: ['bash', '-c', start], cwd: BENCH, timeoutMs: TURN_PATIENCE });
+  if (started.ended !== 'exited' || started.exitCode !== 0)
+    throw new Error(`the scripted model does not start: ${started.ended}`);
+}
+
+function sandboxOf(
+  runner: Runner,
+  container: Container,
+  clock: HeldClock,
+  { wire, profile, onStdout }: SandboxOptions,
+): RunnerSandbox {
+  const file = async (name: string): Promise<string[]> => {
+    const argv = ['cat', `${BENCH}/${name}`];
+    const { stdout } = await container.exec({ argv, timeoutMs: TURN_PATIENCE, capBytes: 64 * 2 ** 20 });
+    return stdout.text.split('\n').filter((line) => line !== '');
+  };
+  const until = async (condition: string): Promise<void> => {
+    const argv = ['sh', '-c', `until ${condition}; do sleep 0.05; done`];
+    const { ended } = await container.exec({ argv, timeoutMs: TURN_PATIENCE });
+    if (ended !== 'exited') throw new Error(`it never came to this: ${condition}`);
+  };
+  const place: HarnessPlace = {
+    container: {
+      ...container,
+      exec: (request) =>
+        container.exec({
+          ...request,
+          onOutput: (stream, bytes) => {
+            if (stream === 'stdout') onStdout?.(bytes);
+            request.onOutput?.(stream, bytes);
+          },
+        }),
+    },
+    profile: profileOf(profile ?? {}),
+    env: harnessEnvironment('', {}, {}),
+    workspace: places.workspace,
+    home: places.harness,
+    model: {
+      name: 'scripted',
+      wire: wire ?? (runner.wires === 'any' ? 'openai-chat' : (runner.wires[0] ?? 'openai-chat')),
+      origin: `http://127.0.0.1:${PORT}`,
+      token: 'token-of-this-trial',
+      contextWindow: 100_000,
+      maxOutputTokens: 8_000,
+      chat: () => Promise.reject(new Error('this test has no model on the host')),
+    },
+    clock: systemClock,
+  };
+  const never = new AbortController().signal;
+  return {
+    container,
+    session: runner.open(place),
+    requests: async () => (await file('requests')).map((line) => JSON.parse(line).body),
+    witnessed: async (mark) =>
+      (await file('witness')).filter((line) => line.includes(mark) && !WRAPPING.test(line)),
+    untilWitnessed: (text) => until(`grep -qF '${text}' ${BENCH}/witness`),
+    // One that asks for nothing with tools in it, such as a title, is not counted.
+    untilAsked: (times) => until(`[ $(grep -c '"tools":\\[{' ${BENCH}/requests) -ge ${times} ]`),
+    unhurried: { timeoutMs: TURN_PATIENCE, signal: never, stop: never },
+    held: { timeoutMs: HELD, signal: never, stop: never },
+    expire: clock.expire,
+    [Symbol.asyncDispose]: () => container.remove(),
+  };
+}
+
+type HeldClock = Clock & { expire(): void };
+
+/** The system's clock, but for sleeps of `HELD` milliseconds, which last until `expire` is called. */
+function heldClock(): HeldClock {
+  const held = new Set<() => void>();
+  return {
+    now: systemClock.now,
+    async sleep(ms, signal) {
+      if (ms !== HELD) return systemClock.sleep(ms, signal);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const abort = () => reject(signal?.reason);
+      signal?.addEventListener('abort', abort, { once: true });
+      held.add(resolve);
+      try {
+        await promise;
+      } finally {
+        held.delete(resolve);
+        signal?.removeEventListener('abort', abort);
+      }
+    },
+    expire() {
+      for (const resolve of held) resolve();
+    },
+  };
+}
