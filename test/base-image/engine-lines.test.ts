@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { type EngineLine, engineLines } from '../../src/base-image/engine-lines.ts';
 
-const options = { purpose: 'pull node:24', silenceMs: 5_000 };
+const options = { purpose: 'pull node:24', silenceMs: 60_000 };
 
 async function read(
   stream: Readable,

@@ -10,7 +10,7 @@ export interface TestClock extends Clock {
 /** Longer sleeps are deadlines: they pass when a test says so. Shorter ones are waits between attempts: they pass at once. */
 const shortestDeadline = 100_000;
 
-export const testDeadlines = { connect: 10_000, attempt: 100_000, call: 1_000_000 };
+export const testDeadlines = { connect: 60_000, attempt: 100_000, call: 1_000_000 };
 
 export function testClock(start = Date.parse('2026-01-01T00:00:00Z')): TestClock {
   let now = start;

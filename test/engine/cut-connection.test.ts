@@ -20,8 +20,8 @@ afterAll(async () => {
 for (const how of ['end', 'reset'] as const) {
   test(`a connection cut (${how}) in the middle of a command is an infrastructure error, never a success`, async () => {
     const command = container.exec({
-      argv: ['sh', '-c', 'echo first; sleep 3; echo second'],
-      timeoutMs: 20_000,
+      argv: ['sh', '-c', 'echo first; sleep 600; echo second'],
+      timeoutMs: 60_000,
       onOutput: () => proxy.cut(how),
     });
     await expect(command).rejects.toMatchObject({ code: 'ENGINE_EXEC_LOST', kind: 'infrastructure' });
@@ -29,17 +29,23 @@ for (const how of ['end', 'reset'] as const) {
   });
 
   test(`a connection cut (${how}) in the middle of a script is one too, though the script ends well by itself`, async () => {
+    const file = `/tmp/cut-${how}`;
+    let going: Promise<void> | undefined;
     const script = container.runScript({
-      script: 'echo first\nsleep 0.02\necho second',
-      timeoutMs: 20_000,
-      onStep: () => proxy.cut(how),
+      script: `echo first\nuntil [ -e ${file} ]; do sleep 0.02; done\necho second`,
+      timeoutMs: 60_000,
+      onStep: () => {
+        proxy.cut(how);
+        going ??= container.put([{ path: file, content: '' }]);
+      },
     });
     await expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
+    await going;
     await container.killAll();
   });
 
   test(`a connection cut (${how}) while files are read is an error, never a short file`, async () => {
-    await container.exec({ argv: ['sh', '-c', 'head -c 50000000 /dev/zero > /tmp/big'], timeoutMs: 20_000 });
+    await container.exec({ argv: ['sh', '-c', 'head -c 50000000 /dev/zero > /tmp/big'], timeoutMs: 60_000 });
     const read = async () => {
       for await (const entry of container.archive('/tmp/big')) {
         for await (const _ of entry.content()) proxy.cut(how);

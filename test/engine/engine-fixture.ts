@@ -46,7 +46,7 @@ export function shell(
   script: string,
   more: { timeoutMs?: number; user?: string } = {},
 ) {
-  return container.exec({ argv: ['sh', '-c', script], timeoutMs: 20_000, ...more });
+  return container.exec({ argv: ['sh', '-c', script], timeoutMs: 60_000, ...more });
 }
 
 /** A daemon that holds no output: one that does would delay the end of its exec by 2 s, by the engine's design. */
@@ -56,9 +56,9 @@ export function daemon(command: string): string {
 
 /** Waits for what another process or the engine brings about. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 40_000;
+  const end = Date.now() + 120_000;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error('it did not come to pass in 40 s');
+    if (Date.now() > end) throw new Error('it did not come to pass in two minutes');
     await systemClock.sleep(20);
   }
 }
@@ -67,6 +67,26 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 export async function markerRuns({ docker, instance }: Engine): Promise<void> {
   const filters = { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] };
   await until(async () => (await docker.listContainers({ filters })).length === 1);
+}
+
+/** Waits until there is this file in a container of the engine's own. */
+export async function untilFile({ docker, instance }: Engine, path: string): Promise<void> {
+  const filters = { label: [`offsite.instance=${instance}`, 'offsite.role=container'] };
+  const isIn = (id: string) =>
+    docker
+      .getContainer(id)
+      .infoArchive({ path })
+      .then(
+        () => true,
+        (error: { statusCode?: number }) => {
+          if (error.statusCode !== 404) throw error;
+          return false;
+        },
+      );
+  await until(async () => {
+    const containers = await docker.listContainers({ filters });
+    return (await Promise.all(containers.map(({ Id }) => isIn(Id)))).includes(true);
+  });
 }
 
 /** Removes all images of a repository that a test had for itself, children before parents. */

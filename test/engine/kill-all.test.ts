@@ -46,7 +46,7 @@ test('where signals cannot be sent, the container is restarted, and its files st
   ]);
   expect(await container.killAll()).toBe('restarted');
   expect(await container.processes()).toEqual([]);
-  const kept = await container.exec({ argv: ['cat', '/workspace/kept'], timeoutMs: 20_000 });
+  const kept = await container.exec({ argv: ['cat', '/workspace/kept'], timeoutMs: 60_000 });
   expect(kept.stdout.text).toBe('kept\n');
 });
 
@@ -54,7 +54,7 @@ test('a command that removes all programs has its result, and the container coun
   await using container = await startedContainer(engine);
   const result = await shell(container, `${daemon('sleep 100')}; rm -rf /usr/bin /bin; exit 3`);
   expect(result).toMatchObject({ ended: 'exited', exitCode: 3 });
-  expect(await container.runScript({ script: 'true', timeoutMs: 5_000 })).toMatchObject({
+  expect(await container.runScript({ script: 'true', timeoutMs: 60_000 })).toMatchObject({
     ended: 'not-started',
   });
   await expect(container.killAll()).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_DAMAGED' });

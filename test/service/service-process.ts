@@ -24,7 +24,7 @@ export async function startServiceProcess(
   });
   const gone = once(child, 'exit');
   const [url] = await Promise.race([
-    once(child, 'message', { signal: AbortSignal.timeout(20_000) }),
+    once(child, 'message', { signal: AbortSignal.timeout(60_000) }),
     gone.then(([code, signal]) => {
       throw new Error(`the service ended with ${code ?? signal} before it listened`);
     }),
@@ -39,7 +39,7 @@ export async function startServiceProcess(
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(60_000),
       });
       return { status: answer.status, body: await answer.json() };
     },

@@ -43,7 +43,7 @@ export async function ownEngine(): Promise<OwnEngine> {
   async function crash(): Promise<void> {
     await send(daemonFile, 'SIGKILL');
     await send(containerdFile, 'SIGKILL');
-    const ended = await Promise.all([gone(daemonFile, 20_000), gone(containerdFile, 20_000)]);
+    const ended = await Promise.all([gone(daemonFile, 120_000), gone(containerdFile, 120_000)]);
     if (ended.includes(false)) throw new Error('the engine survives SIGKILL');
     await endContainersOf(folder);
   }
@@ -57,7 +57,7 @@ export async function ownEngine(): Promise<OwnEngine> {
     },
     async end(signal) {
       await send(daemonFile, signal);
-      if (!(await gone(daemonFile, 50_000)))
+      if (!(await gone(daemonFile, 120_000)))
         throw new Error(`dockerd survives ${signal}; see ${home.logPath}`);
     },
     crash,

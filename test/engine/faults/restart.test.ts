@@ -8,7 +8,7 @@ import { slowRegistry } from './slow-registry.ts';
 import { tinyImage } from './tiny-image.ts';
 
 /** Milliseconds; only a hang reaches them. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 // An engine of one's own takes root, and a kernel with network bridges; everywhere else this shows as skipped.
 describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', () => {

@@ -12,26 +12,34 @@ const lost = { name: 'OffsiteError', kind: 'infrastructure' };
 
 test('a container that is killed from outside makes its command an infrastructure error, though that ended with 137 as well', async () => {
   await using container = await startedContainer(engine);
+  let killed: Promise<unknown> | undefined;
   const command = container.exec({
     argv: ['sh', '-c', 'echo begun; sleep 600'],
-    timeoutMs: 50_000,
-    onOutput: () => void engine.docker.getContainer(container.id).kill(),
+    timeoutMs: 60_000,
+    onOutput: () => {
+      killed ??= engine.docker.getContainer(container.id).kill();
+    },
   });
   await expect(command).rejects.toMatchObject(lost);
+  await killed;
 });
 
 test('and its script too, which is no failed script', async () => {
   await using container = await startedContainer(engine);
+  let killed: Promise<unknown> | undefined;
   const script = container.runScript({
     script: 'echo begun\nsleep 600',
-    timeoutMs: 50_000,
-    onStep: () => void engine.docker.getContainer(container.id).kill(),
+    timeoutMs: 60_000,
+    onStep: () => {
+      killed ??= engine.docker.getContainer(container.id).kill();
+    },
   });
   await expect(script).rejects.toMatchObject(lost);
+  await killed;
 });
 
 test('a command that is killed by what runs inside has a result', async () => {
   await using container = await startedContainer(engine);
-  const command = await container.exec({ argv: ['sh', '-c', 'kill -9 $$'], timeoutMs: 50_000 });
+  const command = await container.exec({ argv: ['sh', '-c', 'kill -9 $$'], timeoutMs: 60_000 });
   expect(command).toMatchObject({ ended: 'exited', exitCode: 137 });
 });

@@ -67,7 +67,7 @@ os.makedirs(way); open(way + b'/end', 'w').close()
 
 test('every name is told apart, can be taken back to its bytes, and keeps its content', async () => {
   await using container = await startedContainer(engine);
-  await container.exec({ argv: ['python3', '-c', make, ...names], timeoutMs: 20_000 });
+  await container.exec({ argv: ['python3', '-c', make, ...names], timeoutMs: 60_000 });
   const found = new Map<string, string>();
   const before = await readManifest(container.archive('/workspace/names'), async (entry) => {
     let content = '';
@@ -88,7 +88,7 @@ test('every name is told apart, can be taken back to its bytes, and keeps its co
   expect(found.has(`deep${`/${'\\xfe'.repeat(200)}`.repeat(12)}/end`)).toBe(true);
 
   const edit = `open(b'names/\\xfe', 'w').write('edited'); import os; os.rename(b'names/\\xe9', b'names/\\xea')`;
-  await container.exec({ argv: ['python3', '-c', edit], timeoutMs: 20_000 });
+  await container.exec({ argv: ['python3', '-c', edit], timeoutMs: 60_000 });
   const after = await readManifest(container.archive('/workspace/names'));
   expect(manifestChanges(before, after)).toEqual([
     { path: '\\xe9', kind: 'deleted' },

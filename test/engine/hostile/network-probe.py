@@ -1,5 +1,5 @@
 # Looks that there is no network first, and only then tries to connect: TCP and UDP, to each of the addresses in the arguments.
-import errno, json, os, socket, sys, time
+import errno, json, os, socket, sys
 
 interfaces = sorted(os.listdir('/sys/class/net'))
 routes = len(open('/proc/net/route').readlines()) - 1
@@ -11,7 +11,7 @@ if interfaces != ['lo'] or routes != 0:
 
 def connected(address, kind):
     with socket.socket(socket.AF_INET, kind) as client:
-        client.settimeout(1)
+        client.settimeout(20)
         try:
             client.connect((address, 80))
             return 'connected'
@@ -19,11 +19,9 @@ def connected(address, kind):
             return errno.errorcode.get(error.errno, str(error))
 
 
-started = time.monotonic()
 found['connected'] = {
     address: [connected(address, socket.SOCK_STREAM), connected(address, socket.SOCK_DGRAM)] for address in sys.argv[1:]
 }
-found['milliseconds'] = (time.monotonic() - started) * 1000
 try:
     socket.getaddrinfo('host.docker.internal', 80)
     found['named'] = 'an address'

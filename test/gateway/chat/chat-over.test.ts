@@ -4,7 +4,7 @@ import { chatOver } from '../../../src/gateway/chat/chat-over.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Document, provider } from './provider.ts';
 
-const signal = () => AbortSignal.timeout(30_000);
+const signal = () => AbortSignal.timeout(60_000);
 const hello: ChatRequest = { messages: [{ from: 'user', text: 'hello' }] };
 
 /** What a plain answer looks like in each wire. */

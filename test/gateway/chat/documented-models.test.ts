@@ -107,7 +107,7 @@ describe('a call of a model configured as docs/models.md says arrives as its ser
     });
     seen.length = 0;
     const hello = { messages: [{ from: 'user', text: 'hello' }], maxTokens: 64 } as const;
-    const answer = await session.chat('agent', hello, AbortSignal.timeout(30_000));
+    const answer = await session.chat('agent', hello, AbortSignal.timeout(60_000));
     expect(answer.text).toBe('ready');
     const [{ request, body } = {}] = seen;
     expect(request?.url).toBe(expected.url);

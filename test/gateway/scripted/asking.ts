@@ -42,7 +42,7 @@ export function send(upstream: Upstream, wire: Wire, body: unknown, { path, sign
       headers: {},
       body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     },
-    signal ?? AbortSignal.timeout(30_000),
+    signal ?? AbortSignal.timeout(60_000),
   );
 }
 

@@ -32,7 +32,7 @@ class Harness {
       (...asked) => this.#upstream.send(...asked),
       { wire: this.#wire, model: 'm' },
       { messages: this.messages, tools: [bash], ...request },
-      AbortSignal.timeout(30_000),
+      AbortSignal.timeout(60_000),
     );
   }
 
@@ -121,7 +121,7 @@ describe('the turn that answers', () => {
         (...asked) => upstream.send(...asked),
         { wire, model },
         { system, messages: [{ from: 'user', text: 'x' }] },
-        AbortSignal.timeout(30_000),
+        AbortSignal.timeout(60_000),
       ).then(({ text }) => text);
     expect(await say('anthropic-messages', 'You are a judge.', 'small')).toBe('as judge');
     expect(await say('openai-responses', '', 'small')).toBe('over responses');
