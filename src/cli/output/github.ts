@@ -59,7 +59,7 @@ export function annotations({ runs }: BatchSummary): string[] {
   });
 }
 
-export function markdown(summary: BatchSummary): string {
+function markdown(summary: BatchSummary): string {
   const row = (
     name: string,
     of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'durationMs' | 'costUsd'>,
