@@ -140,7 +140,7 @@ test('a file that is no database is refused and left as it is', async () => {
   using folder = folderForTest();
   const content = 'this is a letter, not a database. '.repeat(100);
   writeFileSync(join(folder.path, 'service.db'), content);
-  expect(openingOf(folder.path)).toMatchObject({ code: 'DATABASE_UNUSABLE' });
+  expect(openingOf(folder.path)).toMatchObject({ code: 'DATABASE_DAMAGED' });
   expect(readdirSync(folder.path)).toEqual(['service.db']);
 });
 

@@ -19,6 +19,7 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     // Node would end the session above these, and one hostile client with it all others. Megabytes; windows bound memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
+    maxSessionRejectedStreams: noLimit,
     streamResetBurst: noLimit,
     streamResetRate: noLimit,
   });
