@@ -7,9 +7,9 @@ import type { HostEnvironment } from '../trial/host-environment.ts';
 import type { TrialResult } from '../trial/result.ts';
 import type { TrialParts } from '../trial/run-trial.ts';
 import { Sandboxes } from '../trial/sandboxes.ts';
-import type { TrialSpec } from '../trial/spec.ts';
 import { Admission } from './admission.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
+import { Builds } from './builds.ts';
 import type { CircuitEvent } from './circuit.ts';
 import { Circuits } from './circuits.ts';
 import type { Delivered, Delivery } from './delivery.ts';
@@ -138,15 +138,7 @@ async function finishTrials(
   const halt = new AbortController();
   const admitted = AbortSignal.any([signal, halt.signal]);
 
-  const builds = new Map<string, Promise<void>>();
-  /** Resolves when the run's image is there, or cannot be: then its trials say why. All trials of a run wait for one build. */
-  const built = (run: BatchRun, spec: TrialSpec): Promise<void> => {
-    const begunBefore = builds.get(run.id);
-    if (begunBefore) return begunBefore;
-    const build = buildImage(spec, sandboxes, admission, admitted);
-    builds.set(run.id, build);
-    return build;
-  };
+  const builds = new Builds(sandboxes, admission.builds, admitted);
 
   const finishing = queue.map(async ({ key, run, ordinal, spec }, index): Promise<FinishedTrial> => {
     const trial = { run, ordinal };
@@ -158,7 +150,7 @@ async function finishTrials(
         begun.add(next.key);
         sandboxes.startAhead(next.spec, signal);
       };
-      await built(run, spec);
+      await builds.ready(run.id, spec);
       const tell = (event: AttemptEvent) => observe({ ...event, trial });
       const result = await finishTrial(spec, key, shared, { signal, admitted }, tell, onBegin);
       wake();
@@ -176,21 +168,6 @@ async function finishTrials(
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   });
-}
-
-async function buildImage(
-  spec: TrialSpec,
-  sandboxes: Sandboxes,
-  admission: Admission,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    using _place = await admission.builds.enter(signal);
-    await sandboxes.prepare(spec, signal);
-  } catch {
-    // Each trial's own attempt meets the same, and knows whose trouble it is.
-    signal.throwIfAborted();
-  }
 }
 
 /** Tells of each report once when it is put off, and again when it is delivered or refused for good. */

@@ -6,7 +6,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { type HostEnvironment, noHostEnvironment, passedEnvironment } from './host-environment.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
-import { type ImageParts, preparedImage } from './snapshot.ts';
+import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import { readWorkspace, WorkspaceBaselines, type WorkspaceState } from './workspace.ts';
 
@@ -66,8 +66,8 @@ export class Sandboxes implements AsyncDisposable {
    * Makes what the trial's sandbox starts from, where it is not there yet. Installing and preparing take minutes of network and disk, so that
    * they can be waited for before a trial takes its place. Fails as `take` would.
    */
-  async prepare(spec: TrialSpec, signal: AbortSignal): Promise<void> {
-    await preparedImage(this.#parts, spec, passedEnvironment(spec.sandbox, this.#host), signal);
+  async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
+    await preparedImage(this.#parts, spec, passedEnvironment(spec.sandbox, this.#host), signal, options);
   }
 
   /** Begins the sandbox of a trial whose turn comes soon. What goes wrong is thrown to who takes it. */

@@ -34,6 +34,11 @@ export interface PreparedImage {
   prepare: ((container: Container) => Promise<void>) | undefined;
 }
 
+export interface PreparationOptions {
+  /** Called where a step is not there yet and must be run; it is run while what this resolves with is held. */
+  building?: (() => Promise<Disposable>) | undefined;
+}
+
 /**
  * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the profile's install, the case's
  * prepare, each step committed once under the hash of all that went into it. Throws a {@link TrialFailure} of kind `task` where a
@@ -46,10 +51,11 @@ export async function preparedImage(
   spec: TrialSpec,
   env: Record<string, string>,
   signal: AbortSignal,
+  { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
   let imageId = await baseId(parts, spec, signal);
   for (const step of stepsOf(spec, parts)) {
-    const result = await snapshot(parts, imageId, step, spec, env, signal);
+    const result = await snapshot(parts, imageId, { step, building }, spec, env, signal);
     if (result.kind === 'snapshot') imageId = result.imageId;
     else if (step.phase === 'install') throw leftRunning(result.processes);
     else return { imageId, prepare: (container) => prepareContainer(container, step, signal) };
@@ -101,7 +107,7 @@ function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): S
 async function snapshot(
   { engine, known, failures }: ImageParts,
   parentImageId: string,
-  step: Step,
+  { step, building }: { step: Step } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
   env: Record<string, string>,
   signal: AbortSignal,
@@ -119,7 +125,10 @@ async function snapshot(
       container: containerSpec(sandbox, { network: 'open', labels }, env),
       key,
       description: step.description,
-      build: (container: Container) => prepareContainer(container, step, signal),
+      build: async (container: Container) => {
+        using _place = await building?.();
+        await prepareContainer(container, step, signal);
+      },
     };
     const result = await engine.snapshot(request, signal);
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
