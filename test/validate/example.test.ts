@@ -5,7 +5,8 @@ import { runsOf } from '../cli/ask.ts';
 import { offsite } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 
-const suite = fileURLToPath(new URL('../../examples/validation/suite.yaml', import.meta.url));
+const suiteOf = (example: string) =>
+  fileURLToPath(new URL(`../../examples/${example}/suite.yaml`, import.meta.url));
 const cases = [
   'module',
   'report',
@@ -22,7 +23,7 @@ test('the validation example comes out as its README says, and the service has w
   timeout: 180_000,
 }, async () => {
   using place = openPlace();
-  const ended = await offsite(place, ['run', suite]);
+  const ended = await offsite(place, ['run', suiteOf('validation')]);
   expect(ended.stderr).not.toContain('defect');
   const runs = await runsOf(place, ...cases);
   const trials = new Map(
@@ -78,4 +79,19 @@ test('the validation example comes out as its README says, and the service has w
   ]);
   expect(JSON.stringify(trials.get('private'))).not.toContain('parcel');
   expect(trials.get('private')?.validations).toMatchObject([{ exitCode: 0, durationMs: expect.any(Number) }]);
+});
+
+test('the conversation example ends with a reserved table, and with a user who gives up', async () => {
+  using place = openPlace();
+  await offsite(place, ['run', suiteOf('conversation')]);
+  const runs = await runsOf(place, 'table', 'nobody-answers');
+  expect(runs.map(({ distribution }) => distribution)).toMatchObject([
+    { passed: 1, failed: 0, voided: 0 },
+    { passed: 0, failed: 1, voided: 0 },
+  ]);
+  // Of agent and user; the commands are the agent's.
+  expect(runs.map(({ trials }) => trials?.[0]?.trajectory?.map(({ command }) => command))).toEqual([
+    ["echo 'friday 4' > reservations.txt"],
+    [],
+  ]);
 });
