@@ -128,7 +128,9 @@ test('an upload that the gateway does not read stops, and goes on when it does',
 });
 
 test('an answer that the client does not read stops the gateway', async () => {
-  const request = nextRequest();
+  const request = Promise.withResolvers<ServerHttp2Stream>();
+  const second = Promise.withResolvers<ServerHttp2Stream>();
+  relayed.answer((stream, headers) => (headers[':path'] === '/' ? request : second).resolve(stream));
   const ended = relayed.module(`
     import { connect } from 'node:net';
     import { createInterface } from 'node:readline';
@@ -140,7 +142,7 @@ test('an answer that the client does not read stops the gateway', async () => {
     for await (const chunk of socket) bytes += chunk.length;
     console.log(bytes > 64e6);
   `);
-  const { stream } = await request;
+  const stream = await request.promise;
   stream.respond({ ':status': 200 });
   const piece = Buffer.alloc(2 ** 16);
   let left = 1000;
@@ -152,10 +154,9 @@ test('an answer that the client does not read stops the gateway', async () => {
     stream.end();
   };
   stream.on('drain', write);
-  // The client reads nothing before its second request is answered, which is when the first can go no further.
-  const second = nextRequest();
   write();
-  const { stream: signal } = await second;
+  // The client reads nothing before its second request is answered, which is when the first can go no further.
+  const signal = await second.promise;
   await settled(() => left);
   expect(left).toBeGreaterThan(500);
   signal.respond({ ':status': 200 }, { endStream: true });
