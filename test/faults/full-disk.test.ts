@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { runsOf } from '../cli/ask.ts';
 import { offsite, start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
-import { letGo, untilLetGo } from './let-go.ts';
+import { letGo, untilBegun, untilLetGo } from './let-go.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
 
@@ -22,6 +22,7 @@ test.skipIf(process.getuid?.() !== 0)(
       const running = start(place, ['run', place.suite({ cases }), '-c', '1']);
       const [, batch = ''] = await running.printed(/batch (\S+): 3 trials/);
       await running.printed(/✓ one/);
+      await untilBegun(batch);
       const filler = join(place.dataFolder, 'filler');
       fill(filler);
       await letGo(batch, running.ended);

@@ -1,7 +1,29 @@
 import { connectEngine } from '../../src/engine/connect.ts';
 
 /** The `run` of a trial that waits until it is let go. */
-export const untilLetGo = 'until [ -e /tmp/go ]; do sleep 0.1; done';
+export const untilLetGo = 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done';
+
+/** Resolves once a trial of a batch waits to be let go. */
+export async function untilBegun(batch: string): Promise<void> {
+  await using engine = await connectEngine({ instance: `test-begun-${process.pid}` });
+  const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };
+  const waits = (id: string) =>
+    engine.docker
+      .getContainer(id)
+      .infoArchive({ path: '/tmp/begun' })
+      .then(
+        () => true,
+        (error: { statusCode?: number }) => {
+          if (error.statusCode === 404) return false;
+          throw error;
+        },
+      );
+  for (;;) {
+    const containers = await engine.docker.listContainers({ filters });
+    if ((await Promise.all(containers.map(({ Id }) => waits(Id)))).includes(true)) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
 
 /** Lets the waiting trials of a batch come to their end, those that run now and those that will, until `ended` is settled. */
 export async function letGo(batch: string, ended: Promise<unknown>): Promise<void> {
