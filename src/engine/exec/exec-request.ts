@@ -14,6 +14,8 @@ export interface ExecRequest {
   /** Milliseconds from now until the process and all it started are killed. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
+  /** It writes no files: what was written before it, beyond the container's `diskBytes` even, is no reason to end it. */
+  readsOnly?: boolean;
   /** Bytes kept of each stream; half of them are the beginning, half the end. Default 1 MiB. */
   capBytes?: number;
   /** Sees every byte, kept or not, as it comes. The buffer is only lent: copy what you keep. */
