@@ -15,7 +15,6 @@ import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
 import { askWhenMade } from './container/when-made.ts';
-import { writtenBytes } from './container/written-bytes.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
 import { runScript } from './script/run-script.ts';
@@ -45,8 +44,6 @@ export interface Container extends AsyncDisposable {
   processes(): Promise<ContainerProcess[]>;
   /** How its files differ from its image's. Blind to a file whose size and times were put back, and slow: mostly it has the engine walk both. */
   changes(): Promise<FilesystemChange[]>;
-  /** Bytes of all files in its own layer. */
-  writtenBytes(signal?: AbortSignal): Promise<number>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
   /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
@@ -100,7 +97,6 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running),
     changes: () => listChanges(running),
-    writtenBytes: (signal) => writtenBytes(running, signal),
     madeAt: (signal) => askWhenMade(running, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal) => readArchive(running, path, signal),
