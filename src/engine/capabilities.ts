@@ -16,6 +16,11 @@ export interface Capabilities {
   kernel: string;
   storageDriver: string;
   /**
+   * Whether a file of an image has the same times in every container until it is changed there. False where containers start with
+   * copies, which are as old as the container, and where we do not know.
+   */
+  keepsImageTimes: boolean;
+  /**
    * Whether the engine itself can hold a container to an amount of disk. `unknown` for overlay2 on xfs, which can where the disk is
    * mounted with project quotas, and does not say whether it is. Offsite watches the disk of sandboxes either way.
    */
@@ -54,6 +59,18 @@ interface Info {
   Warnings?: string[] | null;
 }
 
+/** Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole file system. */
+const layering = [
+  'overlay2',
+  'overlay',
+  'overlayfs',
+  'fuse-overlayfs',
+  'aufs',
+  'btrfs',
+  'zfs',
+  'devicemapper',
+];
+
 /** Asks the engine about itself. One round trip. */
 export async function readCapabilities(
   client: EngineClient,
@@ -77,6 +94,7 @@ export async function readCapabilities(
     memoryBytes: info.MemTotal,
     kernel: info.KernelVersion ?? '',
     storageDriver: info.Driver,
+    keepsImageTimes: layering.includes(info.Driver),
     diskQuota: diskQuota(info),
     rootFolder: info.DockerRootDir ?? '',
     clockAheadMs:

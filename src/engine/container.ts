@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { type CopyLimits, copyBetween } from './archive/copy.ts';
 import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
+import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
 import type { EngineClient } from './connection/engine-client.ts';
@@ -13,6 +14,7 @@ import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
+import { askWhenMade } from './container/when-made.ts';
 import { writtenBytes } from './container/written-bytes.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
@@ -41,8 +43,12 @@ export interface Container extends AsyncDisposable {
   disconnect(signal?: AbortSignal): Promise<void>;
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
-  /** How its files differ from its image's. Blind to a file whose size and times were put back; `writtenBytes` is not. */
+  /** How its files differ from its image's. Blind to a file whose size and times were put back, and slow: mostly it has the engine walk both. */
   changes(): Promise<FilesystemChange[]>;
+  /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
+  madeAt(signal?: AbortSignal): Promise<number>;
+  /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
+  kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
   writtenBytes(signal?: AbortSignal): Promise<number>;
   /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`. */
@@ -95,6 +101,8 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     processes: () => listProcesses(running),
     changes: () => listChanges(running),
     writtenBytes: (signal) => writtenBytes(running, signal),
+    madeAt: (signal) => askWhenMade(running, signal),
+    kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal) => readArchive(running, path, signal),
     copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),
     commit: (request, signal) => commitContainer(running, request, signal),

@@ -5,25 +5,32 @@ import type { StartedSandbox } from './sandboxes.ts';
 
 type Given = Pick<PhaseInput, 'spec' | 'parts' | 'signal'>;
 
-/** A sandbox of the trial's image in which no harness ran: started when it is asked for first, given back when disposed of. */
+/** A sandbox of the trial's image in which no harness ran: started once it is asked for, or ahead of that; given back when disposed of. */
 export class FreshSandbox implements Disposable {
   readonly #given: Given;
-  #taken: Promise<StartedSandbox> | undefined;
-  #started: StartedSandbox | undefined;
+  #started: Promise<StartedSandbox> | undefined;
 
   constructor(given: Given) {
     this.#given = given;
   }
 
+  /** Begins it, where it will be asked for later. What goes wrong is thrown to who asks. */
+  startAhead(): void {
+    this.#start().catch(() => undefined);
+  }
+
   async container(): Promise<Container> {
-    const { spec, parts, signal } = this.#given;
-    this.#taken ??= parts.sandboxes.takeForGrading(spec, signal);
-    this.#started = await this.#taken;
-    return this.#started.container;
+    return (await this.#start()).container;
   }
 
   [Symbol.dispose](): void {
     if (this.#started) this.#given.parts.sandboxes.giveBack(this.#started);
+  }
+
+  #start(): Promise<StartedSandbox> {
+    const { spec, parts, signal } = this.#given;
+    this.#started ??= parts.sandboxes.takeForGrading(spec, signal);
+    return this.#started;
   }
 }
 
@@ -37,8 +44,7 @@ export async function gradingPrevented(
   cause: Cause,
   starts: (fresh: Container) => Promise<boolean>,
 ): Promise<Partial<TrialResult>> {
-  using fresh = new FreshSandbox(input);
-  if (!(await starts(await fresh.container()))) return { verdict: 'void', cause };
+  if (!(await starts(await input.fresh.container()))) return { verdict: 'void', cause };
   const message = `${cause.message}; it can be in a sandbox that no harness ran in`;
   return { verdict: 'failed', cause: input.found.cause ?? { ...cause, kind: 'agent', message } };
 }

@@ -3,6 +3,7 @@ import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
+import { FreshSandbox } from './control.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { openModels, type TrialModels } from './models.ts';
@@ -60,9 +61,13 @@ export async function runTrial(
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
     found = { sandboxId: sandbox.container.id };
+    const fresh = given.use(new FreshSandbox({ spec, parts, signal }));
+    if (spec.validator?.runsIn === 'fresh') fresh.startAhead();
     for (const { name, run } of phases) {
       if (name === 'verify') given.use(await parts.grading?.(signal));
-      const additions = await timed(name, () => run({ spec, parts, ...sandbox, models, signal, found }));
+      const additions = await timed(name, () =>
+        run({ spec, parts, ...sandbox, fresh, models, signal, found }),
+      );
       found = { ...found, ...additions };
       // What there is was collected; an agent that had no model, or no working harness, is not graded by it.
       if (name === 'collect' && isNotTheAgents(found.cause)) found.verdict = 'void';

@@ -3,17 +3,21 @@ import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { type Kit, readKit } from '../validate/tampering/kit.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { type HostEnvironment, noHostEnvironment, passedEnvironment } from './host-environment.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
+import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
-import type { TrialSpec } from './spec.ts';
-import { readWorkspace, WorkspaceBaselines, type WorkspaceState } from './workspace.ts';
+import { gradesInPlace, type TrialSpec } from './spec.ts';
+import { readWorkspace, type WorkspaceState } from './workspace.ts';
 
 export interface StartedSandbox {
   container: Container;
   /** Its workspace before the harness works there. */
   before: WorkspaceState;
+  /** Lists what is changed in it; undefined where nothing is graded in it, and where that cannot be told by times. */
+  kit: Kit | undefined;
   /** Its way to models and named hosts; undefined where it reaches none. */
   port: ModelPort | undefined;
 }
@@ -35,7 +39,9 @@ export class Sandboxes implements AsyncDisposable {
   readonly #parts: ImageParts;
   readonly #host: HostEnvironment;
   readonly #clock: Clock;
-  readonly #baselines = new WorkspaceBaselines();
+  readonly #baselines = new OncePerImage<WorkspaceState>();
+  /** By the configured image that others are made from: a kit works in all of them. */
+  readonly #kits = new OncePerImage<Kit | undefined>();
   readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
   readonly #removals = new Set<Promise<void>>();
 
@@ -78,13 +84,10 @@ export class Sandboxes implements AsyncDisposable {
     this.#ahead.set(spec, starting);
   }
 
-  /** Takes a sandbox out of use; it is removed meanwhile. */
-  giveBack({ container, port }: StartedSandbox): void {
+  /** Takes a sandbox out of use, be it still starting; it is removed meanwhile. */
+  giveBack(sandbox: StartedSandbox | Promise<StartedSandbox>): void {
     // What cannot be removed now is removed with all else of this agent when the engine is left.
-    const removal = Promise.all([port?.[Symbol.asyncDispose](), container.remove()]).then(
-      () => undefined,
-      () => undefined,
-    );
+    const removal = removed(sandbox).catch(() => undefined);
     this.#removals.add(removal);
     removal.finally(() => this.#removals.delete(removal));
   }
@@ -92,9 +95,7 @@ export class Sandboxes implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const untaken = [...this.#ahead.values()];
     this.#ahead.clear();
-    for (const outcome of await Promise.allSettled(untaken)) {
-      if (outcome.status === 'fulfilled') this.giveBack(outcome.value);
-    }
+    for (const sandbox of untaken) this.giveBack(sandbox);
     await Promise.all(this.#removals);
   }
 
@@ -114,10 +115,13 @@ export class Sandboxes implements AsyncDisposable {
       relayImage === undefined ? undefined : this.#openPort(spec, relayImage, container, starting, signal);
     try {
       await starting;
-      if (!prepare) return { container, port, before: await this.#baselines.of(imageId, container, signal) };
-      await prepare(container);
-      if (engineNetwork(spec.sandbox) === 'none') await container.disconnect(signal);
-      return { container, port, before: await readWorkspace(container, signal) };
+      if (prepare) {
+        await prepare(container);
+        if (engineNetwork(spec.sandbox) === 'none') await container.disconnect(signal);
+      }
+      const read = () => readWorkspace(container, signal);
+      const before = prepare ? await read() : await this.#baselines.of(imageId, read);
+      return { container, port, before, kit: await this.#kit(spec, container, signal) };
     } catch (error) {
       await port?.[Symbol.asyncDispose]();
       await container[Symbol.asyncDispose]();
@@ -138,6 +142,11 @@ export class Sandboxes implements AsyncDisposable {
     return { ...prepared, container };
   }
 
+  async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {
+    if (!gradesInPlace(spec) || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
+    return this.#kits.of(spec.sandbox.image, () => readKit(container, signal));
+  }
+
   #openPort(
     spec: TrialSpec,
     image: string,
@@ -156,6 +165,11 @@ export class Sandboxes implements AsyncDisposable {
     known.set(relayImage, id);
     return id;
   }
+}
+
+async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {
+  const { container, port } = await sandbox;
+  await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
 }
 
 function labelsOf({ batchId, runId, ordinal }: TrialSpec): Record<string, string> {

@@ -51,3 +51,8 @@ export interface ValidatorSpec {
   /** What the trial is when the validator cannot run. */
   onError: 'void' | 'failed';
 }
+
+/** Whether something that runs in the harness's own sandbox speaks for its work. */
+export function gradesInPlace({ verify, validator }: TrialSpec): boolean {
+  return verify !== undefined || validator?.runsIn === 'same';
+}

@@ -38,24 +38,3 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
     yield entry;
   }
 }
-
-/** How workspaces are before any harness worked in them: read once for each image, from the first container of it. */
-export class WorkspaceBaselines {
-  /** A batch works on few images at a time; each state is some hundred bytes a file. */
-  static readonly #kept = 16;
-  readonly #states = new Map<string, Promise<WorkspaceState>>();
-
-  /** @param fresh a started container of the image, in which nothing was run yet */
-  of(imageId: string, fresh: Container, signal: AbortSignal): Promise<WorkspaceState> {
-    const known = this.#states.get(imageId);
-    if (known) return known;
-    const state = readWorkspace(fresh, signal).catch((error) => {
-      this.#states.delete(imageId);
-      throw error;
-    });
-    this.#states.set(imageId, state);
-    const oldest = this.#states.keys().next().value;
-    if (this.#states.size > WorkspaceBaselines.#kept && oldest !== undefined) this.#states.delete(oldest);
-    return state;
-  }
-}

@@ -21,6 +21,8 @@ export interface VerifyRequest {
   /** Absolute. */
   cwd: string;
   timeoutMs: number;
+  /** As in a {@link Container}'s script: its own limit when left out. */
+  diskBytes?: number;
   signal: AbortSignal;
 }
 

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
+import { FreshSandbox } from '../../src/trial/control.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
+import type { TrialParts } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import { openTrialBench, specOf, type TrialBench, validator } from './trial-bench.ts';
 
@@ -140,6 +142,7 @@ async function graded(source: string, said: () => Promise<string>, onError: 'voi
   const chat = async () => ({ text: await said(), calls: [], stopped: 'done', usage: {}, model: 'judge' });
   const session = { chat, account: async () => ({ usage: [] }) };
   const parts = { sandboxes, clock: systemClock };
-  const input = { spec, parts, ...sandbox, signal, found: {}, models: { session } };
+  using fresh = new FreshSandbox({ spec, parts: parts as unknown as TrialParts, signal });
+  const input = { spec, parts, ...sandbox, fresh, signal, found: {}, models: { session } };
   return await validate.run(input as unknown as PhaseInput);
 }

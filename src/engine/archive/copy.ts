@@ -4,6 +4,7 @@ import { Transform } from 'node:stream';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { startDeadline } from '../deadline.ts';
+import { type DescribedPath, isFolder } from './path-kind.ts';
 import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
 
 export interface CopyLimits {
@@ -11,9 +12,6 @@ export interface CopyLimits {
   maxBytes: number;
   signal?: AbortSignal | undefined;
 }
-
-/** The bit of a folder in Go's file modes, which the engine's answer carries. */
-const GO_FOLDER_BIT = 2 ** 31;
 
 /**
  * Copies a folder from one container into the same place of another: the engine's archive of it is handed back to the engine as it
@@ -32,10 +30,10 @@ export async function copyBetween(
     `reading ${path} from a container`,
     (abortSignal) => client.docker.getContainer(from).getArchive({ path, abortSignal }),
     { signal },
-  )) as Readable & { headers?: Record<string, string | undefined> };
+  )) as Readable & DescribedPath;
   const limited = limitedTo(maxBytes, path);
   try {
-    assertFolder(source.headers?.['x-docker-container-path-stat'], path);
+    assertFolder(source, path);
     using deadline = startDeadline(client.clock, TRANSFER_TIMEOUT_MS, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
     source.on('error', (error) => limited.destroy(error));
@@ -80,10 +78,8 @@ async function handOn(
   }
 }
 
-/** @param stat the engine's description of what was asked for: JSON in base64 */
-function assertFolder(stat: string | undefined, path: string): void {
-  const { mode } = JSON.parse(Buffer.from(stat ?? '', 'base64').toString() || '{}') as { mode?: number };
-  if (mode !== undefined && Math.floor(mode / GO_FOLDER_BIT) % 2 === 1) return;
+function assertFolder(source: DescribedPath, path: string): void {
+  if (isFolder(source)) return;
   throw new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
 }
 

@@ -13,11 +13,10 @@ export interface DiskWatch extends Disposable {
  * Watches how much a container has written to its own layer. Few engines can limit that by themselves (it takes xfs with
  * project quotas), so what is beyond the limit is noticed up to a second late. /dev/shm counts as memory instead.
  */
-export function watchDisk(container: RunningContainer): DiskWatch {
+export function watchDisk(container: RunningContainer, limit: number | undefined): DiskWatch {
   const stop = new AbortController();
-  const { diskBytes } = container;
-  const exceeded =
-    diskBytes === undefined ? new Promise<never>(() => undefined) : look(container, diskBytes, stop.signal);
+  const isLimited = limit !== undefined && Number.isFinite(limit);
+  const exceeded = isLimited ? look(container, limit, stop.signal) : new Promise<never>(() => undefined);
   // Raced against an end that may come first.
   exceeded.catch(() => undefined);
   return { exceeded, [Symbol.dispose]: () => stop.abort() };

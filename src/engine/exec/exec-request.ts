@@ -14,6 +14,8 @@ export interface ExecRequest {
   /** Milliseconds from now until the process and all it started are killed. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
+  /** Bytes that the container may have written, before or now, until it is ended; the container's own `diskBytes` when left out. */
+  diskBytes?: number | undefined;
   /** Bytes kept of each stream; half of them are the beginning, half the end. Default 1 MiB. */
   capBytes?: number;
   /** Sees every byte, kept or not, as it comes. The buffer is only lent: copy what you keep. */

@@ -44,7 +44,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   if (!opened.started) return { ended: 'not-started', message: opened.message, ...facts(false) };
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
-  using disk = watchDisk(container);
+  using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
   const end = await Promise.race([exitOf(container, exec, deadline.signal), deadline.reached, disk.exceeded]);
   if (typeof end === 'string') {
     await endExec(container, exec);

@@ -87,7 +87,7 @@ async function runOnce(
   }
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
-  using disk = watchDisk(container);
+  using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
   const end = await Promise.race([
     over.promise,
     ended(container, exec, deadline.signal),

@@ -7,6 +7,8 @@ export interface ScriptRequest {
   /** Milliseconds for the whole script. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
+  /** Bytes that the container may have written, before or now, until the script is ended; the container's own `diskBytes` when left out. */
+  diskBytes?: number | undefined;
   /** Bytes of output kept of each step, half its beginning, half its end. Default 1 MiB. */
   capBytes?: number;
   /** First end every other process in the container, and make sure that they are gone. */

@@ -1,4 +1,6 @@
 import type { Container } from '../../engine/container.ts';
+import type { Kit } from '../../validate/tampering/kit.ts';
+import type { FreshSandbox } from '../control.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { PhaseName, TrialResult } from '../result.ts';
@@ -13,6 +15,9 @@ export interface PhaseInput {
   container: Container;
   /** The workspace before the harness worked in it. */
   before: WorkspaceState;
+  /** Another sandbox, in which no harness ran. */
+  fresh: FreshSandbox;
+  kit: Kit | undefined;
   /** The sandbox's way to what it may reach; undefined where that is nothing. */
   port: ModelPort | undefined;
   /** Undefined where the trial has no model, not even a judge. */

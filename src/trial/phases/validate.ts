@@ -2,7 +2,7 @@ import type { Validation } from '../../contract/validation.ts';
 import { type IntegrityFinding, integrityValidation, messageOf } from '../../validate/integrity.ts';
 import type { GradingTrouble } from '../../validate/trouble.ts';
 import { verdictOf } from '../../validate/verdict.ts';
-import { FreshSandbox, gradingPrevented } from '../control.ts';
+import { gradingPrevented } from '../control.ts';
 import type { Cause, TrialResult } from '../result.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { integrityOf } from './integrity.ts';
@@ -15,11 +15,10 @@ export const validate: Phase = { name: 'validate', run };
 async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   const { spec, container, signal, found, parts } = input;
   const { validator } = spec;
-  using fresh = new FreshSandbox(input);
   // Verify runs what the harness wrote: a process of that must not touch what is graded either.
   if (spec.verify !== undefined) await container.killAll(signal);
-  const findings = await integrityOf(input, fresh);
-  const ran = validator ? await validated(validator, input, fresh) : { kind: 'ran' as const, ...nothing };
+  const findings = await integrityOf(input);
+  const ran = validator ? await validated(validator, input) : { kind: 'ran' as const, ...nothing };
   const at = parts.clock.now();
   const own = ran.kind === 'ran' ? ran.validations : [];
   const validations = [...own, ...withIndexes(findings, own, at)];

@@ -3,7 +3,6 @@ import type { Container } from '../../engine/container.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator, type ValidatorRun } from '../../validate/validator.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
-import type { FreshSandbox } from '../control.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { places } from '../places.ts';
 import { commandsOf } from '../report.ts';
@@ -18,12 +17,8 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
  * Runs the case's validator where its author wants it: in a sandbox that no harness ran in, with a copy of the workspace, or in the
  * harness's own.
  */
-export async function validated(
-  validator: ValidatorSpec,
-  input: PhaseInput,
-  fresh: FreshSandbox,
-): Promise<Validated> {
-  const { spec, container, signal } = input;
+export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
+  const { spec, container, fresh, signal } = input;
   if (validator.runsIn === 'same') return { kind: 'ran', ...(await runIn(container, validator, input)) };
   const own = await fresh.container();
   const copied = await copyWorkspace(container, own, places.workspace, {

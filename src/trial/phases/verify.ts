@@ -23,11 +23,18 @@ export function verifyRequest({
   };
 }
 
+/** What the harness filled beyond its limit is no reason to end who looks at it. */
+async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
+  const { disk } = spec.sandbox;
+  if (found.harness?.ended !== 'out-of-disk' || disk === undefined) return {};
+  return { diskBytes: (await container.writtenBytes(signal)) + disk };
+}
+
 async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   const { container, found } = input;
   const request = verifyRequest(input);
   if (!request) return { verifySteps: [] };
-  const verification = await runVerify(container, request);
+  const verification = await runVerify(container, { ...request, ...(await roomAfter(input)) });
   const cause = (message: string): Cause => ({ kind: 'task', phase: 'verify', message });
   switch (verification.ended) {
     case 'finished':

@@ -1,19 +1,12 @@
-# Puts find, with all it needs to run, into the new folder $1. Prints the name of its loader there, when the file $2 was changed
-# last, and which files of this sandbox were changed since, those below the further arguments left out.
+# Prints all that GNU find takes to run elsewhere: the program, its libraries, its loader, a line each: its name, and its content in base64.
+# Fails where there is no GNU find.
 set -e
-kit=$1
-old=$2
-shift 2
 find=$(readlink -f "$(command -v find)")
 "$find" --version 2> /dev/null | grep -q GNU
-mkdir -p "$kit"
-cp "$find" "$kit/find"
-for library in $(ldd "$find" | grep -o '/[^ )]*'); do cp -L "$library" "$kit/"; done
-for file in "$kit"/ld-*; do printf '%s\0' "${file##*/}"; done
-since=$("$find" "$old" -prune -printf %C@)
-printf '%s\0' "$since"
-for path; do
-  shift
-  set -- "$@" -path "$path" -o
-done
-exec "$find" / -xdev \( "$@" -path "$kit" \) -prune -o -newerct "@$since" ! -type d -printf '%C@ %p\0'
+print() {
+  printf '%s ' "$1"
+  base64 -w 0 < "$2"
+  echo
+}
+print find "$find"
+for library in $(ldd "$find" | grep -o '/[^ )]*'); do print "${library##*/}" "$library"; done

@@ -5,8 +5,8 @@ export interface ChangedFile {
   inImage: boolean;
 }
 
-/** Where the system's own programs, libraries and settings are. */
-const system = /^\/(s?bin|lib\w*|usr|etc)\//;
+/** Where the system's own programs, libraries and settings are; where these folders are links to others, the links too. */
+const system = /^\/(s?bin|lib\w*|usr|etc)(\/|$)/;
 /** The engine writes these when it starts a container; the rest is state that programs leave without anybody running it. */
 const harmless =
   /^\/etc\/(hostname|hosts|resolv\.conf|mtab|ld\.so\.cache~|\.pwd\.lock)$|^\/usr\/share\/(doc|man|locale)\//;
@@ -16,14 +16,17 @@ const startup =
 /** Programs and libraries that are found by their name alone. */
 const foundByName = /\/s?bin\/[^/]+$|\/lib[^/]*\.so[.\d]*$|^\/usr\/.*\.(pyc|so)$/;
 
+/** Whether a change of the path can matter at all, be it in the image or not. */
+export function isOfInterest(path: string): boolean {
+  return !harmless.test(path) && (startup.test(path) || system.test(path));
+}
+
 /** Which changed files can make a program say what it would not have said. `names` are those of the image's programs and libraries. */
 export function suspects(changed: readonly ChangedFile[], names: ReadonlySet<string>): string[] {
   return changed
     .filter(({ path, inImage }) => {
-      if (harmless.test(path)) return false;
-      if (startup.test(path)) return true;
-      if (!system.test(path)) return false;
-      if (inImage) return true;
+      if (!isOfInterest(path)) return false;
+      if (inImage || startup.test(path)) return true;
       return (
         foundByName.test(path) && (path.endsWith('.pyc') || names.has(path.slice(path.lastIndexOf('/') + 1)))
       );

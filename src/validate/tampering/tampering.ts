@@ -1,53 +1,35 @@
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { type ChangeTimes, changeTimes, kitOf } from './changed-times.ts';
-import { type ChangedFile, needsNames, suspects } from './suspects.ts';
+import { changedSinceMade, type Kit } from './kit.ts';
+import { type ChangedFile, isOfInterest, needsNames, suspects } from './suspects.ts';
 
 export interface TamperingRequest {
   /** The sandbox in question, in which nothing runs. */
   container: Container;
-  /** One of the same image in which nothing of the agent's ran. */
-  fresh: Container;
-  /** A folder below `/` that is in neither, of a name that nobody could foresee. */
-  folder: string;
+  /** Undefined where none is to be had, or where times say nothing: then the engine's own list of changes must do. */
+  kit: Kit | undefined;
+  /** Another of the same image in which nothing of the agent's ran; asked for only where something was changed. */
+  fresh: () => Promise<Container>;
   /** Where the agent may write what it likes. */
   except: readonly string[];
-  /** A file that was put into the image before anything ran in a sandbox of it. */
-  old: string;
   signal: AbortSignal;
 }
 
 const loaderHook = '/etc/ld.so.preload';
 const programFolders = ['/bin', '/sbin', '/lib', '/usr/bin', '/usr/sbin', '/usr/lib', '/usr/local'];
-/** Far more than find and its libraries take. */
-const kitBytes = 256 * 1024 ** 2;
 
 /**
- * Which of the sandbox's programs, libraries and startup files were changed: what runs with them says what whoever changed them likes.
- * Told by the times of files' last change, which the kernel keeps and which no process can set, unlike those of their content, which
- * the engine's own list of changes goes by. In a sandbox without GNU find that list must do. Nine round trips.
+ * Which of the sandbox's programs, libraries and startup files were changed since it was made: what runs with them says what whoever
+ * changed them likes. Six round trips where nothing was.
  */
 export async function tampering(request: TamperingRequest): Promise<string[]> {
-  const { container, fresh, signal } = request;
-  const [kit, hooked] = await Promise.all([kitOf(fresh, request), has(container, loaderHook, signal)]);
+  const { container, kit, fresh, signal } = request;
   // With it in place nothing can be run there that is to be believed.
-  if (hooked && !(await has(fresh, loaderHook, signal))) return [loaderHook];
+  if ((await container.kindOf(loaderHook, signal)) !== 'nothing') {
+    return [...new Set([loaderHook, ...(await changedByEngine(container))])];
+  }
   if (!kit) return changedByEngine(container);
-  await fresh.copyTo(container, kit.folder, { maxBytes: kitBytes, signal });
-  return judged(fresh, differing(kit.times, await changeTimes(container, kit, request)), signal);
-}
-
-/**
- * What changed in one and not, or at another time, in the other. Files of the image have the same time in both; what each sandbox has
- * of its own making (the engine's files, and what prepare leaves where it runs for each trial) has its time in both as well, later
- * than the sandbox was made.
- */
-function differing(were: ChangeTimes, are: ChangeTimes): string[] {
-  const made = Number(were.get('/.dockerenv') ?? Number.POSITIVE_INFINITY);
-  return [...are.keys()].filter((path) => {
-    const was = were.get(path);
-    return was === undefined || (was !== are.get(path) && Number(was) < made);
-  });
+  const changed = (await changedSinceMade(container, kit, request)).filter(isOfInterest);
+  return changed.length === 0 ? [] : judged(await fresh(), changed, signal);
 }
 
 async function judged(fresh: Container, paths: readonly string[], signal: AbortSignal): Promise<string[]> {
@@ -59,12 +41,7 @@ async function judged(fresh: Container, paths: readonly string[], signal: AbortS
 const sayExisting = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf "%s\\0" "$path"; fi; done';
 
 /** Those of the paths that the fresh sandbox has too. */
-async function existing(
-  fresh: Container,
-  paths: readonly string[],
-  signal: AbortSignal,
-): Promise<Set<string>> {
-  if (paths.length === 0) return new Set();
+function existing(fresh: Container, paths: readonly string[], signal: AbortSignal): Promise<Set<string>> {
   return listed(fresh, ['xargs', '-0', 'sh', '-c', sayExisting, 'sh'], signal, paths);
 }
 
@@ -99,14 +76,4 @@ async function changedByEngine(container: Container): Promise<string[]> {
     .map(({ path, kind }) => ({ path, inImage: kind === 'modified' }));
   // Without a look at the image, every added program counts as one that stands in for another.
   return suspects(files, new Set(files.map(({ path }) => path.slice(path.lastIndexOf('/') + 1))));
-}
-
-async function has(container: Container, path: string, signal: AbortSignal): Promise<boolean> {
-  try {
-    for await (const _ of container.archive(path, signal)) break;
-    return true;
-  } catch (error) {
-    if (error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND') return false;
-    throw error;
-  }
 }

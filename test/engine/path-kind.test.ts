@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+
+let engine: Engine;
+let container: Container;
+beforeAll(async () => {
+  engine = await testEngine();
+  container = await startedContainer(engine);
+  await shell(
+    container,
+    `mkdir -p /own/folder; echo > /own/file; ln -s folder /own/link; ln -s nowhere /own/dangling`,
+  );
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+test.each([
+  ['/own/folder', 'folder'],
+  ['/own/file', 'other'],
+  ['/own/link', 'other'],
+  ['/own/dangling', 'other'],
+  ['/own/missing', 'nothing'],
+] as const)('what lies at %s is told as %s, links not followed', async (path, kind) => {
+  expect(await container.kindOf(path)).toBe(kind);
+});
+
+test('a container is older than any file that was changed in it, by the clock that files go by', async () => {
+  const { stdout } = await shell(container, 'echo > /etc/passwd; stat -c "%Z" /etc/passwd /bin/sh');
+  const [changed = 0, untouched = 0] = stdout.text.split('\n').map(Number);
+  const madeAt = (await container.madeAt()) / 1000;
+  expect(changed).toBeGreaterThanOrEqual(Math.floor(madeAt));
+  expect(untouched).toBeLessThan(madeAt);
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../src/engine/engine.ts';
+import { until } from '../engine/engine-fixture.ts';
+import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
+
+let bench: TrialBench;
+let counting: TrialBench;
+let containers = 0;
+beforeAll(async () => {
+  bench = await openTrialBench();
+  const engine: Engine = Object.create(bench.engine, {
+    createContainer: {
+      value: (...given: Parameters<Engine['createContainer']>) => {
+        containers += 1;
+        return bench.engine.createContainer(...given);
+      },
+    },
+  });
+  counting = await openTrialBench({ engine });
+});
+afterAll(async () => {
+  await counting?.[Symbol.asyncDispose]();
+  await bench?.[Symbol.asyncDispose]();
+});
+
+const passing = validator('#!/bin/sh\ngrep -qx hello greeting');
+
+/** The containers that trials have on the engine, running or not. */
+function ofTrials(run: string) {
+  const filters = { label: [`offsite.instance=${bench.engine.instance}`, `offsite.run=${run}`] };
+  return bench.engine.docker.listContainers({ all: true, filters });
+}
+
+test('no second container is made to see that a harness left the system alone, whatever it wrote elsewhere', async () => {
+  const before = containers;
+  const result = await counting.trial(
+    'echo hello > greeting; echo x > ~/.settings; mkdir /opt/tool; cp /bin/true /opt/tool; rm /etc/motd',
+    { verify: 'grep -qx hello greeting' },
+  );
+  expect(result).toMatchObject({ verdict: 'passed', cause: undefined });
+  expect(containers - before).toBe(1);
+});
+
+test('a validator’s own sandbox starts while the harness works', async () => {
+  const running = counting.trial('until [ -e go ]; do sleep 0.1; done; echo hello > greeting', {
+    runId: 'ahead',
+    validator: passing,
+  });
+  await until(async () => {
+    const found = await ofTrials('ahead');
+    return found.length === 2 && found.every(({ State }) => State === 'running');
+  });
+  for (const { Id } of await ofTrials('ahead')) {
+    const exec = await bench.engine.docker.getContainer(Id).exec({ Cmd: ['touch', '/workspace/go'] });
+    await exec.start({ Detach: true });
+  }
+  expect(await running).toMatchObject({ verdict: 'passed' });
+});
+
+test('and goes with a trial that never comes to its validator', async () => {
+  const result = await counting.trial('true', {
+    runId: 'untaken',
+    harness: 'no such',
+    validator: passing,
+  });
+  expect(result).toMatchObject({ verdict: 'void', cause: { phase: 'harness' } });
+  await until(async () => (await ofTrials('untaken')).length === 0);
+});
