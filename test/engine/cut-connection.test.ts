@@ -7,12 +7,16 @@ import { startedContainer, testEngine } from './engine-fixture.ts';
 let proxy: CuttingProxy;
 let engine: Engine;
 let container: Container;
+/** By a connection that is not cut. */
+let direct: Engine;
 beforeAll(async () => {
   proxy = await cuttingProxy();
+  direct = await testEngine();
   engine = await testEngine({ host: proxy.host });
   container = await startedContainer(engine);
 });
 afterAll(async () => {
+  await direct?.[Symbol.asyncDispose]();
   await engine?.[Symbol.asyncDispose]();
   await proxy?.[Symbol.asyncDispose]();
 });
@@ -36,7 +40,7 @@ for (const how of ['end', 'reset'] as const) {
       timeoutMs: 60_000,
       onStep: () => {
         proxy.cut(how);
-        going ??= container.put([{ path: file, content: '' }]);
+        going ??= touch(file);
       },
     });
     await expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
@@ -53,4 +57,9 @@ for (const how of ['end', 'reset'] as const) {
     };
     await expect(read()).rejects.toMatchObject({ kind: 'infrastructure' });
   });
+}
+
+async function touch(file: string): Promise<void> {
+  const exec = await direct.docker.getContainer(container.id).exec({ Cmd: ['touch', file] });
+  await exec.start({ Detach: true });
 }
