@@ -10,6 +10,7 @@ import { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { Admission } from './admission.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
+import { buildImage } from './build-image.ts';
 import type { CircuitEvent } from './circuit.ts';
 import { Circuits } from './circuits.ts';
 import type { Delivered, Delivery } from './delivery.ts';
@@ -176,21 +177,6 @@ async function finishTrials(
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   });
-}
-
-async function buildImage(
-  spec: TrialSpec,
-  sandboxes: Sandboxes,
-  admission: Admission,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    using _place = await admission.builds.enter(signal);
-    await sandboxes.prepare(spec, signal);
-  } catch {
-    // Each trial's own attempt meets the same, and knows whose trouble it is.
-    signal.throwIfAborted();
-  }
 }
 
 /** Tells of each report once when it is put off, and again when it is delivered or refused for good. */
