@@ -2,9 +2,10 @@ import { Command } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { runDaemon } from '../daemon/run-daemon.ts';
 import { address, wholeNumber, withPlaces } from '../options.ts';
+import { daemonInstall, daemonUninstall } from './daemon-install.ts';
 
 export function daemonCommand() {
-  return withPlaces(new Command('daemon'))
+  const daemon = withPlaces(new Command('daemon'))
     .description(
       'find runs that others have queued, run their trials and report them, until stopped: SIGTERM drains, a second one puts running trials back, a third ends at once; SIGHUP reads the configuration again',
     )
@@ -19,4 +20,7 @@ export function daemonCommand() {
     .action(async (options) => {
       process.exitCode = await runDaemon(options, { runners, env: process.env });
     });
+  for (const command of [daemonInstall(), daemonUninstall()])
+    daemon.addCommand(command as unknown as Command);
+  return daemon;
 }
