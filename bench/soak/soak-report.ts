@@ -66,7 +66,7 @@ export function soakChart({
       panel(
         'memoryMiB',
         'resident memory, MiB',
-        `highest ${highest}, last thirds ${middleThird} and ${lastThird}`,
+        `highest ${highest}, mean of the middle third ${middleThird}, of the last ${lastThird}`,
         [36, 99, 200],
       ),
       panel('openFiles', 'open files', `${openFiles.lowest} to ${openFiles.highest}`, [20, 130, 110]),
