@@ -6,11 +6,16 @@ test('a run that can never be run here stops no other, and is told with its reas
   await using at = await openDaemonPlace();
   at.configure();
   const [poisoned] = await at.queue(['poisoned'], { case: { source: { kind: 'tarball' } } });
-  await at.queue(['good']);
+  await at.queue(['good', 'malformed']);
+  await at.queue(['malformed'], { case: { verify: 'broken on its way' } });
+  at.service.alter = (_, body) => body.replace('"broken on its way"', '{"not": ["a", "text"]}');
   const daemon = await at.daemon();
-  await at.once(({ finished, parked }) => finished.passed === 1 && parked.length === 1);
+  const { parked } = await at.once(({ finished, parked }) => finished.passed === 2 && parked.length === 2);
+  expect(parked.map((run) => run.reason)).toContainEqual(
+    expect.stringMatching(/the setup of run \S+ is not as documented: verify: /),
+  );
   const { stdout } = await at.command('status');
-  expect(stdout).toMatch(/1 parked run:\n {2}poisoned · \S+ .*"tarball" is not implemented/);
+  expect(stdout).toMatch(/2 parked runs:\n(?:.*\n)? {2}poisoned · \S+ .*"tarball" is not implemented/);
   expect((await at.runs('poisoned'))[0]).toMatchObject({ id: poisoned, trials: [{ status: 'queued' }] });
   daemon.kill('SIGTERM');
   expect(await daemon.ended).toMatchObject({ exitCode: 0 });

@@ -7,7 +7,8 @@ import { ownTrialSpec } from '../trial-spec.ts';
 
 /**
  * What to do in a trial of a run that was found by listing: the texts of its setup, which the service has expanded already; whatever
- * validations the validator declares; everything captured. Throws `SETUP_MISSING` and `SOURCE_UNKNOWN`.
+ * validations the validator declares; everything captured. Throws `SETUP_MISSING`, `SETUP_UNREADABLE` and
+ * `SOURCE_UNKNOWN`.
  *
  * @param judges models that its validator may ask
  */

@@ -64,6 +64,7 @@ export async function specify(
 /** What no other configuration and no other day would change. */
 const parking = new Set([
   'SETUP_MISSING',
+  'SETUP_UNREADABLE',
   'SOURCE_UNKNOWN',
   'BLOB_MISSING',
   'BLOB_DAMAGED',
