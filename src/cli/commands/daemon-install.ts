@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
-import { loadConfig } from '../../suite/config-file.ts';
+import { type Config, ConfigFile, loadConfig } from '../../suite/config-file.ts';
 import { withPlaces } from '../options.ts';
 import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
 import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
@@ -17,7 +17,8 @@ export function daemonInstall() {
     .option('--print', 'only print the file')
     .option('--force', 'replace a file that Offsite did not write')
     .action((options) => {
-      const { unit, spec } = planned(options);
+      const config = loadConfig({ named: options.config, env: process.env });
+      const { unit, spec } = planned(options, config);
       if (options.print) {
         process.stdout.write(unit.text);
         return;
@@ -40,7 +41,8 @@ export function daemonUninstall() {
     .option('--print', 'only print which file')
     .option('--force', 'remove it even where Offsite did not write it, or while it is enabled')
     .action((options) => {
-      const { unit } = planned(options);
+      // Where the file is does not depend on the configuration, which may be broken or gone by now.
+      const { unit } = planned(options, { ...ConfigFile.parse({}), file: undefined });
       if (options.print) {
         console.log(unit.file);
         return;
@@ -59,24 +61,26 @@ export function daemonUninstall() {
 interface UnitOptions {
   user?: true | undefined;
   runAs?: string | undefined;
-  config?: string | undefined;
   dataFolder?: string | undefined;
 }
 
-function planned({ user, runAs, config: named, dataFolder }: UnitOptions) {
+function planned({ user, runAs, dataFolder }: UnitOptions, config: Config) {
   const { env } = process;
-  const config = loadConfig({ named, env });
-  const file = config.file === undefined ? undefined : resolve(config.file);
   const sudoUser = env.SUDO_USER === 'root' ? undefined : env.SUDO_USER;
   return planUnit(
     {
       scope: user ? 'user' : 'system',
-      config: { ...config, file },
-      dataFolder: dataFolder === undefined ? undefined : resolve(dataFolder),
+      config: { ...config, file: absolute(config.file) },
+      dataFolder: absolute(dataFolder),
       runAs: runAs ?? sudoUser,
     },
     thisHost(env),
   );
+}
+
+/** A service starts in another folder. */
+function absolute(path: string | undefined): string | undefined {
+  return path === undefined ? undefined : resolve(path);
 }
 
 function thisHost(env: NodeJS.ProcessEnv): ServiceHost {
