@@ -98,7 +98,7 @@ const DaemonConfig = z.strictObject({
     .meta({ description: 'Ids of suites at the service, whose every case is looked at for runs.' }),
   cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of cases besides those.' }),
   poll: z
-    .strictObject({ min: Duration.default(5_000), max: Duration.default(300_000) })
+    .strictObject({ min: Duration.default(5_000), max: Duration.default(60_000) })
     .prefault({})
     .refine(({ min, max }) => min > 0 && min <= max, 'expected min to be more than 0 and no more than max')
     .meta({

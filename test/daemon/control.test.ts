@@ -52,14 +52,21 @@ test('a second daemon of the same data folder is refused', async () => {
   expect(stderr).toContain('another daemon');
 });
 
-test('while it is paused no trial is begun; after unpause the waiting ones run', async () => {
+test('while it is paused no trial is begun; after unpause those run that nobody else has reported meanwhile', async () => {
   expect((await at.command('pause')).stdout).toContain('paused');
   expect((await fetch(`${url}/readyz`)).status).toBe(503);
   const [run = ''] = await at.queue(['paused']);
-  await at.once(({ queued }) => queued === 1);
+  const [elsewhere = ''] = await at.queue(['elsewhere']);
+  await at.once(({ queued }) => queued === 2);
   expect(await trialStatus('paused')).toBe('queued');
+  // Another agent was quicker with this one.
+  const outcome = { passed: false, exitCode: 1 };
+  const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+  await at.service.ask('evals.reportTrial', { id: elsewhere, trial });
+  await at.once(({ queued }) => queued === 1);
   expect((await at.command('unpause')).stdout).toContain('working again');
   await at.once(({ finished, outbox }) => finished.passed === 1 && outbox.queued === 0);
+  expect((await at.runs('elsewhere'))[0]?.distribution).toMatchObject({ failed: 1 });
   expect((await at.runs('paused'))[0]).toMatchObject({ id: run, trials: [{ status: 'reported' }] });
 });
 

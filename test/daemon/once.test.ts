@@ -1,3 +1,5 @@
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
 
@@ -14,4 +16,21 @@ test('--once runs and reports what another process has queued, and ends', async 
   }
   const asked = at.service.asked.filter((operation) => operation === 'evals.reportTrial');
   expect(asked).toHaveLength(6);
+});
+
+test('systemd is told when it is ready, that it is alive, and that it ends', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  // In the place of systemd's own program, as there may be none here.
+  const told = join(at.place.folder, 'told');
+  const program = at.place.write('bin/systemd-notify', `#!/bin/sh\necho "$NOTIFY_SOCKET $1" >> ${told}\n`);
+  chmodSync(program, 0o755);
+  const env = { NOTIFY_SOCKET: '/run/notify', PATH: `${dirname(program)}:${process.env.PATH}` };
+  const daemon = await at.daemon([], env);
+  const lines = () => (existsSync(told) ? readFileSync(told, 'utf8').split('\n') : []);
+  await expect.poll(lines).toContain('/run/notify READY=1');
+  await expect.poll(lines).toContain('/run/notify WATCHDOG=1');
+  daemon.kill('SIGTERM');
+  await daemon.ended;
+  expect(lines()).toContain('/run/notify STOPPING=1');
 });

@@ -132,8 +132,14 @@ export class Daemon {
     const { poll, queue, work } = this.#loops;
     const intake = [poll, queue, work].map((loop) => loop.run(this.#intake.signal));
     if (once) intake.push(this.#drainWhenDone());
-    await Promise.all(intake);
-    await this.#work.empty();
+    try {
+      await Promise.all(intake);
+    } catch (error) {
+      this.cancel();
+      throw error;
+    } finally {
+      await this.#work.empty();
+    }
     await this.#deliverTheRest(delivery);
     return this.#end();
   }

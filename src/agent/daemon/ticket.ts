@@ -84,8 +84,12 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
 export function watchQueue(dataFolder: string, changed: () => void): Disposable {
   const folder = queueFolderOf(dataFolder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const watcher = watch(folder, changed);
-  // As where the system has no watches left.
-  watcher.on('error', () => watcher.close());
-  return { [Symbol.dispose]: () => watcher.close() };
+  try {
+    const watcher = watch(folder, changed);
+    watcher.on('error', () => watcher.close());
+    return { [Symbol.dispose]: () => watcher.close() };
+  } catch {
+    // The system has no watches left, or knows none for this folder.
+    return { [Symbol.dispose]: () => undefined };
+  }
 }
