@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
 
-const cases = Array.from({ length: 12 }, (_, n) => `case-${n}`);
+const cases = Array.from({ length: 10 }, (_, n) => `case-${n}`);
 
-test('12 runs that another process queued are all reported although the daemon is killed twice on the way', async () => {
+test('10 runs that another process queued are all reported although the daemon is killed twice on the way', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   await at.queue(cases);
-  for (const reports of [2, 6]) {
+  for (const reports of [2, 5]) {
     const daemon = await at.daemon();
     await at.reported(reports);
     daemon.kill('SIGKILL');

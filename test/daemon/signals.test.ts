@@ -1,22 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
-
-/** The agent works until somebody puts `go` into its workspace; nobody does. */
-const endless = { profiles: { worker: { run: 'touch done.txt; sleep 100000' } } };
+import { held, letGo } from './let-go.ts';
 
 test('the first SIGTERM drains: what runs ends and is reported, what waits stays queued for the next daemon', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ profiles: { worker: { run: 'touch done.txt; sleep 2' } }, concurrency: 1 });
+  at.configure({ profiles: { worker: { run: held } }, concurrency: 1 });
   await at.queue(['a', 'b', 'c']);
   const daemon = await at.daemon();
-  await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+  const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
   daemon.kill('SIGTERM');
+  await daemon.printed(/the daemon is draining/);
+  await letGo(running[0]?.run ?? '');
   const { exitCode, stderr } = await daemon.ended;
   expect(exitCode, stderr).toBe(0);
   const statuses = [];
   for (const id of ['a', 'b', 'c']) statuses.push((await at.runs(id))[0]?.trials?.[0]?.status);
   expect(statuses.toSorted()).toEqual(['queued', 'queued', 'reported']);
+  at.configure();
   expect((await at.drained()).exitCode).toBe(0);
   for (const id of ['a', 'b', 'c']) {
     expect((await at.runs(id))[0]?.trials?.[0]?.status).toBe('reported');
@@ -25,7 +26,7 @@ test('the first SIGTERM drains: what runs ends and is reported, what waits stays
 
 test('the second SIGTERM puts trials that run back, and the next daemon runs them', async () => {
   await using at = await openDaemonPlace();
-  at.configure(endless);
+  at.configure({ profiles: { worker: { run: held } } });
   await at.queue(['a']);
   const daemon = await at.daemon();
   await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));

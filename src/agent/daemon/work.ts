@@ -146,6 +146,8 @@ export class Work {
     const parts = { engine, ledger, batches, harnesses: runners, generation, checked: this.#checkedImages };
     const specified = await specify(trial, parts, signal);
     if (specified.kind !== 'ready') {
+      // By another configuration it may be ready.
+      if (generation !== generations.current) return;
       const { kind, reason } = specified;
       const again = specified.kind === 'waiting' && specified.again;
       const run = { kind, run: trial.runId, case: trial.caseId, reason };
