@@ -6,6 +6,8 @@ import { queuedFiles } from './ticket.ts';
 export class BatchQueue {
   readonly #parts: QueueFolderParts;
   #isRecovered = false;
+  /** Batches that cannot be gone on with and were told of. */
+  readonly #told = new Set<string>();
   /** How the last look at all of it ended. */
   #last: 'none' | 'begun' | 'stuck' = 'none';
 
@@ -16,7 +18,7 @@ export class BatchQueue {
   /** Starts what can be started. Resolves with the milliseconds until the next look; rejects as {@link startQueued}. */
   async begin(signal: AbortSignal): Promise<number> {
     try {
-      this.#isRecovered ||= await recover(this.#parts, signal);
+      this.#isRecovered ||= await this.#recover(signal);
       const waitMs = await startQueued(this.#parts, signal);
       this.#last = this.#isRecovered ? 'begun' : 'stuck';
       return waitMs;
@@ -24,6 +26,16 @@ export class BatchQueue {
       this.#last = 'stuck';
       throw error;
     }
+  }
+
+  async #recover(signal: AbortSignal): Promise<boolean> {
+    const unmended = await recover(this.#parts, signal);
+    for (const trouble of unmended) {
+      // Every few seconds the same would only hide the rest.
+      if (!this.#told.has(trouble.batch)) this.#parts.log.error(trouble, 'cannot go on with a batch yet');
+      this.#told.add(trouble.batch);
+    }
+    return unmended.length === 0;
   }
 
   /** Whether every batch could be started when it was last looked. */

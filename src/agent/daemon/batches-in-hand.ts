@@ -1,10 +1,14 @@
+import type { Clock } from '../../clock.ts';
+import type { Engine } from '../../engine/engine.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import type { BudgetAccount } from '../../gateway/gateway.ts';
+import type { Runner } from '../../harness/runner.ts';
 import type { BatchKey, RunKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Budget } from '../../suite/model-config.ts';
-import type { Sandboxes } from '../../trial/sandboxes.ts';
+import { Sandboxes } from '../../trial/sandboxes.ts';
 import type { OpenBatch } from '../batch-run.ts';
+import type { Generations } from './generation.ts';
 
 interface InHand {
   sandboxes: Sandboxes;
@@ -16,13 +20,15 @@ interface InHand {
 }
 
 export interface BatchesParts {
+  engine: Engine;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  runners: readonly Runner[];
   ledger: Ledger;
   /** The service's name in the ledger. */
   service: string;
-  /** Those of one batch. */
-  openSandboxes(): Sandboxes;
-  /** Epoch milliseconds. */
-  now(): number;
+  clock: Clock;
+  generations: Generations;
 }
 
 /** What the trials of one batch share while some of them are in hand. */
@@ -39,7 +45,7 @@ export class BatchesInHand implements AsyncDisposable {
   /** Sandboxes of a batch, kept until as many `release` it as took it. */
   take(batch: BatchKey): Sandboxes {
     const kept = this.#batches.get(batch) ?? {
-      sandboxes: this.#parts.openSandboxes(),
+      sandboxes: this.#openSandboxes(),
       trials: 0,
       plan: undefined,
       builds: new Map(),
@@ -81,7 +87,7 @@ export class BatchesInHand implements AsyncDisposable {
 
   /** What the models of a batch have used since this process first saw it. */
   budgetOf(batch: BatchKey, limit: Budget): BudgetAccount {
-    const kept = this.#budgets.get(batch) ?? openBudget(limit, this.#parts.now());
+    const kept = this.#budgets.get(batch) ?? openBudget(limit, this.#parts.clock.now());
     this.#budgets.set(batch, kept);
     return kept;
   }
@@ -90,6 +96,11 @@ export class BatchesInHand implements AsyncDisposable {
     for (const { sandboxes } of this.#batches.values()) this.#close(sandboxes);
     this.#batches.clear();
     await Promise.all(this.#closing);
+  }
+
+  #openSandboxes(): Sandboxes {
+    const { engine, extraCertificates, runners, clock, generations } = this.#parts;
+    return new Sandboxes(engine, extraCertificates, { runners, clock, host: generations.current.host });
   }
 
   #close(sandboxes: Sandboxes): void {

@@ -1,4 +1,3 @@
-import { Sandboxes } from '../../trial/sandboxes.ts';
 import { Admission } from '../admission.ts';
 import { Circuits } from '../circuits.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
@@ -65,12 +64,7 @@ export class Daemon {
       concurrency: generation.concurrency,
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
     });
-    this.#batches = new BatchesInHand({
-      ledger,
-      service: parts.service,
-      now: () => clock.now(),
-      openSandboxes: () => this.#openSandboxes(),
-    });
+    this.#batches = new BatchesInHand({ ...parts, generations: this.#generations });
     const circuits = new Circuits({
       engine,
       clock,
@@ -214,11 +208,6 @@ export class Daemon {
     });
   }
 
-  #openSandboxes(): Sandboxes {
-    const { engine, extraCertificates, runners, clock } = this.#parts;
-    return new Sandboxes(engine, extraCertificates, { runners, clock, host: this.#generations.current.host });
-  }
-
   #healthChanged({ ok, troubles }: DaemonStatus['health']): void {
     this.#parts.log.warn({ troubles }, ok ? 'all is well again' : 'not well');
     // What could not be begun while the engine was down may go now.
@@ -250,9 +239,9 @@ export class Daemon {
   }
 
   #end(): DaemonEnd {
-    const { finished, outbox, queued, polls } = this.status();
+    const { finished, outbox, queued, polls: troubles } = this.status();
     const unreported = outbox.queued + outbox.parked;
-    return { finished, unreported, queued, isBegun: this.#queue.isBegun, troubles: polls };
+    return { finished, unreported, queued, isBegun: this.#queue.isBegun, troubles };
   }
 
   #setMode(mode: Mode): void {

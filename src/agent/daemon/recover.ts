@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import type { Logger } from 'pino';
 import type { Client } from '../../client/client.ts';
 import { daemonLock } from '../../ledger/claims.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -12,31 +11,35 @@ export interface RecoverParts {
   client: Client;
   /** The service's name in the ledger. */
   service: string;
-  log: Logger;
+}
+
+/** A batch that cannot be gone on with yet. */
+interface Unmended {
+  batch: string;
+  reason: string;
 }
 
 /**
  * Mends what an earlier daemon of the data folder left half done: pulls the setups of batches that it had started, and gives up calls
- * whose answer was lost and whose file in the queue somebody has removed. A batch that cannot be mended holds up no other: says whether
- * there is none.
+ * whose answer was lost and whose file in the queue somebody has removed. A batch that cannot be mended holds up no other:
+ * resolves with those there are.
  */
-export async function recover(parts: RecoverParts, signal: AbortSignal): Promise<boolean> {
-  const { ledger, service, log } = parts;
+export async function recover(parts: RecoverParts, signal: AbortSignal): Promise<Unmended[]> {
+  const { ledger, service } = parts;
   for (const start of ledger.starts.open()) {
     if (start.service !== service || start.lock !== daemonLock) continue;
     if (start.file === undefined || !existsSync(start.file))
       ledger.starts.unknown(start.key, 'its file was removed');
   }
-  let isWhole = true;
+  const unmended: Unmended[] = [];
   for (const batch of ledger.batches.open()) {
     if (batch.service !== service || batch.lock !== daemonLock) continue;
     try {
       await pullSetups(openBatch(batch, ledger), parts, signal);
     } catch (error) {
       signal.throwIfAborted();
-      isWhole = false;
-      log.error({ batch: batch.id, reason: messageOf(error) }, 'cannot go on with a batch yet');
+      unmended.push({ batch: batch.id, reason: messageOf(error) });
     }
   }
-  return isWhole;
+  return unmended;
 }

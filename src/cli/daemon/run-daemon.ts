@@ -83,6 +83,9 @@ export async function runDaemon(
   const { concurrency } = daemon.status();
   const at = { service, engine: engine.address, concurrency, dataFolder, http: listener?.url };
   log.info({ pid: process.pid, ...at, socket: controlSocketOf(dataFolder) }, 'the daemon is working');
+  const { suites, cases } = config.daemon;
+  if (suites.length + cases.length === 0)
+    log.info('neither daemon.suites nor daemon.cases is configured: only what is enqueued is run');
   await systemd.tell('READY=1');
 
   const end = await daemon.run({ once: options.once === true });
