@@ -1,5 +1,5 @@
 /** `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each beside its floor in the same run. */
-const benches = ['gateway', 'memory', 'overhead', 'service'];
+const benches = ['gateway', 'memory', 'overhead', 'service', 'soak'];
 const [name, ...args] = process.argv.slice(2);
 
 if (name === undefined || !benches.includes(name)) {

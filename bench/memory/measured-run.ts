@@ -70,7 +70,8 @@ export async function measuredRun(batch: MeasuredBatch): Promise<Measured> {
   return { command, highest, curve };
 }
 
-function commandLine(): string {
+/** The built command where there is one, as the package ships it; else the sources. */
+export function commandLine(): string {
   const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
   const built = at('dist/src/cli/main.js');
   return existsSync(built) ? built : at('src/cli/main.ts');

@@ -138,7 +138,7 @@ async function finishTrials(
   const halt = new AbortController();
   const admitted = AbortSignal.any([signal, halt.signal]);
 
-  const builds = new Builds(sandboxes, admission.builds, admitted);
+  const builds = new Builds({ sandboxes, gate: admission.builds, signal: admitted });
 
   const finishing = queue.map(async ({ key, run, ordinal, spec }, index): Promise<FinishedTrial> => {
     const trial = { run, ordinal };

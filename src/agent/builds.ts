@@ -1,6 +1,5 @@
-import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import type { Gate } from './gate.ts';
+import { buildImage, type ImageBuilding } from './build-image.ts';
 
 interface Build {
   /** Resolves once it is known whether there is anything to build. */
@@ -13,17 +12,12 @@ interface Build {
  * where it is not there. Trials go on in the order in which they came, except that those whose environment is being built are overtaken.
  */
 export class Builds {
-  readonly #sandboxes: Pick<Sandboxes, 'prepare'>;
-  readonly #gate: Gate;
-  readonly #signal: AbortSignal;
+  readonly #building: ImageBuilding;
   readonly #ofRuns = new Map<string, Build>();
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param gate how many are built at a time */
-  constructor(sandboxes: Pick<Sandboxes, 'prepare'>, gate: Gate, signal: AbortSignal) {
-    this.#sandboxes = sandboxes;
-    this.#gate = gate;
-    this.#signal = signal;
+  constructor(building: ImageBuilding) {
+    this.#building = building;
   }
 
   /** Resolves when the trial's image is there, or cannot be: its own attempt says why, then. All trials of a run wait for one build. */
@@ -36,14 +30,7 @@ export class Builds {
 
   #begin(run: string, spec: TrialSpec): Build {
     const begun = Promise.withResolvers<void>();
-    const building = () => {
-      begun.resolve();
-      return this.#gate.enter(this.#signal);
-    };
-    const done = this.#sandboxes.prepare(spec, this.#signal, { building }).catch(() => {
-      // Each trial's own attempt meets the same, and knows whose trouble it is.
-      this.#signal.throwIfAborted();
-    });
+    const done = buildImage(spec, { ...this.#building, onBuild: begun.resolve });
     const build = { done, decided: Promise.race([begun.promise, done.catch(() => undefined)]) };
     this.#ofRuns.set(run, build);
     return build;

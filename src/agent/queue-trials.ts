@@ -33,7 +33,7 @@ export async function queueTrials(
   { client, ledger }: { client: Client; ledger: Ledger },
   signal: AbortSignal,
 ): Promise<{ queued: QueuedTrial[]; done: DoneTrial[] }> {
-  const records = await recordsOf(batch, client, ledger, signal);
+  const records = await pullSetups(batch, { client, ledger }, signal);
   const runs = new Map(batch.runs.map((run) => [run.key, run]));
   const queued: QueuedTrial[] = [];
   const done: DoneTrial[] = [];
@@ -54,10 +54,10 @@ export async function queueTrials(
 /** What of a run's record a trial is made from. */
 type Setup = Pick<RunRecord, 'id' | 'setup'>;
 
-async function recordsOf(
+/** Pulls the setups that the ledger does not have yet and queues those runs' trials, whatever the setups say. By run key. */
+export async function pullSetups(
   batch: OpenBatch,
-  client: Client,
-  ledger: Ledger,
+  { client, ledger }: { client: Client; ledger: Ledger },
   signal: AbortSignal,
 ): Promise<Map<number, Setup>> {
   const records = new Map<number, Setup>();

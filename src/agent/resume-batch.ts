@@ -66,7 +66,7 @@ export async function resume(
 }
 
 /** A batch as the ledger has it, read after its lock was taken: another process may have gone on with it meanwhile. */
-function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
+export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable({ kind: 'batch', batch: stored });
   const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
   const runs = ledger.batches.runs(stored.key).map(({ key, id, taskIndex, caseId, variantIndex, setup }) => {

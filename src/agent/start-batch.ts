@@ -41,15 +41,25 @@ export async function startBatch(
   const lock = ledger.takeLock(name);
   if (!lock) throw new Error(`somebody has the new lock ${name}`);
   try {
-    const { suite, file } = known.plan;
-    const plan = await ledger.blobs.putJson(storedPlan(known));
-    const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock: name });
-    const started = await askToStart(known, start, { client, ledger, clock }, signal);
-    return { batch: recordBatch(known, start, started, ledger), lock };
+    return { batch: await startUnder(name, known, { client, ledger, clock, service }, signal), lock };
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
   }
+}
+
+/** The same under a lock, by its name, that the caller holds and keeps. */
+export async function startUnder(
+  lock: string,
+  known: KnownPlan,
+  { client, ledger, clock, service }: StartParts,
+  signal: AbortSignal,
+): Promise<OpenBatch> {
+  const { suite, file } = known.plan;
+  const plan = await ledger.blobs.putJson(storedPlan(known));
+  const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock });
+  const started = await askToStart(known, start, { client, ledger, clock }, signal);
+  return recordBatch(known, start, started, ledger);
 }
 
 interface Started {

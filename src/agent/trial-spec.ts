@@ -1,8 +1,11 @@
-import type { RunRecord } from '../contract/record.ts';
+import { receiving } from '../contract/receiving.ts';
+import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
+
+const ReceivedSetup = receiving(Setup);
 
 export interface OwnRun {
   record: Pick<RunRecord, 'id' | 'setup'>;
@@ -23,13 +26,7 @@ export interface OwnRun {
 export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const { record, variant } = run;
   const { request } = run.case;
-  const { setup } = record;
-  if (!setup) {
-    throw new OffsiteError(`the service gave run ${record.id} no setup, so that there is nothing to run`, {
-      code: 'SETUP_MISSING',
-      kind: 'infrastructure',
-    });
-  }
+  const setup = readSetup(record);
   refuseSource(setup.source?.kind ?? 'empty');
   const { variables, manifest, capture, artifacts, user, ...memory } = memoryOf(run.case);
   const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
@@ -78,6 +75,24 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     profile: variant.profile,
     sandbox: variant.sandbox,
   };
+}
+
+/** Throws `SETUP_MISSING`, and `SETUP_UNREADABLE` for one that is not as documented: the client takes them as they come. */
+function readSetup({ id, setup }: OwnRun['record']): Setup {
+  if (!setup) {
+    throw new OffsiteError(`the service gave run ${id} no setup, so that there is nothing to run`, {
+      code: 'SETUP_MISSING',
+      kind: 'infrastructure',
+    });
+  }
+  const read = ReceivedSetup.safeParse(setup);
+  if (read.success) return read.data;
+  const issues = read.error.issues.map(({ path, message }) => `${path.join('.') || 'all of it'}: ${message}`);
+  throw new OffsiteError(`the setup of run ${id} is not as documented: ${issues.join('; ')}`, {
+    code: 'SETUP_UNREADABLE',
+    kind: 'infrastructure',
+    cause: read.error,
+  });
 }
 
 function refuseSource(kind: string): void {

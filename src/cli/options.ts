@@ -42,3 +42,10 @@ export function port(text: string): number {
     throw new InvalidArgumentError('expected a port from 0 to 65535.');
   return value;
 }
+
+/** `9320`, `127.0.0.1:9320`, `[::1]:9320` */
+export function address(text: string): { host: string; port: number } {
+  const [, host = '127.0.0.1', digits = ''] = /^(?:\[?(.+?)\]?:)?(\d{1,5})$/.exec(text) ?? [];
+  if (digits === '') throw new InvalidArgumentError('expected an address such as 127.0.0.1:9320.');
+  return { host, port: port(digits) };
+}

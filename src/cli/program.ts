@@ -4,7 +4,16 @@ import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
+import {
+  cancelCommand,
+  concurrencyCommand,
+  drainCommand,
+  pauseCommand,
+  unpauseCommand,
+} from './commands/control.ts';
+import { daemonCommand } from './commands/daemon.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { enqueueCommand } from './commands/enqueue.ts';
 import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
@@ -17,6 +26,7 @@ import { resumeCommand } from './commands/resume.ts';
 import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
+import { statusCommand } from './commands/status.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
@@ -48,6 +58,14 @@ function commands(): Command[] {
     runCommand(),
     resumeCommand(),
     checkCommand(),
+    daemonCommand(),
+    enqueueCommand(),
+    statusCommand(),
+    pauseCommand(),
+    unpauseCommand(),
+    drainCommand(),
+    cancelCommand(),
+    concurrencyCommand(),
     serveCommand(),
     outboxCommand(),
     ledgerCommand(),

@@ -4,6 +4,10 @@ import { credentialNames } from '../trial/host-environment.ts';
 
 /** Takes the keys of models and service out of what is kept, printed and reported. */
 export function redactorOf(config: Config, env: NodeJS.ProcessEnv): Redactor {
-  const values = [...credentialNames(config)].map((name) => env[name]);
-  return new Redactor(values.filter((value) => value !== undefined));
+  return new Redactor(secretsOf(config, env));
+}
+
+/** The keys themselves. */
+export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
+  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }

@@ -10,6 +10,7 @@ import { openGateway } from '../gateway/open-gateway.ts';
 import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { Budget } from '../suite/model-config.ts';
 import { credentialNames, type HostEnvironment } from '../trial/host-environment.ts';
@@ -28,6 +29,8 @@ export interface Surroundings {
   clock: Clock;
   runners: readonly Runner[];
   insecureHttp: boolean | undefined;
+  /** For what is kept; made from the configuration unless given. */
+  redactor?: Redactor;
   /** For what the user should know meanwhile. */
   note(message: string): void;
 }
@@ -43,8 +46,9 @@ export interface Reporting extends AsyncDisposable {
 
 export async function openReporting(surroundings: Surroundings): Promise<Reporting> {
   const { config, dataFolder, env, clock, note, runners } = surroundings;
+  const { redactor = redactorOf(config, env) } = surroundings;
   await using opened = new AsyncDisposableStack();
-  const ledger = opened.use(new Ledger(dataFolder, clock, { redactor: redactorOf(config, env) }));
+  const ledger = opened.use(new Ledger(dataFolder, clock, { redactor }));
   const access = opened.use(
     await accessService({
       ...surroundings,
@@ -63,12 +67,16 @@ export async function openReporting(surroundings: Surroundings): Promise<Reporti
   };
 }
 
-/** All that trials need: ledger, service, engine. */
-export interface Workplace extends Reporting {
+/** All that trials need but what depends on the configuration of the moment: ledger, service, engine. */
+export interface Workshop extends Reporting {
   engine: Engine;
   runners: readonly Runner[];
   clock: Clock;
   extraCertificates: Buffer | undefined;
+}
+
+/** All that the trials of a batch need. */
+export interface Workplace extends Workshop {
   gateway: Gateway;
   /** What sandboxes may ask for of this machine's environment. */
   host: HostEnvironment;
@@ -77,7 +85,7 @@ export interface Workplace extends Reporting {
 }
 
 /** Opens what trials need, and removes from the engine what agents that died have left. */
-export async function openWorkplace(surroundings: Surroundings, signal: AbortSignal): Promise<Workplace> {
+export async function openWorkshop(surroundings: Surroundings, signal: AbortSignal): Promise<Workshop> {
   const { clock, config, env, note, runners } = surroundings;
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(
@@ -97,15 +105,6 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
   if (swept.removed.length > 0)
     note(`removed ${plural(swept.removed.length, 'object')} that dead agents had left on the engine`);
   const extraCertificates = (await hostCertificates(config, env))?.pem;
-  const gateway = opened.use(
-    openGateway({
-      models: config.models,
-      env,
-      clock,
-      scripted: (file) => scriptedUpstream(file, clock),
-      caBundle: extraCertificates,
-    }),
-  );
   const kept = opened.move();
   return {
     ...reporting,
@@ -113,11 +112,39 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
     runners,
     clock,
     extraCertificates,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** The same, and the models and budgets of one batch. */
+export async function openWorkplace(surroundings: Surroundings, signal: AbortSignal): Promise<Workplace> {
+  const { clock, config, env } = surroundings;
+  await using opened = new AsyncDisposableStack();
+  const workshop = opened.use(await openWorkshop(surroundings, signal));
+  const gateway = opened.use(gatewayOf(config, env, workshop));
+  const kept = opened.move();
+  return {
+    ...workshop,
     gateway,
     host: { variables: env, credentials: credentialNames(config) },
     budgets: { trial: config.budgets.trial, batch: openBudget(config.budgets.batch, clock.now()) },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+/** The way to the configured models. */
+export function gatewayOf(
+  { models }: Config,
+  env: NodeJS.ProcessEnv,
+  { clock, extraCertificates }: Pick<Workshop, 'clock' | 'extraCertificates'>,
+): Gateway {
+  return openGateway({
+    models,
+    env,
+    clock,
+    scripted: (file) => scriptedUpstream(file, clock),
+    caBundle: extraCertificates,
+  });
 }
 
 /** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */

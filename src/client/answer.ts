@@ -1,6 +1,7 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
+import { RunRecord, RunsResponse } from '../contract/record.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -24,9 +25,15 @@ export type Attempt =
 
 type Answered = Extract<Exchange, { _tag: 'answered' }>;
 
-const readers = Object.fromEntries(
-  Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
-) as Record<OperationName, z.ZodType>;
+const readers = {
+  ...Object.fromEntries(
+    Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
+  ),
+  // A setup is read by whoever runs its trials: one that is malformed must not hide the other runs of its page.
+  'evals.runs.list': receiving(
+    RunsResponse.extend({ runs: z.array(RunRecord.extend({ setup: z.unknown().optional() })) }),
+  ),
+} as Record<OperationName, z.ZodType>;
 
 /** The specification does not show the body of these answers: whatever it is, 2xx is success. */
 const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial']);

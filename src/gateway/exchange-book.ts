@@ -10,6 +10,21 @@ import { type ExchangeEntry, type InFlight, newExchange } from './session-record
 import type { UpstreamAnswer } from './upstream.ts';
 import { dialects } from './wires/dialects.ts';
 
+/** Told what becomes of an exchange, in this order. */
+interface OpenExchange {
+  /** Aborts when the exchange is over, or is to be: with the client's reason or the session's. */
+  signal: AbortSignal;
+  /** The request is about to go out. */
+  sent(): void;
+  failedTry(reason: string): void;
+  /** An answer began; `place` gives up what it holds of the model's capacity. */
+  answered(answer: UpstreamAnswer, place: () => void): void;
+  /** There is no answer. */
+  rejected(error: unknown): void;
+  /** The answer's body, as it is to reach the client. */
+  passed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
+}
+
 /**
  * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it first. Aborts of `client` are
  * passed on to `signal`.
@@ -18,7 +33,7 @@ export function openExchange(
   { record, budgets, clock, keep, observe }: ExchangeParts,
   ask: ModelAsk,
   client: AbortSignal,
-) {
+): OpenExchange {
   const { role, model, request, received } = ask;
   const full = model.config.record === 'full';
   const stopping = new AbortController();
@@ -122,18 +137,18 @@ export function openExchange(
     sent() {
       if (ask.purpose === 'answer') entry.use = 'metered';
     },
-    failedTry(reason: string) {
+    failedTry(reason) {
       // A connection that failed, or an error for an answer: as far as anybody can tell it cost nothing.
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers }: UpstreamAnswer, place: () => void) {
+    answered({ status, headers }, place) {
       leave = place;
       told.status = status;
       if (status >= 300) entry.use = 'free';
       meter = meterOf(dialects[request.wire], String(headers['content-type'] ?? ''));
     },
-    rejected(error: unknown) {
+    rejected(error) {
       const { aborted, reason } = stopping.signal;
       if (aborted) {
         if (reason instanceof Refusal) told.status = reason.status;
@@ -145,7 +160,7 @@ export function openExchange(
         void finish(messageOf(error), told.status >= 500);
       }
     },
-    async *passed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    async *passed(body) {
       const redacted = model.redaction.stream();
       try {
         for await (const chunk of body) {

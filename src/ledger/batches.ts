@@ -114,14 +114,32 @@ export class Batches {
     return this.#records.all('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
   }
 
-  /** Batches with trials that have no result, oldest first. */
-  open(): StoredBatch[] {
-    return this.#records.all("SELECT * FROM batches WHERE state = 'open' ORDER BY key").map(batchOf);
+  /** Throws where there is none. */
+  byKey(key: BatchKey): StoredBatch {
+    const [batch] = this.#records.all('SELECT * FROM batches WHERE key = ?', key).map(batchOf);
+    if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
+    return batch;
   }
 
+  /** Batches with planned trials that have no result, oldest first. */
+  open(): StoredBatch[] {
+    return this.#records
+      .all(
+        `SELECT * FROM batches WHERE state = 'open'
+           AND EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
+             AND runs.key NOT IN (SELECT run FROM claims))
+         ORDER BY key`,
+      )
+      .map(batchOf);
+  }
+
+  /** Those that were planned; a run that was found and claimed has no plan. */
   runs(batch: BatchKey): StoredRun[] {
     return this.#records
-      .all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch)
+      .all(
+        'SELECT * FROM runs WHERE batch = ? AND key NOT IN (SELECT run FROM claims) ORDER BY task_index, key',
+        batch,
+      )
       .map((row) => ({
         key: Number(row.key),
         id: String(row.id),

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
+import { Claims } from './claims.ts';
 import { openDatabase } from './database.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
@@ -24,6 +25,7 @@ export class Ledger implements Disposable {
   readonly starts: Starts;
   readonly batches: Batches;
   readonly trials: Trials;
+  readonly claims: Claims;
   readonly outbox: Outbox;
   /** The tables themselves, for what looks at all of them: check, backup, prune. */
   readonly records: Records;
@@ -54,6 +56,7 @@ export class Ledger implements Disposable {
     this.starts = new Starts(this.records);
     this.batches = new Batches(this.records);
     this.trials = new Trials(this.records, this.blobs, redactor);
+    this.claims = new Claims(this.records);
     this.outbox = new Outbox(this.records, this.blobs);
   }
 

@@ -99,4 +99,19 @@ export const migrations: readonly string[] = [
   UPDATE batches SET state = 'finished'
   WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished');
   `,
+  `
+  -- Runs that the daemon found by listing. They have no plan: their variants are looked up in the configuration.
+  CREATE TABLE claims (
+    run INTEGER PRIMARY KEY REFERENCES runs (key)
+  ) STRICT;
+
+  -- Trials that are not to be run although they have no result here.
+  CREATE TABLE withdrawals (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    why TEXT NOT NULL CHECK (why IN ('elsewhere', 'canceled'))
+  ) STRICT;
+
+  CREATE INDEX trials_open ON trials (key) WHERE state <> 'finished';
+  CREATE INDEX starts_of_file ON starts (file);
+  `,
 ];

@@ -97,6 +97,25 @@ export class Outbox {
     return { count: Number(row?.count ?? 0), nextAt: nextAt === undefined ? undefined : Number(nextAt) };
   }
 
+  /** What a service has not taken: how much is on its way, how much waits for a person, and since when the oldest (epoch milliseconds). */
+  standing(service: string): { queued: number; parked: number; oldestAt: number | undefined } {
+    const row = this.#records.get(
+      `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,
+         count(*) FILTER (WHERE reports.state = 'parked') AS parked,
+         min(trials.finished_at) FILTER (WHERE reports.state = 'queued') AS oldest_at
+       FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
+         JOIN batches ON batches.key = runs.batch
+       WHERE reports.state <> 'delivered' AND batches.service = ?`,
+      service,
+    );
+    const oldestAt = row?.oldest_at ?? undefined;
+    return {
+      queued: Number(row?.queued ?? 0),
+      parked: Number(row?.parked ?? 0),
+      oldestAt: oldestAt === undefined ? undefined : Number(oldestAt),
+    };
+  }
+
   /** Throws `BLOB_MISSING` or `BLOB_DAMAGED` where the disk has lost it. */
   body(trial: TrialKey): ReportedTrial {
     const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);

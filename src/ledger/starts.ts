@@ -1,6 +1,9 @@
-import type { Records } from './records.ts';
+import type { Records, Row } from './records.ts';
 
 export type StartKey = number;
+
+/** `asking` while nobody knows what came of it. */
+export type StartState = 'asking' | 'started' | 'refused' | 'unknown';
 
 export interface NewStart {
   /** The service's name in the ledger. */
@@ -57,17 +60,15 @@ export class Starts {
     this.#end(key, 'unknown', why);
   }
 
+  /** The last intent to start what a file holds. */
+  ofFile(file: string): (OpenStart & { state: StartState }) | undefined {
+    const row = this.#records.get('SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1', file);
+    return row && { ...openStart(row), state: row.state as StartState };
+  }
+
   /** Those whose process may have died before it knew. */
   open(): OpenStart[] {
-    return this.#records.all("SELECT * FROM starts WHERE state = 'asking' ORDER BY key").map((row) => ({
-      key: Number(row.key),
-      service: String(row.service),
-      suite: String(row.suite),
-      file: row.file === null ? undefined : String(row.file),
-      plan: String(row.plan),
-      lock: String(row.lock),
-      askedAt: Number(row.asked_at),
-    }));
+    return this.#records.all("SELECT * FROM starts WHERE state = 'asking' ORDER BY key").map(openStart);
   }
 
   #end(key: StartKey, state: 'refused' | 'unknown', detail: string): void {
@@ -77,4 +78,16 @@ export class Starts {
       records.note({ subject: 'start', key, state, detail });
     });
   }
+}
+
+function openStart(row: Row): OpenStart {
+  return {
+    key: Number(row.key),
+    service: String(row.service),
+    suite: String(row.suite),
+    file: row.file === null ? undefined : String(row.file),
+    plan: String(row.plan),
+    lock: String(row.lock),
+    askedAt: Number(row.asked_at),
+  };
 }

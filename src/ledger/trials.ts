@@ -2,6 +2,7 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
+import { finishAbove } from './finish-above.ts';
 import type { Records } from './records.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
@@ -52,10 +53,14 @@ export class Trials {
     this.#redactor = redactor;
   }
 
+  /** Those of a batch's planned runs, but for what was withdrawn. */
   ofBatch(batch: BatchKey): StoredTrial[] {
     return this.#records
       .all(
-        'SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ? ORDER BY trials.key',
+        `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
+         WHERE runs.batch = ? AND runs.key NOT IN (SELECT run FROM claims)
+           AND (trials.state = 'finished' OR trials.key NOT IN (SELECT trial FROM withdrawals))
+         ORDER BY trials.key`,
         batch,
       )
       .map((row) => ({
@@ -148,21 +153,8 @@ export class Trials {
         now,
       );
       records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
-      this.#finishAbove(attempt.trial);
+      finishAbove(records, attempt.trial);
     });
-  }
-
-  /** A run ends with its last trial, and a batch with its last run. */
-  #finishAbove(trial: TrialKey): void {
-    const records = this.#records;
-    const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
-    if (records.get("SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'", run)) return;
-    records.run("UPDATE runs SET state = 'finished' WHERE key = ?", run);
-    records.note({ subject: 'run', key: run, state: 'finished' });
-    const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);
-    if (records.get("SELECT 1 FROM runs WHERE batch = ? AND state <> 'finished'", batch)) return;
-    records.run("UPDATE batches SET state = 'finished' WHERE key = ?", batch);
-    records.note({ subject: 'batch', key: batch, state: 'finished' });
   }
 
   #redacted(text: string): string {

@@ -5,12 +5,17 @@ const mark = '[redacted]';
 /** Takes known secrets out of what is kept, logged and reported. */
 export class Redactor {
   /** Longest first. */
-  readonly #forms: readonly Buffer[];
-  readonly #texts: readonly string[];
+  #forms: readonly Buffer[] = [];
+  #texts: readonly string[] = [];
 
   /** @param secrets their values; ones too short to be secrets are not looked for */
   constructor(secrets: Iterable<string>) {
-    const texts = new Set([...secrets].flatMap(secretForms));
+    this.learn(secrets);
+  }
+
+  /** Takes these out as well from now on. */
+  learn(secrets: Iterable<string>): void {
+    const texts = new Set([...this.#texts, ...[...secrets].flatMap(secretForms)]);
     this.#texts = [...texts].toSorted((a, b) => b.length - a.length);
     this.#forms = this.#texts.map((text) => Buffer.from(text));
   }

@@ -73,7 +73,7 @@ function startListening(server: Server, host: string, port: number): Promise<voi
         new OffsiteError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, {
           code: 'ADDRESS_UNUSABLE',
           kind: 'input',
-          hint: 'Choose another --port, or stop what uses this one.',
+          hint: 'Choose another port, or stop what uses this one.',
           cause: error,
         }),
       );

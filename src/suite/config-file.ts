@@ -91,6 +91,36 @@ export type SandboxConfig = z.infer<typeof SandboxConfig>;
 
 const ConnectionNames = z.record(z.string(), z.string()).default({});
 
+const DaemonConfig = z.strictObject({
+  suites: z
+    .array(z.string().min(1))
+    .default([])
+    .meta({ description: 'Ids of suites at the service, whose every case is looked at for runs.' }),
+  cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of cases besides those.' }),
+  poll: z
+    .strictObject({ min: Duration.default(5_000), max: Duration.default(60_000) })
+    .prefault({})
+    .refine(({ min, max }) => min > 0 && min <= max, 'expected min to be more than 0 and no more than max')
+    .meta({
+      description:
+        'Between two looks at one place: the least while runs come in, the most while none do. Spread by a quarter.',
+    }),
+  profiles: z
+    .record(z.string(), z.string())
+    .default({})
+    .meta({ description: 'Harness -> profile, for runs whose record names none.' }),
+  judges: z
+    .array(z.string().min(1))
+    .default([])
+    .meta({ description: 'Models that the validators of found runs may ask.' }),
+  listen: z
+    .string()
+    .regex(/^(.+:)?\d{1,5}$/, 'expected an address such as 127.0.0.1:9320')
+    .optional()
+    .meta({ description: 'Where it answers /healthz, /readyz, /metrics and /status; nowhere unless given.' }),
+});
+export type DaemonConfig = z.infer<typeof DaemonConfig>;
+
 export const ConfigFile = z
   .strictObject({
     service: z
@@ -111,6 +141,7 @@ export const ConfigFile = z
       .optional()
       .meta({ description: 'PEM file of certificates to trust besides the usual.' }),
     concurrency: z.int().min(1).optional(),
+    daemon: DaemonConfig.prefault({}).meta({ description: 'Where `offsite daemon` looks for runs.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),

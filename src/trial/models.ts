@@ -2,7 +2,7 @@ import type { BudgetAccount, Gateway, GatewaySession, ModelRole } from '../gatew
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+import type { PlannedVariant } from '../suite/plan.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** What trials need for their models; the same for all of a batch. */
@@ -44,11 +44,14 @@ export function openModels(
   return { session, derived };
 }
 
+/** The models of a batch, or of one trial. */
+interface AskedModels {
+  variants: readonly Pick<PlannedVariant, 'model' | 'modelConfig' | 'userModel'>[];
+  judges: readonly string[];
+}
+
 /** Throws an `input` error, before anything is started, for a model that cannot be asked: its key is not set, say. */
-export async function checkModels(
-  { variants, judges }: Pick<SuitePlan, 'variants' | 'judges'>,
-  gateway: Gateway,
-): Promise<void> {
+export async function checkModels({ variants, judges }: AskedModels, gateway: Gateway): Promise<void> {
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
     ...(modelConfig ? [model] : []),
     ...(userModel === undefined ? [] : [userModel]),

@@ -13,6 +13,8 @@ export interface FlakyService extends AsyncDisposable {
   env: { OFFSITE_URL: string; OFFSITE_API_KEY: string };
   /** Operations that are down. */
   down: Set<string>;
+  /** Changes answers on their way. */
+  alter: ((operation: string, body: string) => string) | undefined;
   /** Operations asked for, in order. */
   asked: string[];
   ask(operation: string, body: unknown): Promise<unknown>;
@@ -34,11 +36,14 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     const answer = down.has(operation)
       ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
       : await service.fetch(forward(request.url ?? '', request.headers.authorization ?? '', body));
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    const said = await answer.text();
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(flaky.alter?.(operation, said) ?? said);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
+  const flaky: FlakyService = {
+    alter: undefined,
     env: { OFFSITE_URL: url, OFFSITE_API_KEY: secret },
     down,
     asked,
@@ -54,6 +59,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
       await service.close();
     },
   };
+  return flaky;
 }
 
 function forward(path: string, authorization: string, body: string): Request {

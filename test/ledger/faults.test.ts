@@ -211,7 +211,7 @@ test('every change of state is in the journal, in order and with its time', asyn
   ]);
 });
 
-test('a ledger of the version before is migrated with a backup, and its open batches stay open', () => {
+test('a ledger of the first version is migrated with a backup, and its open batches stay open', () => {
   const file = join(folder, 'ledger.db');
   const old = openDatabase(file, migrations.slice(0, 1));
   old.exec(`
@@ -221,7 +221,7 @@ test('a ledger of the version before is migrated with a backup, and its open bat
   old.close();
   using ledger = new Ledger(folder, systemClock);
   expect(ledger.batches.open().map(({ id }) => id)).toEqual(['open']);
-  expect(existsSync(`${file}.before-v2`)).toBe(true);
+  expect(existsSync(`${file}.before-v${migrations.length}`)).toBe(true);
 });
 
 // Mounting is for root alone.

@@ -1,0 +1,39 @@
+import { createClient } from '../../src/client/client.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { FaultFront } from '../../test/faults/fault-front.ts';
+import type { FedRun } from './feeder.ts';
+
+/** What the service has of the runs that were queued. */
+export interface ReadBack {
+  runs: number;
+  /** Runs whose every trial is recorded. */
+  reported: number;
+  /** Trials that the service has no result of. */
+  lost: number;
+  /** Trials of which it accepted more than one result, or that it has twice. */
+  duplicates: number;
+  /** Recorded trials without a verdict: something other than their agent went wrong. */
+  voided: number;
+}
+
+/** Asks the service for every run that was queued, and compares with the reports that went past the front. */
+export async function readBack(front: FaultFront, fed: readonly FedRun[]): Promise<ReadBack> {
+  await using client = createClient({ url: front.url, apiKey: front.key, clock: systemClock });
+  const records = new Map<string, { ordinal: number; status: string }[]>();
+  for (const caseId of new Set(fed.map(({ caseId }) => caseId))) {
+    for await (const { id, trials = [] } of client.runs({ caseId })) records.set(id, trials);
+  }
+  const result: ReadBack = { runs: fed.length, reported: 0, lost: 0, duplicates: 0, voided: 0 };
+  for (const { run, trials } of fed) {
+    const recorded = (records.get(run) ?? []).filter(
+      ({ status }) => status === 'reported' || status === 'voided',
+    );
+    const different = new Set(recorded.map(({ ordinal }) => ordinal)).size;
+    if (different === trials) result.reported++;
+    result.lost += trials - different;
+    result.duplicates += recorded.length - different;
+    result.voided += recorded.filter(({ status }) => status === 'voided').length;
+  }
+  for (const contents of front.accepted.values()) result.duplicates += contents.size - 1;
+  return result;
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FaultFront } from '../../test/faults/fault-front.ts';
+import type { DaemonProcess } from './daemon-process.ts';
+import type { Feeder } from './feeder.ts';
+
+/** What was seen at one moment; undefined while no daemon was there to be asked. */
+export interface Sample {
+  /** Seconds since the beginning. */
+  at: number;
+  memoryMiB: number | undefined;
+  openFiles: number | undefined;
+  /** Results that the service has not taken, and the age of the oldest in seconds. */
+  waiting: number | undefined;
+  oldest: number | undefined;
+  /** Trials that the service has accepted a report of. */
+  reported: number;
+}
+
+export interface Soaked {
+  samples: Sample[];
+  /** Seconds at which the daemon was killed. */
+  killedAt: number[];
+  concurrency: number;
+}
+
+const everyMs = 2_000;
+/** Trials that wait at any time: the daemon never runs dry between two looks at the service. */
+const backlog = 60;
+/** For what is queued at the end; only ends a hang. */
+const graceSeconds = 900;
+
+/** Keeps a daemon busy for so many minutes, killing it now and then, and watches it. */
+export async function soak(
+  daemon: DaemonProcess,
+  feeder: Feeder,
+  front: FaultFront,
+  { minutes, kills }: { minutes: number; kills: number },
+): Promise<Soaked> {
+  const samples: Sample[] = [];
+  const killedAt: number[] = [];
+  let concurrency = 0;
+  daemon.start();
+  const started = performance.now();
+  const elapsed = () => (performance.now() - started) / 1000;
+  const end = minutes * 60;
+  // What is queued when the time is over is run as well: only then is a trial without a result a lost one.
+  while (elapsed() < end || front.accepted.size < feeder.trials) {
+    if (elapsed() > end + graceSeconds)
+      throw new Error(`the daemon has not come to an end: see ${daemon.log}`);
+    const missing = backlog - (feeder.trials - front.accepted.size);
+    if (missing > 0 && elapsed() < end) await feeder.queueTrials(missing);
+    // Where the daemon ends by itself, that is what the measurement found.
+    daemon.requireAlive();
+    const status = await daemon.status();
+    concurrency = status?.concurrency ?? concurrency;
+    const process = status && daemon.sample();
+    samples.push({
+      at: rounded(elapsed()),
+      memoryMiB: process && rounded(process.memoryMiB),
+      openFiles: process?.openFiles,
+      waiting: status?.outbox.queued,
+      oldest: status && rounded((status.outbox.oldestMs ?? 0) / 1000),
+      reported: front.accepted.size,
+    });
+    if (killedAt.length < kills && elapsed() > ((killedAt.length + 1) * end) / (kills + 1)) {
+      await daemon.kill();
+      killedAt.push(rounded(elapsed()));
+      daemon.start();
+    }
+    await sleep(everyMs);
+  }
+  await daemon.drain();
+  return { samples, killedAt, concurrency };
+}
+
+/** To a tenth. */
+function rounded(number: number): number {
+  return Math.round(number * 10) / 10;
+}

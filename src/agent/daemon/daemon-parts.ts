@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import type { Client } from '../../client/client.ts';
+import type { Clock } from '../../clock.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Runner } from '../../harness/runner.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Delivery } from '../delivery.ts';
+import type { Generation } from './generation.ts';
+import type { DaemonStatus } from './status.ts';
+
+/** What a daemon is made of. Whoever makes it holds the data folder's lock for daemons. */
+export interface DaemonParts {
+  engine: Engine;
+  runners: readonly Runner[];
+  ledger: Ledger;
+  client: Client;
+  delivery: Delivery;
+  /** The service's name in the ledger. */
+  service: string;
+  clock: Clock;
+  /** Milliseconds, never set back. */
+  monotonic: () => number;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  log: Logger;
+  /** The configuration as it was read at the start. Its gateway is the daemon's to close. */
+  generation: Generation;
+  /** Told every few seconds that the loops go round. */
+  alive(): Promise<void>;
+}
+
+/** How a daemon ended. */
+export interface DaemonEnd {
+  finished: DaemonStatus['finished'];
+  /** Results that the service has not taken. */
+  unreported: number;
+  /** Trials that are still to be run: those of runs that wait or are parked, and those that were put back. */
+  queued: number;
+  /** Whether every batch in the queue could be started. */
+  isBegun: boolean;
+  /** Where looking for runs failed last. */
+  troubles: DaemonStatus['polls'];
+}

@@ -1,0 +1,87 @@
+import type { RunRecord, RunVariant } from '../../contract/record.ts';
+import type { FoundRun } from '../../ledger/claims.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+
+/** Milliseconds that the service's clock may be ahead of ours. */
+const clockTolerance = 10 * 60_000;
+
+/** What is remembered of a found run besides its setup. */
+export interface FoundMemory {
+  variant: RunVariant | undefined;
+}
+
+/** The trials of a run that are to be run off the platform and that nobody has begun: none of a run that is not local, or is over. */
+export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
+  const isOpen = status === undefined || status === 'queued' || status === 'running';
+  if (local !== true || !isOpen) return [];
+  if (trials && trials.length > 0) {
+    return trials.filter((trial) => trial.status === 'queued').map(({ ordinal }) => ordinal);
+  }
+  // A service may list a trial only once it is recorded; then all that are planned are open.
+  return Array.from({ length: distribution?.trials ?? 0 }, (_, ordinal) => ordinal);
+}
+
+/**
+ * Brings the ledger in line with a listed run: claims it where it is new and to be run, and takes trials out of the queue that another
+ * agent has ended meanwhile. Says whether it was claimed.
+ */
+export async function takeNotice(
+  record: RunRecord,
+  caseId: string,
+  { ledger, service }: { ledger: Ledger; service: string },
+): Promise<boolean> {
+  const batchId = record.batchId ?? record.id;
+  if (ledger.claims.find(service, batchId, record.id) !== undefined) {
+    withdrawEnded(record, ledger, service);
+    return false;
+  }
+  const ordinals = queuedOrdinals(record);
+  if (ordinals.length === 0) return false;
+  const setup = record.setup && (await ledger.blobs.putJson(record.setup));
+  if (mayBeBeingStarted(record, ledger, service)) return false;
+  const memory: FoundMemory = { variant: record.variant };
+  const run: FoundRun = {
+    service,
+    batchId,
+    suite: record.suite?.name ?? '',
+    id: record.id,
+    caseId,
+    caseName: record.case?.name ?? caseId,
+    variant: record.variant?.id ?? '',
+    memory,
+    setup,
+    ordinals,
+  };
+  return ledger.claims.claim(run);
+}
+
+/**
+ * Whether the run may be of a batch that this data folder is starting at this moment: the service has it, and the ledger does not know
+ * its id yet. Looked at again at the next poll.
+ */
+function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
+  const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
+  return ledger.starts.open().some((start) => {
+    if (start.service !== service || startedAt < start.askedAt - clockTolerance) return false;
+    // Where its process is dead, the batch is nobody's.
+    const lock = ledger.takeLock(start.lock);
+    lock?.[Symbol.dispose]();
+    return lock === undefined;
+  });
+}
+
+function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {
+  const ended = new Set(
+    (record.trials ?? [])
+      .filter(({ status }) => status !== 'queued' && status !== 'running')
+      .map(({ ordinal }) => ordinal),
+  );
+  if (ended.size === 0) return;
+  const elsewhere = ledger.claims.openTrials(service, record.id).filter(({ ordinal }) => ended.has(ordinal));
+  if (elsewhere.length > 0) {
+    ledger.claims.withdraw(
+      elsewhere.map(({ key }) => key),
+      'elsewhere',
+    );
+  }
+}

@@ -1,0 +1,103 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { TrialResult } from '../../trial/result.ts';
+import type { DaemonStatus } from './status.ts';
+
+/** Seconds: from a trial that does nothing to one that works for hours. */
+const durationBuckets = [0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
+
+/** What is looked up when somebody asks. */
+const present: [name: string, help: string, value: (status: DaemonStatus) => number][] = [
+  ['offsite_trials_queued', 'Trials that wait to be run.', ({ queued }) => queued],
+  ['offsite_trials_running', 'Trials that run.', ({ running }) => running.length],
+  ['offsite_runs_waiting', 'Runs that wait for configuration or machine.', ({ waiting }) => waiting.length],
+  ['offsite_runs_parked', 'Runs that can never be run here.', ({ parked }) => parked.length],
+  ['offsite_concurrency', 'Trials at a time.', ({ concurrency }) => concurrency],
+  ['offsite_outbox_reports', 'Results that the service has not taken yet.', ({ outbox }) => outbox.queued],
+  ['offsite_outbox_parked', 'Results that the service refused for good.', ({ outbox }) => outbox.parked],
+  [
+    'offsite_outbox_oldest_seconds',
+    'Age of the oldest result that the service has not taken; 0 where there is none.',
+    ({ outbox }) => (outbox.oldestMs ?? 0) / 1000,
+  ],
+  ['offsite_healthy', '1 where engine, service and every loop work.', ({ health }) => Number(health.ok)],
+  ['offsite_resident_bytes', "The daemon's own memory.", ({ residentBytes }) => residentBytes],
+];
+
+/** What the daemon counts since its start, in a registry of its own. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #registers = [this.#registry];
+  readonly errors = new Counter({
+    name: 'offsite_errors_total',
+    help: 'Failures of what the daemon depends on: engine, service, disk, a loop, or the daemon itself.',
+    labelNames: ['of'],
+    registers: this.#registers,
+  });
+  readonly retried = new Counter({
+    name: 'offsite_attempts_repeated_total',
+    help: 'Attempts that do not count, so that the trial was begun again.',
+    registers: this.#registers,
+  });
+  readonly reports = new Counter({
+    name: 'offsite_reports_total',
+    help: 'Deliveries, by what came of them: delivered, queued again, or parked for a person.',
+    labelNames: ['outcome'],
+    registers: this.#registers,
+  });
+  readonly #finished = new Counter({
+    name: 'offsite_trials_finished_total',
+    help: 'Trials that have their result, by verdict and by whose trouble spoilt it.',
+    labelNames: ['verdict', 'cause'],
+    registers: this.#registers,
+  });
+  readonly #phases = new Histogram({
+    name: 'offsite_phase_seconds',
+    help: 'How long the phases of trials took.',
+    labelNames: ['phase'],
+    buckets: durationBuckets,
+    registers: this.#registers,
+  });
+  readonly #tokens = new Counter({
+    name: 'offsite_model_tokens_total',
+    help: 'Tokens that finished trials used, as far as their models told.',
+    labelNames: ['model', 'role', 'kind'],
+    registers: this.#registers,
+  });
+  readonly #cost = new Counter({
+    name: 'offsite_model_cost_usd_total',
+    help: 'What that cost by the configured prices.',
+    labelNames: ['model', 'role'],
+    registers: this.#registers,
+  });
+  readonly #present = present.map(([name, help, value]) => {
+    return { gauge: new Gauge({ name, help, registers: this.#registers }), value };
+  });
+  /** Finished trials by their verdicts. */
+  readonly counts = { passed: 0, failed: 0, void: 0 };
+
+  /** Counts a finished trial. */
+  finished({ verdict, cause, phases, models }: TrialResult): void {
+    this.counts[verdict]++;
+    this.#finished.inc({ verdict, cause: cause?.kind ?? 'none' });
+    for (const { name, durationMs } of phases) {
+      // A clock that was set back meanwhile has measured nothing.
+      if (durationMs >= 0) this.#phases.observe({ phase: name }, durationMs / 1000);
+    }
+    for (const { model, role, usage } of models?.usage ?? []) {
+      const { inputTokens = 0, outputTokens = 0, costUsd } = usage;
+      this.#tokens.inc({ model, role, kind: 'input' }, inputTokens);
+      this.#tokens.inc({ model, role, kind: 'output' }, outputTokens);
+      if (costUsd !== undefined) this.#cost.inc({ model, role }, costUsd);
+    }
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** All of it in Prometheus' text format. */
+  async text(status: DaemonStatus): Promise<string> {
+    for (const { gauge, value } of this.#present) gauge.set(value(status));
+    return this.#registry.metrics();
+  }
+}

@@ -1,0 +1,46 @@
+import { Hono } from 'hono';
+import type { Daemon } from './daemon.ts';
+
+/** What anybody on this machine may ask: is it well, is it ready, what is it at. */
+export function statusRoutes(daemon: Daemon): Hono {
+  const routes = new Hono();
+  routes.get('/healthz', (context) => {
+    const { health } = daemon.status();
+    return context.json(health, health.ok ? 200 : 503);
+  });
+  routes.get('/readyz', (context) => {
+    const { mode, blocked } = daemon.status();
+    const ready = mode === 'working' && blocked === undefined;
+    return context.json({ ready, mode, blocked }, ready ? 200 : 503);
+  });
+  routes.get('/status', (context) => context.json(daemon.status()));
+  routes.get('/metrics', async (context) => {
+    const { metrics } = daemon;
+    return context.body(await metrics.text(daemon.status()), 200, { 'content-type': metrics.contentType });
+  });
+  return routes;
+}
+
+/** What its owner may tell it besides. Each answers with a line for people. */
+export function controlRoutes(daemon: Daemon): Hono {
+  const routes = statusRoutes(daemon);
+  routes.post('/pause', (context) => context.json({ message: daemon.pause() }));
+  routes.post('/unpause', (context) => context.json({ message: daemon.unpause() }));
+  routes.post('/drain', (context) => context.json({ message: daemon.drain() }));
+  routes.post('/cancel/:run', (context) => {
+    const run = context.req.param('run');
+    const canceled = daemon.cancelRun(run);
+    if (canceled === 0)
+      return context.json({ message: `run ${run} has no trial that could be canceled` }, 404);
+    const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
+    return context.json({ message: `canceled ${trials} of run ${run}; finished ones stay reported` });
+  });
+  routes.post('/concurrency/:trials', (context) => {
+    const trials = Number(context.req.param('trials'));
+    if (!Number.isInteger(trials) || trials < 1) {
+      return context.json({ message: 'expected a whole number from 1' }, 400);
+    }
+    return context.json({ message: daemon.changeConcurrency(trials) });
+  });
+  return routes;
+}

@@ -1,0 +1,43 @@
+import type { RunVariant } from '../../contract/record.ts';
+import type { Config } from '../../suite/config-file.ts';
+import type { PlannedVariant } from '../../suite/plan.ts';
+import { type HarnessOffer, plannedVariant } from '../../suite/planned-variant.ts';
+
+export type KnownVariant =
+  | { kind: 'known'; variant: PlannedVariant }
+  /** `reason` names what the configuration lacks. */
+  | { kind: 'unknown'; reason: string };
+
+/**
+ * Looks up what a run record calls its variant in the configuration: connection ids by the names they are configured for, a profile
+ * that the record does not name by its harness.
+ */
+export function knownVariant(
+  names: RunVariant | undefined,
+  config: Config,
+  harnesses: readonly HarnessOffer[],
+): KnownVariant {
+  if (!names?.harness) return { kind: 'unknown', reason: 'its variant names no harness' };
+  const { model, userModel } = names;
+  const harness = ownName(names.harness, config.connections.harness);
+  const sandbox = names.sandbox ? ownName(names.sandbox, config.connections.sandbox) : 'local';
+  const profile = names.profile || config.daemon.profiles[harness];
+  const issues: string[] = [];
+  const source = {
+    model,
+    harness,
+    sandbox,
+    ...(profile && { profile }),
+    ...(userModel && { userModel }),
+  };
+  // Found runs have no simulated user: their records do not carry one.
+  const surroundings = { config, harnesses, meetsUser: false };
+  const variant = plannedVariant(source, surroundings, (key, message) => issues.push(`${key}: ${message}`));
+  if (variant && issues.length === 0) return { kind: 'known', variant };
+  return { kind: 'unknown', reason: issues.join('; ') };
+}
+
+/** The name that is configured to stand for a connection id; the id itself where none is. */
+function ownName(id: string, connections: Readonly<Record<string, string>>): string {
+  return Object.keys(connections).find((name) => connections[name] === id) ?? id;
+}

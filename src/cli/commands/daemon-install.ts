@@ -1,0 +1,96 @@
+import { realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import { type Config, ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { withPlaces } from '../options.ts';
+import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
+import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
+
+export function daemonInstall() {
+  return withPlaces(new Command('install'))
+    .description(
+      'write a systemd unit or a launchd plist that keeps the daemon running; starts nothing itself',
+    )
+    .option('--user', 'a service of your own, not of the whole machine')
+    .option('--run-as <user>', 'whom a service of the machine runs as (default: who called sudo, else root)')
+    .option('--print', 'only print the file')
+    .option('--force', 'replace a file that Offsite did not write')
+    .action((options) => {
+      const config = loadConfig({ named: options.config, env: process.env });
+      const { unit, spec } = planned(options, config);
+      if (options.print) {
+        process.stdout.write(unit.text);
+        return;
+      }
+      const fate = writeUnit(unit, { force: options.force === true });
+      console.log(fate === 'unchanged' ? `${unit.file} is as it should be` : `${fate} ${unit.file}`);
+      console.log(
+        `\nIts variables, such as OFFSITE_URL, OFFSITE_API_KEY and the models' keys, go into a file`,
+      );
+      console.log(`that only its user can read:\n\n  ${spec.environmentFile}\n\nThen:\n`);
+      const status = `offsite status --data-folder ${spec.dataFolder}`;
+      for (const command of [...unit.start, status]) console.log(`  ${command}`);
+    });
+}
+
+export function daemonUninstall() {
+  return withPlaces(new Command('uninstall'))
+    .description('remove the file that `offsite daemon install` wrote; results and settings stay')
+    .option('--user', 'a service of your own, not of the whole machine')
+    .option('--print', 'only print which file')
+    .option('--force', 'remove it even where Offsite did not write it, or while it is enabled')
+    .action((options) => {
+      // Where the file is does not depend on the configuration, which may be broken or gone by now.
+      const { unit } = planned(options, { ...ConfigFile.parse({}), file: undefined });
+      if (options.print) {
+        console.log(unit.file);
+        return;
+      }
+      const fate = removeUnit(unit, { force: options.force === true });
+      if (fate === 'absent') {
+        console.log(`there is no ${unit.file}`);
+        return;
+      }
+      console.log(`removed ${unit.file}`);
+      if (unit.forget.length > 0) console.log('\nThen:\n');
+      for (const command of unit.forget) console.log(`  ${command}`);
+    });
+}
+
+interface UnitOptions {
+  user?: true | undefined;
+  runAs?: string | undefined;
+  dataFolder?: string | undefined;
+}
+
+function planned({ user, runAs, dataFolder }: UnitOptions, config: Config) {
+  const { env } = process;
+  const sudoUser = env.SUDO_USER === 'root' ? undefined : env.SUDO_USER;
+  return planUnit(
+    {
+      scope: user ? 'user' : 'system',
+      config: { ...config, file: absolute(config.file) },
+      dataFolder: absolute(dataFolder),
+      runAs: runAs ?? sudoUser,
+    },
+    thisHost(env),
+  );
+}
+
+/** A service starts in another folder. */
+function absolute(path: string | undefined): string | undefined {
+  return path === undefined ? undefined : resolve(path);
+}
+
+function thisHost(env: NodeJS.ProcessEnv): ServiceHost {
+  const [node = process.execPath, script] = process.argv;
+  return {
+    platform: process.platform,
+    env,
+    home: homedir(),
+    uid: process.getuid?.() ?? 0,
+    // A link in some folder of the PATH may be gone by the next boot.
+    program: script === undefined ? [node] : [node, realpathSync(script)],
+  };
+}

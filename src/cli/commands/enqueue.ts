@@ -1,0 +1,23 @@
+import { dirname } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import { runners } from '../../../runners/index.ts';
+import { writeTicket } from '../../agent/daemon/ticket.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { loadSuite } from '../../suite/load-suite.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { withPlaces } from '../options.ts';
+
+export function enqueueCommand() {
+  return withPlaces(new Command('enqueue'))
+    .description(
+      'check a suite and leave it to the daemon of the data folder, which runs it as soon as it can',
+    )
+    .argument('<file>', 'the suite file (YAML)')
+    .action(async (file, options) => {
+      const { env } = process;
+      const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
+      const plan = loadSuite(file, config, runners);
+      const ticket = await writeTicket(dataFolderOf(options.dataFolder, config, env), plan);
+      console.log(`queued as ${ticket}; \`offsite status\` shows how far the daemon is`);
+    });
+}

@@ -1,0 +1,19 @@
+import { Command } from '@commander-js/extra-typings';
+import type { DaemonStatus } from '../../agent/daemon/status.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { askDaemon } from '../daemon/ask-daemon.ts';
+import { statusText } from '../daemon/status-text.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { withPlaces } from '../options.ts';
+
+export function statusCommand() {
+  return withPlaces(new Command('status'))
+    .description('what the daemon of the data folder is at')
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (options) => {
+      const { env } = process;
+      const config = loadConfig({ named: options.config, env });
+      const answer = await askDaemon(dataFolderOf(options.dataFolder, config, env), 'GET', '/status');
+      console.log(options.json ? JSON.stringify(answer, null, 2) : statusText(answer as DaemonStatus));
+    });
+}

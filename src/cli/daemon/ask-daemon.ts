@@ -1,0 +1,57 @@
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { controlSocketOf } from '../../agent/daemon/control-socket.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+
+/** Milliseconds in which a daemon that is not stuck answers. */
+const deadlineMs = 60_000;
+
+/**
+ * Asks the daemon of a data folder over its socket. Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with what it said, and
+ * `DAEMON_SILENT`.
+ */
+export async function askDaemon(dataFolder: string, method: 'GET' | 'POST', path: string): Promise<unknown> {
+  const socketPath = controlSocketOf(dataFolder);
+  const { status, body } = await exchange(socketPath, method, path);
+  const answer = JSON.parse(body) as unknown;
+  if (status === 200) return answer;
+  const { message } = answer as { message?: unknown };
+  throw new OffsiteError(String(message ?? `the daemon answered ${status}`), {
+    code: 'DAEMON_REFUSED',
+    kind: 'input',
+  });
+}
+
+async function exchange(socketPath: string, method: string, path: string) {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
+  const asking = request({ socketPath, method, path, signal: AbortSignal.timeout(deadlineMs), agent: false });
+  asking.on('error', reject);
+  asking.on('response', (response) => {
+    text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+  });
+  asking.end();
+  try {
+    return await promise;
+  } catch (error) {
+    throw notAnswered(socketPath, error);
+  }
+}
+
+function notAnswered(socketPath: string, error: unknown): OffsiteError {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  // The second is what a daemon leaves that was killed.
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') {
+    return new OffsiteError(`no daemon runs in this data folder: nobody listens on ${socketPath}`, {
+      code: 'DAEMON_NOT_RUNNING',
+      kind: 'input',
+      hint: 'Start it with `offsite daemon`, or name its data folder: --data-folder or OFFSITE_HOME.',
+      cause: error,
+    });
+  }
+  return new OffsiteError(`the daemon behind ${socketPath} does not answer: ${messageOf(error)}`, {
+    code: 'DAEMON_SILENT',
+    kind: 'infrastructure',
+    hint: 'Only its user may ask it. If it is stuck, end it: nothing that is finished is lost.',
+    cause: error,
+  });
+}

@@ -1,0 +1,123 @@
+import { controlSocketOf, openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { Daemon } from '../../agent/daemon/daemon.ts';
+import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
+import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
+import { serviceManager } from '../../agent/daemon/service-manager.ts';
+import { systemClock } from '../../clock.ts';
+import { daemonLock } from '../../ledger/claims.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { listen } from '../../service/listen.ts';
+import { loadConfig } from '../../suite/config-file.ts';
+import { dataFolderOf } from '../data-folder.ts';
+import { exitCodes } from '../failure.ts';
+import { interruption } from '../interruption.ts';
+import { address } from '../options.ts';
+import { redactorOf, secretsOf } from '../redactor.ts';
+import { openWorkshop, type Surroundings, type Workshop } from '../workplace.ts';
+import { daemonLog } from './log.ts';
+import { generationOf, readAgain } from './read-generation.ts';
+import { obeySignals } from './signals.ts';
+
+export interface DaemonOptions {
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  insecureHttp?: true | undefined;
+  concurrency?: number | undefined;
+  listen?: { host: string; port: number } | undefined;
+  once?: true | undefined;
+}
+
+/** Runs the daemon in this process until it ends. Returns the exit code. */
+export async function runDaemon(
+  options: DaemonOptions,
+  { runners, env }: Pick<Surroundings, 'runners' | 'env'>,
+): Promise<number> {
+  let config = loadConfig({ named: options.config, env });
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  const redactor = redactorOf(config, env);
+  const log = daemonLog(process.stderr, redactor);
+  const note = (message: string) => log.info(message);
+  const systemd = serviceManager(env, note);
+  const monotonic = () => performance.now();
+  await using opened = new AsyncDisposableStack();
+
+  const { insecureHttp } = options;
+  const surroundings = {
+    config,
+    dataFolder,
+    env,
+    clock: systemClock,
+    runners,
+    insecureHttp,
+    redactor,
+    note,
+  };
+  const workshop = opened.use(await openAlone(surroundings));
+  const daemon = new Daemon({
+    ...workshop,
+    monotonic,
+    random: Math.random,
+    log,
+    generation: generationOf(config, env, workshop, options.concurrency),
+    alive: () => systemd.tell('WATCHDOG=1'),
+  });
+  const reload = () => {
+    try {
+      const again = readAgain(options.config, env, config);
+      redactor.learn(secretsOf(again.config, env));
+      daemon.change(generationOf(again.config, env, workshop, options.concurrency));
+      config = again.config;
+      log.info({ file: config.file, needRestart: again.inVain }, 'read the configuration again');
+    } catch (error) {
+      if (!(error instanceof OffsiteError)) throw error;
+      log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
+    }
+  };
+  using _signals = obeySignals(daemon, { monotonic, reload });
+  opened.use(await openControlSocket(dataFolder, controlRoutes(daemon)));
+  const given = config.daemon.listen;
+  const place = options.listen ?? (given === undefined ? undefined : address(given));
+  const listener = place && (await listen(statusRoutes(daemon).fetch, place, systemClock));
+  opened.defer(() => listener?.close(0));
+  const { service, engine } = workshop;
+  const { concurrency } = daemon.status();
+  const at = { service, engine: engine.address, concurrency, dataFolder, http: listener?.url };
+  log.info({ pid: process.pid, ...at, socket: controlSocketOf(dataFolder) }, 'the daemon is working');
+  const { suites, cases } = config.daemon;
+  if (suites.length + cases.length === 0)
+    log.info('neither daemon.suites nor daemon.cases is configured: only what is enqueued is run');
+  await systemd.tell('READY=1');
+
+  const end = await daemon.run({ once: options.once === true });
+  await systemd.tell('STOPPING=1');
+  log.info(end, 'the daemon has ended');
+  return options.once ? exitCodeOf(end) : exitCodes.done;
+}
+
+/** Opens what the daemon works with, after taking the data folder's lock for daemons. */
+async function openAlone(surroundings: Surroundings): Promise<Workshop> {
+  // Nothing has begun that a signal could spoil.
+  using interrupted = interruption(surroundings.note);
+  await using opened = new AsyncDisposableStack();
+  const workshop = opened.use(await openWorkshop(surroundings, interrupted.signal));
+  const lock = workshop.ledger.takeLock(daemonLock);
+  if (!lock) {
+    throw new OffsiteError(
+      `another daemon, or \`offsite resume\`, is at work in ${surroundings.dataFolder}`,
+      {
+        code: 'DAEMON_RUNNING',
+        kind: 'input',
+        hint: '`offsite status` shows what it is at. A second daemon needs a data folder of its own: --data-folder.',
+      },
+    );
+  }
+  opened.use(lock);
+  const kept = opened.move();
+  return { ...workshop, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** As of `offsite run`: not everything could be run, judged or reported. */
+function exitCodeOf({ finished, unreported, queued, isBegun, troubles }: DaemonEnd): number {
+  const isWhole = finished.void + unreported + queued + troubles.length === 0 && isBegun;
+  return isWhole ? exitCodes.done : exitCodes.infrastructure;
+}

@@ -1,0 +1,132 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
+
+let at: DaemonPlace;
+let url: string;
+beforeAll(async () => {
+  at = await openDaemonPlace();
+  at.configure({
+    profiles: { worker: { run: 'echo done > done.txt' }, stuck: { run: 'sleep 100000' } },
+    concurrency: 1,
+  });
+  const daemon = await at.daemon(['--listen', '0']);
+  [, url = ''] = await daemon.printed(/"http":"(http:[^"]+)"/);
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const variant = { name: 'stuck', model: 'none', harness: 'command', profile: 'stuck' };
+
+/** A suite file of one case beside the configuration. */
+function suite(name: string, more: object): string {
+  const cases = [{ id: name, verify: 'cat done.txt' }];
+  const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
+  const content = { suite: { id: name, prompt: 'Do it.' }, trials: 1, variants: [worker], cases, ...more };
+  return at.place.write(`${name}.json`, JSON.stringify(content));
+}
+
+async function trialStatus(caseId: string): Promise<string | undefined> {
+  return (await at.runs(caseId))[0]?.trials?.[0]?.status;
+}
+
+test('a daemon that works is healthy and ready, and tells its state to people and programs', async () => {
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  const status = await (await fetch(`${url}/status`)).json();
+  expect(status).toMatchObject({ mode: 'working', concurrency: 1, health: { ok: true, troubles: [] } });
+  const { stdout } = await at.command('status');
+  expect(stdout).toContain(`process ${(status as { pid: number }).pid}`);
+  expect(stdout).toContain('all is well');
+  expect(JSON.parse((await at.command('status', '--json')).stdout)).toMatchObject({ mode: 'working' });
+});
+
+test('nobody can tell it anything over HTTP, and only its user over the socket', async () => {
+  expect((await fetch(`${url}/drain`, { method: 'POST' })).status).toBe(404);
+  expect(statSync(join(at.place.dataFolder, 'control.sock')).mode & 0o777).toBe(0o600);
+});
+
+test('a second daemon of the same data folder is refused', async () => {
+  const { exitCode, stderr } = await at.drained();
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('another daemon');
+});
+
+test('while it is paused no trial is begun; after unpause those run that nobody else has reported meanwhile', async () => {
+  expect((await at.command('pause')).stdout).toContain('paused');
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  const [run = ''] = await at.queue(['paused']);
+  const [elsewhere = ''] = await at.queue(['elsewhere']);
+  await at.once(({ queued }) => queued === 2);
+  expect(await trialStatus('paused')).toBe('queued');
+  // Another agent was quicker with this one.
+  const outcome = { passed: false, exitCode: 1 };
+  const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+  await at.service.ask('evals.reportTrial', { id: elsewhere, trial });
+  await at.once(({ queued }) => queued === 1);
+  expect((await at.command('unpause')).stdout).toContain('working again');
+  await at.once(({ finished, outbox }) => finished.passed === 1 && outbox.queued === 0);
+  expect((await at.runs('elsewhere'))[0]?.distribution).toMatchObject({ failed: 1 });
+  expect((await at.runs('paused'))[0]).toMatchObject({ id: run, trials: [{ status: 'reported' }] });
+});
+
+test('the concurrency is changed while it runs', async () => {
+  expect((await at.command('concurrency', '3')).stdout).toContain('3 trials at a time');
+  await at.once(({ concurrency }) => concurrency === 3);
+  await at.command('concurrency', '1');
+});
+
+describe('a suite file', () => {
+  test('is checked when it is enqueued', async () => {
+    const { exitCode, stderr } = await at.command('enqueue', suite('bad', { cases: [] }));
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('bad.json');
+  });
+
+  test('that was enqueued is started, run and reported, and leaves the queue', async () => {
+    const { exitCode, stdout, stderr } = await at.command('enqueue', suite('queued', {}));
+    expect(exitCode, stderr).toBe(0);
+    const [, file = ''] = /queued as (\S+);/.exec(stdout) ?? [];
+    await expect.poll(() => trialStatus('queued')).toBe('reported');
+    await expect.poll(() => existsSync(file)).toBe(false);
+  });
+
+  test('that somebody else dropped, and that is none, is put aside with the reason', async () => {
+    const queue = join(at.place.dataFolder, 'queue');
+    at.place.write('../data/queue/broken.batch.json', '{"half": ');
+    const refused = join(queue, 'refused');
+    await expect.poll(() => existsSync(join(refused, 'broken.batch.json'))).toBe(true);
+    expect(readFileSync(join(refused, 'broken.batch.json.reason.txt'), 'utf8')).toContain('offsite enqueue');
+    expect(readdirSync(queue)).toEqual(['refused']);
+  });
+});
+
+test('a run that is canceled ends, is not run again, and frees its place', async () => {
+  expect(await at.command('enqueue', suite('endless', { variants: [variant] }))).toMatchObject({
+    exitCode: 0,
+  });
+  const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+  const { run = '' } = running[0] ?? {};
+  expect((await at.command('cancel', run)).stdout).toContain('canceled 1 trial');
+  await at.once(({ running, queued }) => running.length === 0 && queued === 0);
+  const again = await at.command('cancel', run);
+  expect(again).toMatchObject({ exitCode: 2 });
+  expect(again.stderr).toContain('no trial that could be canceled');
+});
+
+test('its metrics say what it did', async () => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toMatch(/^offsite_trials_finished_total\{verdict="passed",cause="none"\} 2$/m);
+  expect(text).toMatch(/^offsite_reports_total\{outcome="delivered"\} 2$/m);
+  expect(text).toMatch(/^offsite_phase_seconds_count\{phase="harness"\} 2$/m);
+  expect(text).toMatch(/^offsite_outbox_reports 0$/m);
+  expect(text).toMatch(/^offsite_healthy 1$/m);
+});
+
+test('drain ends it, and whoever asks then is told that there is none', async () => {
+  expect((await at.command('drain')).stdout).toContain('draining');
+  await expect.poll(() => existsSync(join(at.place.dataFolder, 'control.sock'))).toBe(false);
+  const { exitCode, stderr } = await at.command('status');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('no daemon runs in this data folder');
+});

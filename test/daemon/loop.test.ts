@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { Loop } from '../../src/agent/daemon/loop.ts';
+import { WaitingRuns } from '../../src/agent/daemon/waiting-runs.ts';
+import { Watchdog } from '../../src/agent/daemon/watchdog.ts';
+import { handClock, settled } from '../agent/test-clock.ts';
+
+/** A watched loop by a clock that stands still. */
+function loopOf(step: () => Promise<number>) {
+  const clock = handClock();
+  let monotonic = 0;
+  const watchdog = new Watchdog(() => monotonic);
+  const failures: unknown[] = [];
+  const failed = (error: unknown) => failures.push(error);
+  const loop = new Loop({ name: 'poll', clock, watchdog, stepMs: 60_000, step, failed });
+  const stop = new AbortController();
+  const running = loop.run(stop.signal);
+  return {
+    clock,
+    watchdog,
+    failures,
+    loop,
+    async pass(ms: number) {
+      monotonic += ms;
+      await clock.pass(ms);
+    },
+    async end() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+test('a loop goes round when its time has come, or when it is woken', async () => {
+  let rounds = 0;
+  const { pass, loop, end } = loopOf(async () => {
+    rounds++;
+    return 10_000;
+  });
+  await settled();
+  await pass(10_000);
+  expect(rounds).toBe(2);
+  loop.wake();
+  await settled();
+  expect(rounds).toBe(3);
+  await end();
+});
+
+test('a step that fails does not end its loop', async () => {
+  const { pass, failures, end } = loopOf(() => Promise.reject(new Error('no')));
+  await settled();
+  await pass(5_000);
+  await pass(5_000);
+  expect(failures).toHaveLength(3);
+  await end();
+});
+
+test('a loop that hangs in a step is told of; one that waits for its next round is not', async () => {
+  const hanging = loopOf(() => new Promise(() => undefined));
+  const waiting = loopOf(async () => 600_000);
+  await settled();
+  await hanging.pass(300_000);
+  await waiting.pass(300_000);
+  expect(hanging.watchdog.stuck()).toEqual(['poll']);
+  expect(waiting.watchdog.stuck()).toEqual([]);
+  await waiting.end();
+});
+
+test('setting the wall clock makes no loop look stuck, and no wait longer', async () => {
+  let rounds = 0;
+  const { clock, watchdog, pass, end } = loopOf(async () => {
+    rounds++;
+    return 10_000;
+  });
+  await settled();
+  clock.set(clock.now() + 86_400_000);
+  await settled();
+  expect(watchdog.stuck()).toEqual([]);
+  clock.set(0);
+  await pass(10_000);
+  expect(rounds).toBe(2);
+  await end();
+});
+
+test('a run that waits for the machine is tried again after a while or when it changed, one that waits for configuration is not', () => {
+  let now = 0;
+  const waiting = new WaitingRuns(() => now);
+  const run = { kind: 'waiting', run: 'r', case: 'a', reason: 'no image' } as const;
+  expect(waiting.add(1, run, { again: true })).toBe(true);
+  expect(waiting.add(2, { ...run, reason: 'no such profile' })).toBe(true);
+  expect(waiting.add(3, { ...run, reason: 'no such profile' })).toBe(false);
+  expect(waiting.keys()).toEqual([1, 2, 3]);
+  now = 61_000;
+  expect(waiting.keys()).toEqual([2, 3]);
+  waiting.add(1, run, { again: true });
+  waiting.retry();
+  expect(waiting.keys()).toEqual([2, 3]);
+  waiting.clear();
+  expect(waiting.keys()).toEqual([]);
+});

@@ -1,0 +1,36 @@
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openDaemonPlace } from './daemon-place.ts';
+
+test('--once runs and reports what another process has queued, and ends', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  await at.queue(['a', 'b'], { trials: 2 });
+  const { exitCode, stderr } = await at.drained();
+  expect(exitCode, stderr).toBe(0);
+  for (const caseId of ['a', 'b']) {
+    const [run] = await at.runs(caseId);
+    expect(run?.trials?.map(({ status }) => status)).toEqual(['reported', 'reported']);
+    expect(run?.distribution).toMatchObject({ passed: 2 });
+  }
+  const asked = at.service.asked.filter((operation) => operation === 'evals.reportTrial');
+  expect(asked).toHaveLength(4);
+});
+
+test('systemd is told when it is ready, that it is alive, and that it ends', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  // In the place of systemd's own program, as there may be none here.
+  const told = join(at.place.folder, 'told');
+  const program = at.place.write('bin/systemd-notify', `#!/bin/sh\necho "$NOTIFY_SOCKET $1" >> ${told}\n`);
+  chmodSync(program, 0o755);
+  const env = { NOTIFY_SOCKET: '/run/notify', PATH: `${dirname(program)}:${process.env.PATH}` };
+  const daemon = await at.daemon([], env);
+  const lines = () => (existsSync(told) ? readFileSync(told, 'utf8').split('\n') : []);
+  await expect.poll(lines).toContain('/run/notify READY=1');
+  await expect.poll(lines).toContain('/run/notify WATCHDOG=1');
+  daemon.kill('SIGTERM');
+  await daemon.ended;
+  expect(lines()).toContain('/run/notify STOPPING=1');
+});

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { openDaemonPlace } from './daemon-place.ts';
+import { held, letGo } from './let-go.ts';
+
+test('the first SIGTERM drains: what runs ends and is reported, what waits stays queued for the next daemon', async () => {
+  await using at = await openDaemonPlace();
+  at.configure({ profiles: { worker: { run: held } }, concurrency: 1 });
+  await at.queue(['a', 'b', 'c']);
+  const daemon = await at.daemon();
+  const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+  daemon.kill('SIGTERM');
+  await daemon.printed(/the daemon is draining/);
+  await letGo(running[0]?.run ?? '');
+  const { exitCode, stderr } = await daemon.ended;
+  expect(exitCode, stderr).toBe(0);
+  const statuses = [];
+  for (const id of ['a', 'b', 'c']) statuses.push((await at.runs(id))[0]?.trials?.[0]?.status);
+  expect(statuses.toSorted()).toEqual(['queued', 'queued', 'reported']);
+  at.configure();
+  expect((await at.drained()).exitCode).toBe(0);
+  for (const id of ['a', 'b', 'c']) {
+    expect((await at.runs(id))[0]?.trials?.[0]?.status).toBe('reported');
+  }
+});
+
+test('the second SIGTERM puts trials that run back, and the next daemon runs them', async () => {
+  await using at = await openDaemonPlace();
+  at.configure({ profiles: { worker: { run: held } } });
+  await at.queue(['a']);
+  const daemon = await at.daemon();
+  await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+  daemon.kill('SIGTERM');
+  await daemon.printed(/the daemon is draining/);
+  // Twice within a second is taken for one that came by two ways.
+  await delay(1_500);
+  daemon.kill('SIGTERM');
+  expect(await daemon.ended).toMatchObject({ exitCode: 0 });
+  expect((await at.runs('a'))[0]?.trials?.[0]?.status).toBe('queued');
+  at.configure();
+  expect((await at.drained()).exitCode).toBe(0);
+  expect((await at.runs('a'))[0]?.trials?.[0]?.status).toBe('reported');
+});

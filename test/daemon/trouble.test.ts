@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { cuttingProxy } from '../engine/cutting-proxy.ts';
+import { openDaemonPlace } from './daemon-place.ts';
+
+test('a run that can never be run here stops no other, and is told with its reason', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const [poisoned] = await at.queue(['poisoned'], { case: { source: { kind: 'tarball' } } });
+  await at.queue(['good', 'malformed']);
+  await at.queue(['malformed'], { case: { verify: 'broken on its way' } });
+  at.service.alter = (_, body) => body.replace('"broken on its way"', '{"not": ["a", "text"]}');
+  const daemon = await at.daemon();
+  const { parked } = await at.once(({ finished, parked }) => finished.passed === 2 && parked.length === 2);
+  expect(parked.map((run) => run.reason)).toContainEqual(
+    expect.stringMatching(/the setup of run \S+ is not as documented: verify: /),
+  );
+  const { stdout } = await at.command('status');
+  expect(stdout).toMatch(/2 parked runs:\n(?:.*\n)? {2}poisoned · \S+ .*"tarball" is not implemented/);
+  expect((await at.runs('poisoned'))[0]).toMatchObject({ id: poisoned, trials: [{ status: 'queued' }] });
+  daemon.kill('SIGTERM');
+  expect(await daemon.ended).toMatchObject({ exitCode: 0 });
+  // For a program that drains the queue it is not done.
+  expect(await at.drained()).toMatchObject({ exitCode: 3 });
+});
+
+test('runs of a variant that the configuration does not know wait with one message until it does', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const credentials = { harnessConnectionId: 'conn_17', sandboxConnectionId: 'local' };
+  await at.queue(['a', 'b'], { variant: { credentials } });
+  const daemon = await at.daemon();
+  const { waiting } = await at.once(({ waiting }) => waiting.length === 2);
+  expect(waiting[0]?.reason).toContain('"conn_17" is not a harness');
+
+  at.place.write('offsite.yaml', 'profiles: [this, is, none]');
+  daemon.kill('SIGHUP');
+  await daemon.printed(/the configuration stays as it was/);
+  at.configure({ connections: { harness: { command: 'conn_17' } }, dataFolder: 'elsewhere' });
+  daemon.kill('SIGHUP');
+  await daemon.printed(/"needRestart":\["dataFolder"\]/);
+  await at.once(({ finished, outbox }) => finished.passed === 2 && outbox.queued === 0);
+
+  daemon.kill('SIGTERM');
+  const { stderr } = await daemon.ended;
+  expect(stderr.match(/a run waits/g)).toHaveLength(1);
+});
+
+test('it is not healthy while the engine is gone, and says so', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const proxy = await cuttingProxy();
+  const daemon = await at.daemon(['--listen', '0'], { DOCKER_HOST: proxy.host });
+  const [, url] = await daemon.printed(/"http":"(http:[^"]+)"/);
+  const healthz = async () => (await fetch(`${url}/healthz`)).status;
+  await expect.poll(healthz).toBe(200);
+  await proxy[Symbol.asyncDispose]();
+  await expect.poll(healthz).toBe(503);
+  const { health } = await at.once(({ health }) => !health.ok);
+  expect(health.troubles[0]).toContain('the engine: ');
+});
