@@ -10,6 +10,7 @@ import { openGateway } from '../gateway/open-gateway.ts';
 import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { messageOf } from '../offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { Budget } from '../suite/model-config.ts';
@@ -101,9 +102,9 @@ export async function openWorkshop(surroundings: Surroundings, signal: AbortSign
   );
   requireRoom(surroundings.dataFolder);
   const reporting = opened.use(await openReporting(surroundings));
-  const swept = await engine.sweep(signal);
-  if (swept.removed.length > 0)
-    note(`removed ${plural(swept.removed.length, 'object')} that dead agents had left on the engine`);
+  // It takes seconds, and no trial waits for it.
+  const sweeping = sweep(engine, note, signal);
+  opened.defer(() => sweeping);
   const extraCertificates = (await hostCertificates(config, env))?.pem;
   const kept = opened.move();
   return {
@@ -114,6 +115,18 @@ export async function openWorkshop(surroundings: Surroundings, signal: AbortSign
     extraCertificates,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
+}
+
+/** Never rejects. */
+async function sweep(engine: Engine, note: (message: string) => void, signal: AbortSignal): Promise<void> {
+  try {
+    const { removed } = await engine.sweep(signal);
+    if (removed.length > 0)
+      note(`removed ${plural(removed.length, 'object')} that dead agents had left on the engine`);
+  } catch (error) {
+    if (!signal.aborted)
+      note(`what dead agents left on the engine could not be removed: ${messageOf(error)}`);
+  }
 }
 
 /** The same, and the models and budgets of one batch. */

@@ -2,7 +2,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import { removeContainer } from './container/remove.ts';
 import { engineStatus } from './failure.ts';
-import { GRACE_MS, isDead, isMarker } from './liveness.ts';
+import { GRACE_MS, hasEnded, isDead, isMarker, RECONNECT_MS } from './liveness.ts';
 import {
   containersOf,
   namelessImages,
@@ -37,12 +37,9 @@ export async function sweepDead(
   instance: string,
   { dryRun = false, signal }: SweepOptions = {},
 ): Promise<Swept> {
-  const lists = [ownedContainers, ownedNetworks, ownedVolumes].map((list) => list(client, signal));
-  const [images, ...owned] = await Promise.all([namelessImages(client, signal), ...lists]);
-  const byInstance = Map.groupBy(owned.flat(), (object) => object.instance);
-  for (const living of [instance, '']) byInstance.delete(living);
+  const images = await namelessImages(client, signal);
+  const dead = await deadInstances(client, instance, signal);
   const now = client.clock.now();
-  const dead = [...byInstance].filter(([, objects]) => isDead(objects, now));
   const found = [
     ...dead.flatMap(([, objects]) => objects.sort(markersLast)),
     // One that is being made gets its name a moment after it is there.
@@ -55,6 +52,26 @@ export async function sweepDead(
     swept[gone ? 'removed' : 'left'].push(object);
   }
   return swept;
+}
+
+type Instances = [name: string, objects: OwnedObject[]][];
+
+/** With a second look, some seconds later, where the first one found markers that have ended. */
+async function deadInstances(client: EngineClient, own: string, signal?: AbortSignal): Promise<Instances> {
+  const dead = await seemDead(client, own, signal);
+  if (!dead.some(([, objects]) => objects.some((object) => isMarker(object) && hasEnded(object))))
+    return dead;
+  await client.clock.sleep(RECONNECT_MS, signal);
+  const before = new Set(dead.map(([name]) => name));
+  return (await seemDead(client, own, signal)).filter(([name]) => before.has(name));
+}
+
+async function seemDead(client: EngineClient, own: string, signal?: AbortSignal): Promise<Instances> {
+  const lists = [ownedContainers, ownedNetworks, ownedVolumes].map((list) => list(client, signal));
+  const byInstance = Map.groupBy((await Promise.all(lists)).flat(), (object) => object.instance);
+  for (const living of [own, '']) byInstance.delete(living);
+  const now = client.clock.now();
+  return [...byInstance].filter(([, objects]) => isDead(objects, now));
 }
 
 /** Removes all of one instance's containers: for its own end. */

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { cuttingProxy } from './cutting-proxy.ts';
 import { startedContainer, testEngine, until } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -59,6 +60,19 @@ test('what an agent that was killed left is removed; what living ones own stays'
   }
   // It was asked to end, and took its containers with it.
   expect(await ofInstance(living.instance)).toEqual([]);
+});
+
+test('a living agent whose connection was cut, and its marker with it, keeps what it owns', async () => {
+  await using proxy = await cuttingProxy();
+  await using cut = await testEngine({ host: proxy.host });
+  await using _theirs = await startedContainer(cut);
+  await until(async () => (await runningMarkers(cut.instance)).length === 1);
+  const [marker] = await runningMarkers(cut.instance);
+  proxy.cut('reset');
+  await until(async () => (await runningMarkers(cut.instance)).every(({ Id }) => Id !== marker?.Id));
+  await engine.sweep();
+  const states = (await ofInstance(cut.instance)).filter(({ Labels }) => Labels['offsite.role'] !== 'marker');
+  expect(states.map(({ State }) => State)).toEqual(['running']);
 });
 
 describe('what no marker speaks for', () => {
