@@ -79,7 +79,8 @@ export interface FinishedBatch {
 
 /**
  * Runs the trials of a batch that have no result yet, and reports each as soon as it is done. Rejects where a trial cannot be finished
- * or `signal` aborts; what was finished is in the ledger then, its sandboxes are gone, and the batch can be resumed.
+ * or `signal` aborts, and in the end where no trial can be made of what the service says of a run; what was finished is in the ledger then,
+ * its sandboxes are gone, and the batch can be resumed.
  */
 export async function workOff(
   batch: OpenBatch,
@@ -90,8 +91,10 @@ export async function workOff(
   const { ledger } = parts;
   const limits = { ...defaultLimits, ...parts.limits };
   ledger.reserve.take();
-  const { queued, done } = await queueTrials(batch, parts, signal);
+  const { queued, done, refused } = await queueTrials(batch, parts, signal);
   observe({ kind: 'started', batchId: batch.id, trials: queued });
+  for (const { run, error } of refused)
+    observe({ kind: 'note', message: `${run.case.request.name}: no trial is run: ${error.message}` });
   await using loop = new DeliveryLoop({
     ...parts,
     batch: batch.key,
@@ -100,6 +103,7 @@ export async function workOff(
   });
   const finished = await finishTrials(queued, { ...parts, limits }, signal, observe, () => loop.wake());
   await loop.drain(limits.grace, signal);
+  for (const { error } of refused) throw error;
   if (ledger.reserve.spent) {
     observe({
       kind: 'note',

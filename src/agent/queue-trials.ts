@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { PulledRun, TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchRun, OpenBatch, OpenRun } from './batch-run.ts';
 import { pullRuns } from './pull.ts';
@@ -24,6 +25,12 @@ export interface DoneTrial {
   result: string;
 }
 
+/** A run whose trials stay queued, since they cannot be made from what the service says of it. */
+export interface RefusedRun {
+  run: BatchRun;
+  error: OffsiteError;
+}
+
 /**
  * The trials of a batch: those that are to be run, with what is to be done, and those that are done. Runs whose setup the ledger does
  * not have yet are pulled from the service, and their trials queued.
@@ -32,23 +39,30 @@ export async function queueTrials(
   batch: OpenBatch,
   { client, ledger }: { client: Client; ledger: Ledger },
   signal: AbortSignal,
-): Promise<{ queued: QueuedTrial[]; done: DoneTrial[] }> {
+): Promise<{ queued: QueuedTrial[]; done: DoneTrial[]; refused: RefusedRun[] }> {
   const records = await pullSetups(batch, { client, ledger }, signal);
   const runs = new Map(batch.runs.map((run) => [run.key, run]));
   const queued: QueuedTrial[] = [];
   const done: DoneTrial[] = [];
+  const refused = new Map<number, RefusedRun>();
   for (const { key, run: runKey, ordinal, result } of ledger.trials.ofBatch(batch.key)) {
     const run = runs.get(runKey);
     const record = records.get(runKey);
     if (!run || !record) throw new Error(`trial ${key} is of a run that the batch does not have`);
-    if (result !== undefined) done.push({ key, run, ordinal, result });
-    else {
-      const { prompt, id: batchId, plan } = batch;
+    if (result !== undefined) {
+      done.push({ key, run, ordinal, result });
+      continue;
+    }
+    const { prompt, id: batchId, plan } = batch;
+    try {
       const spec = ownTrialSpec({ ...run, record, prompt, batchId, judges: plan.judges }, ordinal);
       queued.push({ key, run, ordinal, spec });
+    } catch (error) {
+      if (!(error instanceof OffsiteError)) throw error;
+      refused.set(runKey, { run, error });
     }
   }
-  return { queued, done };
+  return { queued, done, refused: [...refused.values()] };
 }
 
 /** What of a run's record a trial is made from. */

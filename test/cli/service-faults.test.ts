@@ -63,6 +63,22 @@ describe.concurrent('offsite run', () => {
     });
   });
 
+  test('runs all others where no trial can be made of what the service says of one run, names it, and exits 3', async () => {
+    using place = openPlace();
+    await using service = await openFlakyService(place);
+    service.alter = (_, body) => body.replace('"broken on its way"', '{"not": ["a", "text"]}');
+    const broken = { id: 'two', verify: 'broken on its way' };
+    const { exitCode, stderr } = await offsite(place, ['run', place.suite({ cases: [broken, ...cases] })], {
+      env: service.env,
+    });
+    expect(exitCode).toBe(3);
+    expect(stderr).toMatch(/two: no trial is run: the setup of run \S+ is not as documented: verify: /);
+    expect(stderr).toMatch(/✓ one/);
+    expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({
+      runs: [{ trials: [{ status: 'reported' }] }],
+    });
+  });
+
   test('interrupted while the service is down keeps the result, says so, and the next run reports it', async () => {
     using place = openPlace();
     await using service = await openFlakyService(place);

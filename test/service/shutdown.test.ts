@@ -61,6 +61,6 @@ test('a port that is taken is an error that says what to do', async () => {
   await expect(service.service.listen({ port })).rejects.toMatchObject({
     code: 'ADDRESS_UNUSABLE',
     kind: 'input',
-    hint: expect.stringContaining('--port'),
+    hint: expect.stringContaining('another port'),
   });
 });
