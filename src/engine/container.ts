@@ -11,6 +11,7 @@ import { type CommitRequest, commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
+import { type LayerRequest, layerPaths } from './container/layer-paths.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
@@ -47,6 +48,8 @@ export interface Container extends AsyncDisposable {
   changes(): Promise<FilesystemChange[]>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
+  /** All but folders that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
+  layerPaths(request: LayerRequest): Promise<string[] | undefined>;
   /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
@@ -102,6 +105,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     changes: () => listChanges(running),
     writtenBytes: (signal) => writtenBytes(running, signal),
     madeAt: (signal) => askWhenMade(running, signal),
+    layerPaths: (request) => layerPaths(running, request),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal) => readArchive(running, path, signal),
     copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),

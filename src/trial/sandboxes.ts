@@ -144,7 +144,10 @@ export class Sandboxes implements AsyncDisposable {
 
   async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {
     if (!gradesInPlace(spec) || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
-    return this.#kits.of(spec.sandbox.image, () => readKit(container, signal));
+    return this.#kits.of(spec.sandbox.image, async () => {
+      const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
+      return isReadable ? undefined : readKit(container, signal);
+    });
   }
 
   #openPort(

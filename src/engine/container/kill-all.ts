@@ -2,6 +2,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { banForks } from './fork-ban.ts';
+import { countProcesses } from './process-count.ts';
 import { type ContainerProcess, listProcesses } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -10,6 +11,8 @@ const QUICK_DEATH_MS = 100;
 /** One with gigabytes to give back needs this long at most. */
 const DEATH_MS = 3_000;
 const POLL_MS = 20;
+const ALONE_LOOKS = 6;
+const ALONE_POLL_MS = 3;
 
 /** What it took to be alone: `killed` by signal, or `restarted`, where signals left something alive. */
 export type KillAllResult = 'killed' | 'restarted';
@@ -29,9 +32,10 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   return 'restarted';
 }
 
-/** Whether nothing is left alive. Mostly nothing is there to begin with, and the list is all it takes. */
+/** Whether nothing is left alive. Mostly nothing is there to begin with, and a count or a list is all it takes. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
   try {
+    if (await isAlone(container)) return true;
     await using _ban = await banForks(container);
     if ((await listProcesses(container)).length === 0) return true;
     await runQuietly(container, 'kill -9 -1');
@@ -46,6 +50,17 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     if (thrown instanceof OffsiteError && thrown.code !== 'ENGINE_CONNECTION') return false;
     throw thrown;
   }
+}
+
+/** Whether the kernel counts nobody but init. What just ended may be counted for a moment more. */
+async function isAlone(container: RunningContainer): Promise<boolean> {
+  for (let look = 0; look < ALONE_LOOKS; look++) {
+    if (look > 0) await container.client.clock.sleep(ALONE_POLL_MS);
+    const count = await countProcesses(container);
+    if (count === undefined) return false;
+    if (count === 1) return true;
+  }
+  return false;
 }
 
 /** The processes that are left after `ms` milliseconds, or sooner when none is. */

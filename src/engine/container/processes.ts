@@ -26,20 +26,24 @@ export async function listProcesses(container: RunningContainer): Promise<Contai
 
 async function listThroughEngine(container: RunningContainer): Promise<ContainerProcess[]> {
   const { client, id } = container;
-  container.initPid ??= await askInitPid(container);
+  const initPid = await initPidOf(container);
   const answer = await client.call('listing processes', (abortSignal) =>
     client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,args', abortSignal }),
   );
   return (answer.Processes as string[][])
     .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))
-    .filter(({ pid, state }) => pid !== container.initPid && !state.startsWith('Z'))
+    .filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
     .map(({ pid, uid, command }) => ({ pid, uid, command }));
 }
 
-async function askInitPid({ client, id }: RunningContainer): Promise<number> {
+/** Init's process id in the numbering of the engine's host. One round trip the first time. */
+export async function initPidOf(container: RunningContainer): Promise<number> {
+  if (container.initPid !== undefined) return container.initPid;
+  const { client, id } = container;
   const { State } = await client.call('looking at a container', (abortSignal) =>
     client.docker.getContainer(id).inspect({ abortSignal }),
   );
+  container.initPid = State.Pid;
   return State.Pid;
 }
 

@@ -5,7 +5,7 @@ import { type ChangedFile, isOfInterest, needsNames, suspects } from './suspects
 export interface TamperingRequest {
   /** The sandbox in question, in which nothing runs. */
   container: Container;
-  /** Undefined where none is to be had, or where times say nothing: then the engine's own list of changes must do. */
+  /** Needed where the sandbox's layer cannot be read. Where there is none, or times say nothing, the engine's own list of changes must do. */
   kit: Kit | undefined;
   /** Another of the same image in which nothing of the agent's ran; asked for only where something was changed. */
   fresh: () => Promise<Container>;
@@ -19,7 +19,7 @@ const programFolders = ['/bin', '/sbin', '/lib', '/usr/bin', '/usr/sbin', '/usr/
 
 /**
  * Which of the sandbox's programs, libraries and startup files were changed since it was made: what runs with them says what whoever
- * changed them likes. Six round trips where nothing was.
+ * changed them likes. Two round trips where nothing was, and seven where it takes the kit.
  */
 export async function tampering(request: TamperingRequest): Promise<string[]> {
   const { container, kit, fresh, signal } = request;
@@ -27,8 +27,10 @@ export async function tampering(request: TamperingRequest): Promise<string[]> {
   if ((await container.kindOf(loaderHook, signal)) !== 'nothing') {
     return [...new Set([loaderHook, ...(await changedByEngine(container))])];
   }
-  if (!kit) return changedByEngine(container);
-  const changed = (await changedSinceMade(container, kit, request)).filter(isOfInterest);
+  const paths =
+    (await container.layerPaths(request)) ?? (kit && (await changedSinceMade(container, kit, request)));
+  if (!paths) return changedByEngine(container);
+  const changed = paths.filter(isOfInterest);
   return changed.length === 0 ? [] : judged(await fresh(), changed, signal);
 }
 
