@@ -25,7 +25,8 @@ export interface ApplicationParts {
   writer: Writer;
   integrations: readonly Integration[];
   clock: Clock;
-  log: Logger;
+  /** Nothing is logged without it. */
+  log: Logger | undefined;
 }
 
 interface Environment {
@@ -60,7 +61,7 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
   application.onError((error, context) => {
     if (error instanceof Refusal) return failed(context, error);
     const requestId = context.get('requestId');
-    log.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
+    log?.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
     const message = `The service failed. Its log says more under ${requestId}.`;
     return json(context, JSON.stringify({ _tag: 'InternalError', message }), 500);
   });
@@ -123,9 +124,9 @@ function json(
 }
 
 /** Headers and bodies are never logged, so that no key is; a key's id says whose request it was. */
-function logRequest(log: Logger, context: Context<Environment>, durationMs: number): void {
+function logRequest(log: Logger | undefined, context: Context<Environment>, durationMs: number): void {
   const principal = context.get('principal');
-  log.info(
+  log?.info(
     {
       requestId: context.get('requestId'),
       method: context.req.method,

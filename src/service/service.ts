@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
@@ -51,7 +51,7 @@ export function openService({ dataFolder, clock, integrations, log }: ServiceOpt
     writer,
     integrations,
     clock,
-    log: log ?? pino({ level: 'silent' }),
+    log,
   });
   const fetch = async (request: Request) => application.fetch(request);
   const listeners: Listener[] = [];

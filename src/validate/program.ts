@@ -53,9 +53,13 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
 
 type Exited = Extract<ExecResult, { ended: 'exited' }>;
 
-function outcome(result: Exited, { manifest }: ValidatorRequest, output: string): ValidatorRun {
+async function outcome(
+  result: Exited,
+  { manifest }: ValidatorRequest,
+  output: string,
+): Promise<ValidatorRun> {
   const whole = wholeProgram(result, manifest[0]?.name ?? 'validator');
-  const report = readTestReport(result.stdout.text);
+  const report = await readTestReport(result.stdout.text);
   if (!report) {
     const alone = 'a validator with a shebang is one validation, but its manifest also names';
     return run([whole], manifest, output, alone);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readTestReport } from '../../src/validate/formats/test-report.ts';
 
 describe('TAP', () => {
-  test('gives each top-level result with its message, and skipped ones as passed', () => {
+  test('gives each top-level result with its message, and skipped ones as passed', async () => {
     const text = `TAP version 13
 # Subtest: outer
     # Subtest: inner
@@ -18,7 +18,7 @@ ok 3 - later # SKIP no network
 not ok 4 - someday # TODO not yet
 1..4
 `;
-    expect(readTestReport(text)).toMatchObject({
+    expect(await readTestReport(text)).toMatchObject({
       format: 'tap',
       tests: [
         { name: 'outer', passed: true },
@@ -33,21 +33,21 @@ not ok 4 - someday # TODO not yet
     ['ends before its plan does', '1..3\nok 1 - a\nok 2 - b\n', '3 tests were planned, 2 are in the report'],
     ['has no plan', 'ok 1 - a\n', 'the report has no plan'],
     ['bails out', '1..1\nok 1 - a\nBail out! no database\n', 'Bail out! no database'],
-  ])('that %s does not pass', (_, text, message) => {
-    expect(readTestReport(text)).toMatchObject({
+  ])('that %s does not pass', async (_, text, message) => {
+    expect(await readTestReport(text)).toMatchObject({
       tests: expect.arrayContaining([{ name: 'plan', passed: false, message }]),
     });
   });
 });
 
 describe('JUnit XML', () => {
-  test('gives the cases of all suites, however deep', () => {
+  test('gives the cases of all suites, however deep', async () => {
     const text = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites><testsuite name="a"><testcase classname="pkg.T" name="one &amp; two" time="0.012"/>
 <testsuite name="b"><testcase name="three"><failure message="expected 1 &lt; 0">trace
 here</failure></testcase><testcase name="four"><skipped/></testcase>
 <testcase name="five"><error><![CDATA[boom <here>]]></error></testcase></testsuite></testsuite></testsuites>`;
-    const report = readTestReport(text);
+    const report = await readTestReport(text);
     expect(report).toMatchObject({ format: 'junit' });
     expect(
       report && 'tests' in report && report.tests.toSorted((a, b) => a.name.localeCompare(b.name)),
@@ -59,13 +59,13 @@ here</failure></testcase><testcase name="four"><skipped/></testcase>
     ]);
   });
 
-  test('does not expand what a document defines for itself', () => {
+  test('does not expand what a document defines for itself', async () => {
     const text = `<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><testsuite><testcase name="&x;"/></testsuite>`;
-    expect(readTestReport(text)).toMatchObject({ problem: expect.stringContaining('ntit') });
+    expect(await readTestReport(text)).toMatchObject({ problem: expect.stringContaining('ntit') });
   });
 
-  test('that is cut off is no report', () => {
-    expect(readTestReport('<testsuite><testcase name="a">')).toMatchObject({
+  test('that is cut off is no report', async () => {
+    expect(await readTestReport('<testsuite><testcase name="a">')).toMatchObject({
       format: 'junit',
       problem: expect.any(String),
     });
@@ -73,14 +73,14 @@ here</failure></testcase><testcase name="four"><skipped/></testcase>
 });
 
 describe('CTRF', () => {
-  test('gives each test', () => {
+  test('gives each test', async () => {
     const tests = [
       { name: 'a', status: 'passed', duration: 3 },
       { name: 'b', status: 'failed', duration: 4, message: 'no', trace: 'at b', suite: ['s', 't'] },
       { name: 'c', status: 'pending', duration: 0 },
       { name: 'd', status: 'other', duration: 0 },
     ];
-    expect(readTestReport(JSON.stringify({ results: { tool: { name: 'x' }, tests } }))).toEqual({
+    expect(await readTestReport(JSON.stringify({ results: { tool: { name: 'x' }, tests } }))).toEqual({
       format: 'ctrf',
       tests: [
         { name: 'a', passed: true, durationMs: 3 },
@@ -91,13 +91,13 @@ describe('CTRF', () => {
     });
   });
 
-  test('of another shape cannot be read', () => {
-    expect(readTestReport('{"results": {"tests": [{"name": 1}]}}')).toMatchObject({
+  test('of another shape cannot be read', async () => {
+    expect(await readTestReport('{"results": {"tests": [{"name": 1}]}}')).toMatchObject({
       problem: expect.stringContaining('name'),
     });
   });
 });
 
-test.each(['', 'all is well', '{"a": 1}', '{not json', 'okay then'])('%j is no report', (text) => {
-  expect(readTestReport(text)).toBeUndefined();
+test.each(['', 'all is well', '{"a": 1}', '{not json', 'okay then'])('%j is no report', async (text) => {
+  expect(await readTestReport(text)).toBeUndefined();
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from '@commander-js/extra-typings';
-import { ensureBaseImage } from '../../base-image/ensure-base-image.ts';
 import { systemClock } from '../../clock.ts';
 import { connectEngine } from '../../engine/connect.ts';
 import { loadConfig } from '../../suite/config-file.ts';
@@ -15,6 +14,8 @@ export function baseImageCommand() {
     .option('--force', 'build it anew')
     .option('--config <file>', 'the configuration')
     .action(async (options) => {
+      // Other commands do without the programs that it takes.
+      const { ensureBaseImage } = await import('../../base-image/ensure-base-image.ts');
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
       using interrupted = interruption((message) => console.error(message));

@@ -10,9 +10,10 @@ import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { wholeNumber, withService } from '../options.ts';
-import { plainProgress, progressOn } from '../output/progress.ts';
+import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { redactorOf } from '../redactor.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
@@ -35,10 +36,12 @@ interface ResumeOptions extends ServiceOptions {
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   const env = process.env;
   const config = loadConfig({ named: options.config, env });
-  using progress =
-    process.stderr.isTTY && !options.json
-      ? progressOn(process.stderr)
-      : plainProgress((line) => console.error(line));
+  const redactor = redactorOf(config, env);
+  using progress = await openProgress({
+    stream: process.stderr,
+    plain: options.json === true,
+    redact: (text) => redactor.text(text),
+  });
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
   const dataFolder = dataFolderOf(options.dataFolder, config, env);
@@ -67,7 +70,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
   progress[Symbol.dispose]();
 
-  if (options.json) console.log(JSON.stringify(summaries, null, 2));
+  if (options.json) console.log(redactor.text(JSON.stringify(summaries, null, 2)));
   else if (summaries.length === 0) console.log('nothing to resume');
   else for (const summary of summaries) console.log(`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);

@@ -16,8 +16,7 @@ import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { rate, wholeNumber, withService } from '../options.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
-import { junitXml } from '../output/junit.ts';
-import { plainProgress, progressOn } from '../output/progress.ts';
+import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
 import { redactorOf } from '../redactor.ts';
@@ -53,10 +52,11 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const plan = loadSuite(file, config, runners);
 
   const redactor = redactorOf(configured, process.env);
-  using progress =
-    process.stderr.isTTY && !options.json
-      ? progressOn(process.stderr)
-      : plainProgress((line) => console.error(redactor.text(line)));
+  using progress = await openProgress({
+    stream: process.stderr,
+    plain: options.json === true,
+    redact: (text) => redactor.text(text),
+  });
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
   const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
@@ -95,7 +95,10 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const summary = summaryOf(batch, service, ledger.outbox.pending());
   if (options.json) console.log(redactor.text(JSON.stringify(summary, null, 2)));
   else console.log(`\n${summaryTable(summary)}\n`);
-  if (options.junit !== undefined) writeText(options.junit, redactor.text(junitXml(summary)));
+  if (options.junit !== undefined) {
+    const { junitXml } = await import('../output/junit.ts');
+    writeText(options.junit, redactor.text(junitXml(summary)));
+  }
   const step = githubStep(env);
   // With --json stdout is one document; annotations are read from stderr as well.
   const print = (line: string) => (options.json ? console.error : console.log)(redactor.text(line));

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { Command } from '@commander-js/extra-typings';
-import { pino } from 'pino';
 import { runners } from '../../../runners/index.ts';
 import { systemClock } from '../../clock.ts';
 import { permissions } from '../../contract/identity.ts';
@@ -24,6 +23,7 @@ export function serveCommand() {
     .option('--config <file>', 'the configuration')
     .option('--quiet', 'no line for each request')
     .action(async (options) => {
+      const { pino } = await import('pino');
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
       const dataFolder = dataFolderOf(options.data, config, env);

@@ -1,7 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import { createLogUpdate } from 'log-update';
 import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
-import type { PhaseName, TrialResult } from '../../trial/result.ts';
+import type { TrialResult } from '../../trial/result.ts';
 import { duration } from './quantities.ts';
 
 /** Shows a batch while it runs. `close` takes the live lines away and leaves the finished ones. */
@@ -10,12 +9,21 @@ export interface Progress extends Disposable {
   note(message: string): void;
 }
 
-/** Live lines on a terminal; elsewhere one plain line when a trial ends. */
-export function progressOn(stream: NodeJS.WriteStream): Progress {
-  return stream.isTTY ? liveProgress(stream) : plainProgress((line) => stream.write(`${line}\n`));
+export interface ProgressOptions {
+  stream: NodeJS.WriteStream;
+  /** No live lines, even on a terminal. */
+  plain: boolean;
+  /** Takes known secrets out of what is printed. */
+  redact(text: string): string;
 }
 
-export function plainProgress(print: (line: string) => void): Progress {
+/** Live lines on a terminal; elsewhere one plain line when a trial ends. */
+export async function openProgress({ stream, plain, redact }: ProgressOptions): Promise<Progress> {
+  if (stream.isTTY && !plain) {
+    const { liveProgress } = await import('./live-progress.ts');
+    return liveProgress(stream, redact);
+  }
+  const print = (line: string) => stream.write(`${redact(line)}\n`);
   return {
     event(event) {
       const line = lineOf(event);
@@ -26,44 +34,8 @@ export function plainProgress(print: (line: string) => void): Progress {
   };
 }
 
-function liveProgress(stream: NodeJS.WriteStream): Progress {
-  const log = createLogUpdate(stream);
-  const running = new Map<string, { phase: PhaseName; since: number }>();
-  const draw = () =>
-    log(
-      [...running]
-        .map(
-          ([name, { phase, since }]) =>
-            `  ${styleText('cyan', '…')} ${name}  ${phase} ${duration(Date.now() - since)}`,
-        )
-        .join('\n'),
-    );
-  const ticking = setInterval(draw, 200);
-  const printAbove = (line: string) => {
-    log.clear();
-    stream.write(`${line}\n`);
-    draw();
-  };
-  return {
-    event(event) {
-      if (event.kind === 'phase') {
-        const name = nameOf(event.trial);
-        running.set(name, { phase: event.phase, since: running.get(name)?.since ?? Date.now() });
-      }
-      if (event.kind === 'finished') running.delete(nameOf(event.trial));
-      const line = lineOf(event);
-      if (line !== undefined) printAbove(line);
-    },
-    note: printAbove,
-    [Symbol.dispose]() {
-      clearInterval(ticking);
-      log.clear();
-      log.done();
-    },
-  };
-}
-
-function lineOf(event: BatchEvent): string | undefined {
+/** What is told of an event once; undefined where nothing is. */
+export function lineOf(event: BatchEvent): string | undefined {
   switch (event.kind) {
     case 'started':
       return `batch ${event.batchId}: ${event.trials.length} trials`;
@@ -107,6 +79,6 @@ function mark(verdict: TrialResult['verdict']): string {
 }
 
 /** `case · variant #0` */
-function nameOf({ run, ordinal }: BatchTrial): string {
+export function nameOf({ run, ordinal }: BatchTrial): string {
   return `${run.case.request.id} · ${run.variant.name} #${ordinal}`;
 }

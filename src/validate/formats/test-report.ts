@@ -1,5 +1,4 @@
 import { readCtrf } from './ctrf.ts';
-import { readJunit } from './junit.ts';
 import { readTap } from './tap.ts';
 
 /** One result of a program's printed report. */
@@ -20,10 +19,14 @@ export type TestReport =
   | { format: 'tap' | 'junit' | 'ctrf'; problem: string };
 
 /** Undefined where the output is no report. */
-export function readTestReport(stdout: string): TestReport | undefined {
+export async function readTestReport(stdout: string): Promise<TestReport | undefined> {
   const text = stdout.trimStart();
   if (/^(TAP version 1[34]\b|1\.\.\d+|(not )?ok\b)/.test(text)) return readTap(text);
-  if (/^<(\?xml|testsuites?\b)/.test(text)) return readJunit(text);
+  if (/^<(\?xml|testsuites?\b)/.test(text)) {
+    // Its parser is loaded by those who need it.
+    const { readJunit } = await import('./junit.ts');
+    return readJunit(text);
+  }
   if (text.startsWith('{')) return readCtrf(text);
   return undefined;
 }
