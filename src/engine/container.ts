@@ -11,7 +11,7 @@ import { type CommitRequest, commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
-import { type LayerRequest, layerPaths } from './container/layer-paths.ts';
+import { isUntouched, type LayerRequest, layerPaths } from './container/layer-paths.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
@@ -50,6 +50,8 @@ export interface Container extends AsyncDisposable {
   madeAt(signal?: AbortSignal): Promise<number>;
   /** All but folders that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
   layerPaths(request: LayerRequest): Promise<string[] | undefined>;
+  /** Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its layer cannot be read. */
+  isUntouched(path: string, signal?: AbortSignal): Promise<boolean | undefined>;
   /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
@@ -75,7 +77,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     diskBytes: spec.diskBytes,
     activeExecs: new Set(),
     execCount: 0,
-    initPid: undefined,
+    hostFacts: undefined,
     oomKills: 0,
   };
   let removal: Promise<void> | undefined;
@@ -106,6 +108,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     writtenBytes: (signal) => writtenBytes(running, signal),
     madeAt: (signal) => askWhenMade(running, signal),
     layerPaths: (request) => layerPaths(running, request),
+    isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal) => readArchive(running, path, signal),
     copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),

@@ -1,14 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
-
-/** Runtimes that let the kernel write into the layer; others, such as gVisor's, may keep what is written elsewhere. */
-const plainRuntimes = ['runc', 'io.containerd.runc.v2', 'crun'];
-
-interface Inspected {
-  GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
-  HostConfig?: { Runtime?: string };
-}
 
 export interface LayerRequest {
   /** Folders that are not looked into. */
@@ -19,35 +12,57 @@ export interface LayerRequest {
 /**
  * All but folders that the container's own layer holds: what was made there, or changed in any way. Read from the engine's disk, past the
  * container and the engine; undefined where this process cannot: the engine is on another machine, or its folder is not ours to read, or
- * it keeps no such layers. What was deleted is left out. In the container nothing may run. One round trip.
+ * it keeps no such layers. What was deleted is left out. In the container nothing may run. One round trip the first time.
  */
 export async function layerPaths(
-  { client, id }: RunningContainer,
+  container: RunningContainer,
   { except, signal }: LayerRequest,
 ): Promise<string[] | undefined> {
-  const { GraphDriver, HostConfig } = await client.call(
-    'asking where the layer of a container is',
-    (abortSignal) =>
-      client.dial<Inspected>({
-        method: 'GET',
-        path: `/containers/${id}/json?`,
-        expected: [200],
-        abortSignal,
-      }),
-    { signal },
-  );
-  const layer = GraphDriver?.Name === 'overlay2' ? GraphDriver.Data?.UpperDir : undefined;
-  if (layer === undefined || !plainRuntimes.includes(HostConfig?.Runtime ?? '')) return undefined;
+  const { layer } = await hostFactsOf(container, signal);
+  if (layer === undefined) return undefined;
   const paths: string[] = [];
   try {
     await collect(layer, '/', new Set(except), paths);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR') return undefined;
+    if (isUnreadable(error)) return undefined;
     throw error;
   }
   signal?.throwIfAborted();
   return paths;
+}
+
+/**
+ * Whether the container's own layer holds nothing at a path, not even a deletion; undefined where this process cannot read it. In the
+ * container nothing may run.
+ */
+export async function isUntouched(
+  container: RunningContainer,
+  path: string,
+  signal?: AbortSignal,
+): Promise<boolean | undefined> {
+  const { layer } = await hostFactsOf(container, signal);
+  if (layer === undefined) return undefined;
+  try {
+    // The first folder that is not there proves that the layer itself was read.
+    let entries = await readdir(layer, { withFileTypes: true });
+    let folder = layer;
+    for (const name of path.split('/').filter((part) => part !== '')) {
+      const entry = entries.find((one) => one.name === name);
+      if (!entry) return true;
+      if (!entry.isDirectory()) return false;
+      folder = posix.join(folder, name);
+      entries = await readdir(folder, { withFileTypes: true });
+    }
+    return false;
+  } catch (error) {
+    if (isUnreadable(error)) return undefined;
+    throw error;
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code);
 }
 
 async function collect(

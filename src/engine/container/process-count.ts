@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { initPidOf } from './processes.ts';
+import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { RunningContainer } from './running-container.ts';
  * the engine's. Unlike a list it is true at one moment: what forks and ends without pause is in it. No round trip but the first time.
  */
 export async function countProcesses(container: RunningContainer): Promise<number | undefined> {
-  const initPid = await initPidOf(container);
+  const { initPid } = await hostFactsOf(container);
   try {
     const group = pidsGroup(await readFile(`/proc/${initPid}/cgroup`, 'utf8'), container.id);
     if (group === undefined) return undefined;

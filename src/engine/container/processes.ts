@@ -1,5 +1,6 @@
 import { runQuietly } from '../exec/run-quietly.ts';
 import { engineStatus } from '../failure.ts';
+import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 export interface ContainerProcess {
@@ -26,7 +27,7 @@ export async function listProcesses(container: RunningContainer): Promise<Contai
 
 async function listThroughEngine(container: RunningContainer): Promise<ContainerProcess[]> {
   const { client, id } = container;
-  const initPid = await initPidOf(container);
+  const { initPid } = await hostFactsOf(container);
   const answer = await client.call('listing processes', (abortSignal) =>
     client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,args', abortSignal }),
   );
@@ -34,17 +35,6 @@ async function listThroughEngine(container: RunningContainer): Promise<Container
     .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))
     .filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
     .map(({ pid, uid, command }) => ({ pid, uid, command }));
-}
-
-/** Init's process id in the numbering of the engine's host. One round trip the first time. */
-export async function initPidOf(container: RunningContainer): Promise<number> {
-  if (container.initPid !== undefined) return container.initPid;
-  const { client, id } = container;
-  const { State } = await client.call('looking at a container', (abortSignal) =>
-    client.docker.getContainer(id).inspect({ abortSignal }),
-  );
-  container.initPid = State.Pid;
-  return State.Pid;
 }
 
 const LIST = `

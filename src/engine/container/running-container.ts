@@ -1,4 +1,5 @@
 import type { EngineClient } from '../connection/engine-client.ts';
+import type { HostFacts } from './host-facts.ts';
 
 /** What the functions on a container share: who it is, what every exec in it gets, and what was seen so far. */
 export interface RunningContainer {
@@ -15,8 +16,8 @@ export interface RunningContainer {
   readonly activeExecs: Set<string>;
   /** How many execs were started; the next one's tag. */
   execCount: number;
-  /** Init's process id in the engine host's numbering, once asked for; another one after a restart. */
-  initPid: number | undefined;
+  /** Once asked for; others after a restart. */
+  hostFacts: HostFacts | undefined;
   /** The control group's kill counter when it was last read; undefined where it could not be, or began anew meanwhile. */
   oomKills: number | undefined;
 }

@@ -32,7 +32,11 @@ interface Reading {
 }
 
 async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
+  const { spec, container } = input;
   try {
+    // Many agents are only to answer.
+    if (spec.artifacts.length === 0 && (await container.isUntouched(places.workspace, deadline)))
+      return { filesChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;

@@ -1,0 +1,43 @@
+import type { RunningContainer } from './running-container.ts';
+
+/** Where a running container is on its engine's machine. */
+export interface HostFacts {
+  /** Init's process id there. */
+  initPid: number;
+  /** The folder with all that the container itself wrote; undefined where the engine keeps no such folder, or not all is in there. */
+  layer: string | undefined;
+}
+
+/** Runtimes that let the kernel write into the layer; others, such as gVisor's, may keep what is written elsewhere. */
+const plainRuntimes = ['runc', 'io.containerd.runc.v2', 'crun'];
+
+interface Inspected {
+  State: { Pid: number };
+  GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
+  HostConfig?: { Runtime?: string };
+  Mounts?: unknown[] | null;
+}
+
+/** One round trip the first time, and after a restart. */
+export async function hostFactsOf(container: RunningContainer, signal?: AbortSignal): Promise<HostFacts> {
+  const { client, id } = container;
+  if (container.hostFacts) return container.hostFacts;
+  const { State, GraphDriver, HostConfig, Mounts } = await client.call(
+    'looking at a container',
+    (abortSignal) =>
+      client.dial<Inspected>({
+        method: 'GET',
+        path: `/containers/${id}/json?`,
+        expected: [200],
+        abortSignal,
+      }),
+    { signal },
+  );
+  const isInLayer =
+    GraphDriver?.Name === 'overlay2' &&
+    plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
+    // An image may declare volumes.
+    (Mounts ?? []).length === 0;
+  container.hostFacts = { initPid: State.Pid, layer: isInLayer ? GraphDriver.Data?.UpperDir : undefined };
+  return container.hostFacts;
+}
