@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
 import { createLogUpdate } from 'log-update';
 import type { PhaseName } from '../../trial/result.ts';
-import { lineOf, nameOf, type Progress } from './progress.ts';
+import { lineOf, nameOf } from './event-lines.ts';
+import type { Progress } from './progress.ts';
 import { duration } from './quantities.ts';
 
 /** Each running trial has a line at the bottom of the terminal, with its phase and time. */

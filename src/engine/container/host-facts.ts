@@ -1,12 +1,4 @@
-import type { RunningContainer } from './running-container.ts';
-
-/** Where a running container is on its engine's machine. */
-export interface HostFacts {
-  /** Init's process id there. */
-  initPid: number;
-  /** The folder with all that the container itself wrote; undefined where the engine keeps no such folder, or not all is in there. */
-  layer: string | undefined;
-}
+import type { HostFacts, RunningContainer } from './running-container.ts';
 
 /** Runtimes that let the kernel write into the layer; others, such as gVisor's, may keep what is written elsewhere. */
 const plainRuntimes = ['runc', 'io.containerd.runc.v2', 'crun'];

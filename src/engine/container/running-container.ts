@@ -1,5 +1,12 @@
 import type { EngineClient } from '../connection/engine-client.ts';
-import type { HostFacts } from './host-facts.ts';
+
+/** Where a running container is on its engine's machine. */
+export interface HostFacts {
+  /** Init's process id there. */
+  initPid: number;
+  /** The folder with all that the container itself wrote; undefined where the engine keeps no such folder, or not all is in there. */
+  layer: string | undefined;
+}
 
 /** What the functions on a container share: who it is, what every exec in it gets, and what was seen so far. */
 export interface RunningContainer {
