@@ -99,14 +99,14 @@ describe.concurrent('a harness', () => {
     expect(cause).toMatchObject({ kind: 'agent', phase: 'harness' });
   });
 
-  test('that prints 100 MB keeps beginning and end of it, and costs no memory', async () => {
+  test('that prints 300 MB keeps beginning and end of it, and costs no memory', async () => {
     const before = process.memoryUsage().rss;
     let highest = before;
     const sampling = setInterval(() => {
       highest = Math.max(highest, process.memoryUsage().rss);
     }, 20);
     const { trajectory, verdict } = await bench.trial(
-      'echo begin; head -c 100000000 /dev/zero | tr "\\0" x; echo; echo end',
+      'echo begin; head -c 300000000 /dev/zero | tr "\\0" x; echo; echo end',
       { verify: 'true' },
     );
     clearInterval(sampling);
@@ -116,6 +116,7 @@ describe.concurrent('a harness', () => {
     expect(entry?.output).toMatch(/^begin\nx/);
     expect(entry?.output).toMatch(/x\nend\n$/);
     expect(entry?.output?.length).toBeLessThan(2 * 1024 ** 2);
-    expect(highest - before).toBeLessThan(80 * 1024 ** 2);
+    // What passes through is garbage for a while.
+    expect(highest - before).toBeLessThan(150 * 1024 ** 2);
   });
 });

@@ -2,8 +2,11 @@ import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { RelayHandler } from './relay.ts';
 
-/** Requests of one sandbox under way at a time; more wait in its relay. */
-const parallelRequests = 256;
+/**
+ * Requests of one sandbox under way at a time. Twice what its relay has connections for: a request counts here until its handler is done
+ * with it, there only until its client is, and one above the limit would be refused.
+ */
+const parallelRequests = 1024;
 /** Bytes on their way to a request's handler that does not read. */
 const requestWindow = 256 * 1024;
 const noLimit = 2 ** 30;
