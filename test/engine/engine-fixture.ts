@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { systemClock } from '../../src/clock.ts';
 import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
@@ -77,7 +78,10 @@ export async function untilFile({ docker, instance }: Engine, path: string): Pro
       .getContainer(id)
       .infoArchive({ path })
       .then(
-        () => true,
+        (answer: unknown) => {
+          (answer as IncomingMessage).resume();
+          return true;
+        },
         (error: { statusCode?: number }) => {
           if (error.statusCode !== 404) throw error;
           return false;

@@ -25,6 +25,13 @@ test.each([
   expect(await container.kindOf(path)).toBe(kind);
 });
 
+test('no look keeps its connection', async () => {
+  const connections = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
+  const before = connections();
+  for (let look = 0; look < 40; look++) await container.kindOf('/own/folder');
+  expect(connections() - before).toBeLessThan(20);
+});
+
 test('a container is older than any file that was changed in it, by the clock that files go by', async () => {
   const { stdout } = await shell(container, 'echo > /etc/passwd; stat -c "%Z" /etc/passwd /bin/sh');
   const [changed = 0, untouched = 0] = stdout.text.split('\n').map(Number);

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { connectEngine } from '../../src/engine/connect.ts';
 
 /** The `run` of a trial that waits until it is let go. */
@@ -12,7 +13,10 @@ export async function untilBegun(batch: string): Promise<void> {
       .getContainer(id)
       .infoArchive({ path: '/tmp/begun' })
       .then(
-        () => true,
+        (answer) => {
+          (answer as unknown as IncomingMessage).resume();
+          return true;
+        },
         (error: { statusCode?: number }) => {
           if (error.statusCode === 404) return false;
           throw error;

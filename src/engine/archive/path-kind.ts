@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 
@@ -23,6 +24,8 @@ export async function kindOfPath(
       (abortSignal) => client.docker.getContainer(id).infoArchive({ path, abortSignal }),
       { signal },
     );
+    // An answer without a body, too, holds its connection until it was read.
+    (answer as unknown as IncomingMessage).resume();
     return isFolder(answer as DescribedPath) ? 'folder' : 'other';
   } catch (error) {
     if (error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND') return 'nothing';
