@@ -41,7 +41,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     const until = container.client.clock.now() + DEATH_MS;
     await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, QUICK_DEATH_MS);
-    // Again and again: with forks banned, one command in four does not start, and its failure looks like its output.
+    // Again and again: with forks banned a command now and then does not start, and its failure looks like its output.
     while (left.length > 0 && container.client.clock.now() < until) {
       for (const uid of new Set(left.map((process) => process.uid)))
         await runQuietly(container, 'kill -9 -1', { user: String(uid) });

@@ -1,9 +1,15 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { systemClock } from '../../../src/clock.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { Relay, RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
 import { startedContainer, testEngine, testSpec } from '../../engine/engine-fixture.ts';
+
+interface ArrivedRequest {
+  stream: ServerHttp2Stream;
+  headers: IncomingHttpHeaders;
+}
 
 /** A sealed sandbox with a relay, whose requests each test answers in its own way. */
 export interface RelayedSandbox extends AsyncDisposable {
@@ -12,6 +18,8 @@ export interface RelayedSandbox extends AsyncDisposable {
   relay: Relay;
   /** Answers what comes from now on. */
   answer(handler: RelayHandler): void;
+  /** The next request that arrives; the test answers it. */
+  nextRequest(): Promise<ArrivedRequest>;
   /** Runs a line of shell in the sandbox, with the relay's origin as $ORIGIN and its port as $PORT; resolves with what it printed. */
   shell(script: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;
   /** Runs an ES module in the sandbox the same way. */
@@ -57,6 +65,11 @@ export async function relayedSandbox(): Promise<RelayedSandbox> {
     relay,
     answer(handler) {
       current = handler;
+    },
+    nextRequest() {
+      const { promise, resolve } = Promise.withResolvers<ArrivedRequest>();
+      current = (stream, headers) => resolve({ stream, headers });
+      return promise;
     },
     shell: (script, onOutput, signal) => run(['bash', '-c', script], onOutput, signal),
     module: (source, onOutput, signal) =>
