@@ -14,8 +14,8 @@ import { quantile, summaryOf, thousandths } from './summary.ts';
 
 /**
  * What the way from a sealed sandbox to its model adds: the same client asks the same upstream (a) on the host, directly over loopback, and
- * (b) in a sandbox, through relay and gateway, with its metering and records; alternating in one run. And how long after the
- * sandbox its relay is ready.
+ * (b) in a sandbox, through relay and gateway, with its metering and records; alternating in one run. And when a sandbox with a
+ * relay has started and when its relay is ready, beside a sandbox without one.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -62,6 +62,7 @@ const result = {
   addedFirstByteMs: thousandths(ours.firstByteP50Ms - floor.firstByteP50Ms),
   megabytesPerSecond: ours.megabytesPerSecondDown,
   megabytesPerSecondUp: ours.megabytesPerSecondUp,
+  sandboxAloneMs: median(ready.map(({ sandboxAloneMs }) => sandboxAloneMs)),
   sandboxStartedMs: median(ready.map(({ sandboxStartedMs }) => sandboxStartedMs)),
   relayReadyMs: median(ready.map(({ relayReadyMs }) => relayReadyMs)),
   direct: floor,
@@ -87,12 +88,15 @@ async function compare(): Promise<void> {
     hosts: [],
     keep: async () => '',
   });
-  await using sandbox = await engine.createContainer(spec);
-  await sandbox.start();
+  const signal = AbortSignal.timeout(30 * 60_000);
   await using relay = startRelay(
     engine,
-    { sandbox, image: spec.imageId, handler: session.handle, labels: {}, clock: systemClock },
-    AbortSignal.timeout(30 * 60_000),
+    { network: spec.network, image: spec.imageId, handler: session.handle, labels: {}, clock: systemClock },
+    signal,
+  );
+  await using sandbox = await relay.startSandbox(
+    (network) => engine.createContainer({ ...spec, network }),
+    signal,
   );
   await putClient(sandbox);
   await relay.ready;

@@ -32,7 +32,7 @@ export async function relayImageOf(engine: Engine, signal: AbortSignal): Promise
   });
 }
 
-/** Begins the relay of a sandbox that is being started; `relay.ready` tells when it listens. */
+/** Begins the relay of a sandbox; `relay.ready` tells when it listens. */
 export function openPort(
   engine: Engine,
   request: Omit<SidecarRequest, 'handler'>,

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
@@ -101,45 +102,47 @@ export class Sandboxes implements AsyncDisposable {
 
   async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
     const env = passedEnvironment(spec.sandbox, this.#host);
-    const { imageId, prepare, container } = await this.#create(spec, env, signal).catch((error) => {
+    const { imageId, container, port, preparedHere } = await this.#make(spec, env, signal).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
       // Somebody removed an image since this batch last looked.
       this.#parts.known.clear();
-      return this.#create(spec, env, signal);
+      return this.#make(spec, env, signal);
     });
-    const relayImage = needsPort(spec) ? await this.#relayImage(signal) : undefined;
-    const starting = container.start(signal);
-    // Made meanwhile; whoever waits for the port waits for the start as well.
-    const port =
-      relayImage === undefined ? undefined : this.#openPort(spec, relayImage, container, starting, signal);
     try {
-      await starting;
-      if (prepare) {
-        await prepare(container);
-        if (engineNetwork(spec.sandbox) === 'none') await container.disconnect(signal);
-      }
       const read = () => readWorkspace(container, signal);
-      const before = prepare ? await read() : await this.#baselines.of(imageId, read);
+      const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
       return { container, port, before, kit: await this.#kit(spec, container, signal) };
     } catch (error) {
-      await port?.[Symbol.asyncDispose]();
-      await container[Symbol.asyncDispose]();
+      await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
     }
   }
 
-  /** The container of a trial, not started yet, and how its image was prepared. */
-  async #create(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
-    const prepared = await preparedImage(this.#parts, spec, env, signal);
-    const labels = labelsOf(spec);
-    const network = prepared.prepare ? 'open' : engineNetwork(spec.sandbox);
-    const made = containerSpec(spec.sandbox, { network, labels }, env);
-    const container = await this.#parts.engine.createContainer(
-      { ...made, imageId: prepared.imageId },
-      signal,
-    );
-    return { ...prepared, container };
+  /** Makes a trial's container and starts it, with its way out. */
+  async #make(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
+    const { imageId, prepare } = await preparedImage(this.#parts, spec, env, signal);
+    const own = engineNetwork(spec.sandbox);
+    const make = (network: ContainerSpec['network']) => {
+      const made = containerSpec(spec.sandbox, { network, labels: labelsOf(spec) }, env);
+      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+    };
+    await using made = new AsyncDisposableStack();
+    let container: Container;
+    let port: ModelPort | undefined;
+    if (prepare) {
+      container = made.use(await make('open'));
+      await container.start(signal);
+      await prepare(container);
+      if (own === 'none') await container.disconnect(signal);
+      port = await this.#openPort(spec, { sharedWith: container.id }, signal);
+    } else {
+      port = made.use(await this.#openPort(spec, own, signal));
+      container = port ? await port.relay.startSandbox(make, signal) : made.use(await make(own));
+      if (!port) await container.start(signal);
+    }
+    made.move();
+    return { imageId, container, port, preparedHere: prepare !== undefined };
   }
 
   async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {
@@ -150,15 +153,14 @@ export class Sandboxes implements AsyncDisposable {
     });
   }
 
-  #openPort(
+  async #openPort(
     spec: TrialSpec,
-    image: string,
-    sandbox: Container,
-    sandboxStarted: Promise<void>,
+    network: ContainerSpec['network'],
     signal: AbortSignal,
-  ): ModelPort {
-    const labels = labelsOf(spec);
-    const request = { sandbox, sandboxStarted, image, labels, clock: this.#clock };
+  ): Promise<ModelPort | undefined> {
+    if (!needsPort(spec)) return undefined;
+    const image = await this.#relayImage(signal);
+    const request = { network, image, labels: labelsOf(spec), clock: this.#clock };
     return openPort(this.#parts.engine, request, signal);
   }
 

@@ -1,9 +1,19 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
 
 /** The gateway's end inside a sandbox's network: a sidecar that listens on the sandbox's 127.0.0.1. */
 export interface Relay extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`, as the sandbox sees it: the models' origin (without `/v1`), and the allow-list's proxy. */
   readonly origin: string;
+  /**
+   * Makes the sandbox in the relay's network and starts it, each as soon as that can be; for a relay that has a network of its own, and once.
+   * Rejects as `make` and the sandbox's start do, and with {@link Relay.lost}'s reason where there is no relay.
+   */
+  startSandbox(
+    make: (network: ContainerSpec['network']) => Promise<Container>,
+    signal: AbortSignal,
+  ): Promise<Container>;
   /** Resolves once the sandbox can connect; rejects where the relay did not come up. */
   readonly ready: Promise<void>;
   /** Aborts when the relay is lost and could not be restarted; its reason is an infrastructure {@link OffsiteError}. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
-import { extname } from 'node:path';
 import type { Clock } from '../../clock.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
@@ -12,9 +12,7 @@ import { serveRelay } from './serve.ts';
 /** Below the ports that clients are given, so that no connection of the sandbox's can have taken it. */
 export const relayPort = 19734;
 
-/** TypeScript in a checkout, JavaScript once built, as this file is. */
-const extension = extname(import.meta.filename);
-const program = readFileSync(new URL(`./sidecar/main${extension}`, import.meta.url), 'utf8');
+const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 
 /** From the start of its container until it listens: Node's own start, which a busy machine may make long. */
 const listenTimeoutMs = 60_000;
@@ -23,9 +21,8 @@ const keptStderr = 4096;
 const memoryBytes = 512 * 2 ** 20;
 
 export interface SidecarRequest {
-  sandbox: Container;
-  /** The sandbox's start, where it is still under way: the sidecar is made meanwhile. */
-  sandboxStarted?: Promise<unknown> | undefined;
+  /** The network in which it listens: one of its own, which other containers then share, or that of a running container. */
+  network: ContainerSpec['network'];
   /** Id of an image with Node 24. */
   image: string;
   handler: RelayHandler;
@@ -33,23 +30,27 @@ export interface SidecarRequest {
   clock: Clock;
 }
 
-/** A relay's container, listening. Disposing removes it. */
+/** A relay's container, which is being started. Disposing removes it. */
 export interface Sidecar extends AsyncDisposable {
+  readonly id: string;
+  /** Resolves once containers can be started in its network. Rejects with infrastructure errors, as `listening` does. */
+  readonly started: Promise<void>;
+  readonly listening: Promise<void>;
   /** Resolves, never rejects, with what there is to say when it has ended, by itself or not. */
   readonly ended: Promise<string>;
 }
 
-/** Makes, attaches and starts a sidecar: three round trips, and one to remove it. Throws infrastructure errors. */
-export async function startSidecar(
+/** Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure errors. */
+export async function beginSidecar(
   engine: Engine,
-  { sandbox, sandboxStarted, image, handler, labels, clock }: SidecarRequest,
+  { network, image, handler, labels, clock }: SidecarRequest,
   signal: AbortSignal,
 ): Promise<Sidecar> {
   const container = await engine.createContainer(
     {
       imageId: image,
       labels,
-      network: { sharedWith: sandbox.id },
+      network,
       security: 'strict',
       user: '65534:65534',
       memoryBytes,
@@ -60,39 +61,54 @@ export async function startSidecar(
     },
     signal,
   );
-  let said = '';
-  const onStderr = (bytes: Buffer) => {
-    said = `${said}${bytes}`.slice(-keptStderr);
-  };
-  try {
-    const stdio = await container.attach({ onStderr, signal });
-    await sandboxStarted;
-    await container.start(signal);
-    const session = serveRelay(stdio, handler);
-    const ended = new Promise<string>((resolve) => {
-      session.once('close', () => resolve(said.trim() || 'its process ended without a word'));
-    });
-    await listening(session, ended, clock, signal);
-    const remove = async () => {
-      session.destroy();
+  const ended = Promise.withResolvers<string>();
+  const serving = startServed(container, handler, ended.resolve, signal);
+  const started = serving.then(() => undefined);
+  const listening = serving.then((session) => firstSaid(session, ended.promise, clock, signal));
+  // Nobody need look at both.
+  for (const promise of [started, listening]) promise.catch(() => undefined);
+  const destroySession = () =>
+    serving.then(
+      (session) => session.destroy(),
+      () => undefined,
+    );
+  return {
+    id: container.id,
+    started,
+    listening,
+    ended: ended.promise,
+    async [Symbol.asyncDispose]() {
+      void destroySession();
       await container.remove();
-    };
-    return { ended, [Symbol.asyncDispose]: remove };
-  } catch (error) {
-    await container.remove();
-    throw error;
-  }
+    },
+  };
 }
 
 /** The program goes in the command itself: one round trip less than a file, and the container's files can stay read-only. */
 function command(): string[] {
-  const kind = extension === '.ts' ? 'module-typescript' : 'module';
-  const flags = ['--disable-warning=ExperimentalWarning', '--max-old-space-size=96'];
-  return ['node', ...flags, `--input-type=${kind}`, '--eval', program, String(relayPort)];
+  return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, String(relayPort)];
+}
+
+/** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with what it said last. */
+async function startServed(
+  container: Container,
+  handler: RelayHandler,
+  onEnd: (words: string) => void,
+  signal: AbortSignal,
+): Promise<ServerHttp2Session> {
+  let said = '';
+  const onStderr = (bytes: Buffer) => {
+    said = `${said}${bytes}`.slice(-keptStderr);
+  };
+  const stdio = await container.attach({ onStderr, signal });
+  await container.start(signal);
+  const session = serveRelay(stdio, handler);
+  session.once('close', () => onEnd(said.trim() || 'its process ended without a word'));
+  return session;
 }
 
 /** Its settings are the first that a sidecar says, once its port is open. */
-async function listening(
+async function firstSaid(
   session: ServerHttp2Session,
   ended: Promise<string>,
   clock: Clock,

@@ -1,7 +1,8 @@
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Relay } from './relay.ts';
-import { relayPort, type SidecarRequest, startSidecar } from './sidecar.ts';
+import { beginSidecar, relayPort, type Sidecar, type SidecarRequest } from './sidecar.ts';
 
 /** How often a sidecar is made in all. One that dies takes the requests in flight with it; harnesses try those again. */
 const maxSidecars = 3;
@@ -9,26 +10,59 @@ const maxSidecars = 3;
 /**
  * Starts the relay of a sandbox, and starts it again when it dies. Returns at once; see {@link Relay.ready}. An abort of `signal` ends it as
  * disposing does, except that the latter waits for the removal.
+ *
+ * A relay takes longer to start than a sandbox does. So it comes first, with a network in which the sandbox is then made: its program starts
+ * while the sandbox does. One that dies later is replaced in the sandbox's network, which is the same.
  */
 export function startRelay(engine: Engine, request: SidecarRequest, signal: AbortSignal): Relay {
   const disposed = new AbortController();
   const lost = new AbortController();
-  const ready = Promise.withResolvers<void>();
-  // Whoever never looks at it may still look at `lost`.
-  ready.promise.catch(() => undefined);
-
   const ending = AbortSignal.any([signal, disposed.signal]);
-  const finished = keepUp(engine, request, ready.resolve, ending).then(
-    () => ready.reject(ending.reason),
-    (error: unknown) => {
-      ready.reject(error);
-      lost.abort(error);
-    },
-  );
+  const first = Promise.withResolvers<Sidecar>();
+  const ready = Promise.withResolvers<void>();
+  // Whoever never looks at them may still look at `lost`.
+  for (const { promise } of [first, ready]) promise.catch(() => undefined);
+  let { network } = request;
+
+  const keepUp = async () => {
+    const aborted = Promise.withResolvers<'aborted'>();
+    ending.addEventListener('abort', () => aborted.resolve('aborted'), { once: true });
+    const deaths: string[] = [];
+    do {
+      try {
+        await using sidecar = await beginSidecar(engine, { ...request, network }, ending);
+        first.resolve(sidecar);
+        await sidecar.listening;
+        ready.resolve();
+        deaths.push(await Promise.race([sidecar.ended, aborted.promise]));
+      } catch (error) {
+        deaths.push(messageOf(error));
+      }
+    } while (!ending.aborted && outlivesRelay(network) && deaths.length < maxSidecars);
+    throw ending.aborted ? ending.reason : relayDied(deaths);
+  };
+  const finished = keepUp().catch((error: unknown) => {
+    first.reject(error);
+    ready.reject(error);
+    if (!ending.aborted) lost.abort(error);
+  });
   return {
     origin: `http://127.0.0.1:${relayPort}`,
     ready: ready.promise,
     lost: lost.signal,
+    async startSandbox(make, starting) {
+      const sidecar = await first.promise;
+      const sandbox = await make({ sharedWith: sidecar.id });
+      try {
+        await sidecar.started;
+        await sandbox.start(starting);
+      } catch (error) {
+        await sandbox.remove();
+        throw error;
+      }
+      network = { sharedWith: sandbox.id };
+      return sandbox;
+    },
     async [Symbol.asyncDispose]() {
       disposed.abort(new Error('the relay is no longer needed'));
       await finished;
@@ -36,29 +70,15 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
   };
 }
 
-/** Resolves once `ending` aborted and nothing is left; throws when the last sidecar has died. */
-async function keepUp(
-  engine: Engine,
-  request: SidecarRequest,
-  onReady: () => void,
-  ending: AbortSignal,
-): Promise<void> {
-  const aborted = Promise.withResolvers<'aborted'>();
-  ending.addEventListener('abort', () => aborted.resolve('aborted'), { once: true });
-  const deaths: string[] = [];
-  while (!ending.aborted && deaths.length < maxSidecars) {
-    try {
-      await using sidecar = await startSidecar(engine, request, ending);
-      onReady();
-      deaths.push(await Promise.race([sidecar.ended, aborted.promise]));
-    } catch (error) {
-      if (ending.aborted) return;
-      deaths.push(messageOf(error));
-    }
-  }
-  if (ending.aborted) return;
-  throw new OffsiteError(
-    `The sandbox's relay to its model died ${maxSidecars} times: ${[...new Set(deaths)].join('; ')}`,
+/** Whether another container holds the network, so that a next relay can join it there. */
+function outlivesRelay(network: ContainerSpec['network']): boolean {
+  return typeof network === 'object';
+}
+
+function relayDied(deaths: readonly string[]): OffsiteError {
+  const times = deaths.length === 1 ? 'once' : `${deaths.length} times`;
+  return new OffsiteError(
+    `The sandbox's relay to its model died ${times}: ${[...new Set(deaths)].join('; ')}`,
     {
       code: 'RELAY_LOST',
       kind: 'infrastructure',

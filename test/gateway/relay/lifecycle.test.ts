@@ -3,8 +3,9 @@ import type { ServerHttp2Stream } from 'node:http2';
 import { execa } from 'execa';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
+import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
-import { startedContainer, testEngine, testSpec } from '../../engine/engine-fixture.ts';
+import { startedContainer, testSpec } from '../../engine/engine-fixture.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
 vi.setConfig({ testTimeout: hangMs });
@@ -45,7 +46,7 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges'],
     PidsLimit: 32,
-    NetworkMode: `container:${relayed.sandbox.id}`,
+    NetworkMode: 'none',
   });
   expect(HostConfig.Memory).toBeLessThanOrEqual(512 * 2 ** 20);
 });
@@ -101,25 +102,48 @@ test('disposing ends the sidecar and the requests in flight, however often', asy
   expect(relayed.relay.lost.aborted).toBe(false);
 });
 
-test('a relay can be begun before its sandbox has started, and gives up with it', async () => {
-  await using engine = await testEngine();
-  const { imageId: image } = await testSpec(engine);
-  const request = { image, handler: () => undefined, labels: {}, clock: systemClock };
-  const signal = AbortSignal.timeout(hangMs);
-  const sandbox = await engine.createContainer(await testSpec(engine));
-  const beside = startRelay(engine, { ...request, sandbox, sandboxStarted: sandbox.start() }, signal);
-  await beside.ready;
-  await beside[Symbol.asyncDispose]();
+test('a relay that is replaced is in the network of its sandbox, as the first one was', async () => {
+  const network = 'readlink /proc/self/ns/net';
+  const before = await relayed.shell(network);
+  await killSidecar();
+  await relayed.shell(askAgain);
+  const [id = ''] = await relayed.sidecars();
+  const { HostConfig } = await relayed.engine.docker.getContainer(id).inspect();
+  expect(HostConfig.NetworkMode).toBe(`container:${relayed.sandbox.id}`);
+  expect(await relayed.shell(network)).toBe(before);
+});
 
-  const neverStarted = await engine.createContainer(await testSpec(engine));
-  const hopeless = startRelay(engine, { ...request, sandbox: neverStarted }, signal);
+test('without a relay there is no sandbox, and nothing is left of either', async () => {
+  const { engine } = relayed;
+  const { imageId: image, ...spec } = await testSpec(engine);
+  const request = {
+    network: 'none',
+    image,
+    handler: () => undefined,
+    labels: {},
+    clock: systemClock,
+  } as const;
+  const signal = AbortSignal.timeout(hangMs);
+  const make = (network: ContainerSpec['network']) =>
+    engine.createContainer({ ...spec, imageId: image, network, labels: { 'test.part': 'relay' } });
+  const before = await relayed.sidecars();
+
+  const hopeless = startRelay(engine, { ...request, image: `sha256:${'0'.repeat(64)}` }, signal);
+  await expect(hopeless.startSandbox(make, signal)).rejects.toMatchObject({ code: 'RELAY_LOST' });
   await expect(hopeless.ready).rejects.toMatchObject({ code: 'RELAY_LOST', kind: 'infrastructure' });
   expect(hopeless.lost.aborted).toBe(true);
 
   const stop = new AbortController();
-  const stopped = startRelay(engine, { ...request, sandbox }, stop.signal);
+  const stopped = startRelay(engine, request, stop.signal);
   stop.abort(new Error('the trial was canceled'));
+  await expect(stopped.startSandbox(make, signal)).rejects.toThrow('the trial was canceled');
   await expect(stopped.ready).rejects.toThrow('the trial was canceled');
+  expect(stopped.lost.aborted).toBe(false);
+
+  await using relay = startRelay(engine, request, signal);
+  const unstarted = relay.startSandbox(make, AbortSignal.abort(new Error('the sandbox was canceled')));
+  await expect(unstarted).rejects.toThrow('the sandbox was canceled');
+  expect(await relayed.sidecars()).toEqual(before);
 });
 
 test('a port that something in the sandbox has taken is no relay', async () => {
@@ -139,7 +163,13 @@ test('a port that something in the sandbox has taken is no relay', async () => {
   const { imageId: image } = await testSpec(engine);
   await using relay = startRelay(
     engine,
-    { sandbox, image, handler: () => undefined, labels: {}, clock: systemClock },
+    {
+      network: { sharedWith: sandbox.id },
+      image,
+      handler: () => undefined,
+      labels: {},
+      clock: systemClock,
+    },
     AbortSignal.timeout(hangMs),
   );
   await expect(relay.ready).rejects.toThrow('EADDRINUSE');

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { systemClock } from '../../../src/clock.ts';
+import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { Relay, RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
-import { startedContainer, testEngine, testSpec } from '../../engine/engine-fixture.ts';
+import { testEngine, testSpec } from '../../engine/engine-fixture.ts';
 
 interface ArrivedRequest {
   stream: ServerHttp2Stream;
@@ -33,20 +34,22 @@ export const hangMs = 170_000;
 
 export async function relayedSandbox(): Promise<RelayedSandbox> {
   const engine = await testEngine();
-  const sandbox = await startedContainer(engine);
   let current: RelayHandler = (stream) => stream.respond({ ':status': 500 }, { endStream: true });
-  const { imageId } = await testSpec(engine);
+  const spec = await testSpec(engine);
+  const signal = AbortSignal.timeout(10 * 60_000);
   const relay = startRelay(
     engine,
     {
-      sandbox,
-      image: imageId,
+      network: 'none',
+      image: spec.imageId,
       handler: (stream, headers) => current(stream, headers),
       labels: { 'test.part': 'relay' },
       clock: systemClock,
     },
-    AbortSignal.timeout(10 * 60_000),
+    signal,
   );
+  const make = (network: ContainerSpec['network']) => engine.createContainer({ ...spec, network });
+  const sandbox = await relay.startSandbox(make, signal);
   await relay.ready;
   const run = async (argv: string[], onOutput?: (text: string) => void, signal?: AbortSignal) => {
     const { origin } = relay;
