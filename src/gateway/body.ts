@@ -1,4 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
+import { clientGone } from './client-gone.ts';
 import { Refusal } from './refusal.ts';
 
 /** Bytes of one request, and of all that one sandbox has in flight: they are held, so that a request can be sent again. */
@@ -15,28 +16,36 @@ export interface HeldBody extends Disposable {
 }
 
 /** Reads a request's body. Throws a {@link Refusal} (413) where it is too large; rejects where the client goes away. */
-export async function readBody(stream: ServerHttp2Stream, room: BodyRoom): Promise<HeldBody> {
+export function readBody(stream: ServerHttp2Stream, room: BodyRoom): Promise<HeldBody> {
+  const { promise, resolve, reject } = Promise.withResolvers<HeldBody>();
   const chunks: Buffer[] = [];
   let size = 0;
   const release = () => {
     room.held -= size;
     size = 0;
   };
-  try {
-    // The answer goes out by the same stream, so the end of reading must not destroy it.
-    for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-      size += chunk.length;
-      room.held += chunk.length;
-      if (size > largestBody) throw tooLarge(`the body is larger than ${largestBody} bytes`);
-      if (room.held > mostInFlight)
-        throw tooLarge('the bodies of all requests in flight are too large together');
-      chunks.push(chunk);
-    }
-  } catch (error) {
+  const refuse = (error: Error) => {
+    stream.off('data', take).off('close', leave).pause();
     release();
-    throw error;
-  }
-  return { bytes: Buffer.concat(chunks), [Symbol.dispose]: release };
+    reject(error);
+  };
+  const take = (chunk: Buffer) => {
+    size += chunk.length;
+    room.held += chunk.length;
+    if (size > largestBody) refuse(tooLarge(`the body is larger than ${largestBody} bytes`));
+    else if (room.held > mostInFlight)
+      refuse(tooLarge('the bodies of all requests in flight are too large together'));
+    else chunks.push(chunk);
+  };
+  const leave = () => refuse(clientGone());
+  stream.on('data', take).once('close', leave);
+  stream.once('end', () => {
+    stream.off('close', leave);
+    const [only, ...others] = chunks;
+    const bytes = only && others.length === 0 ? only : Buffer.concat(chunks);
+    resolve({ bytes, [Symbol.dispose]: release });
+  });
+  return promise;
 }
 
 function tooLarge(message: string): Refusal {

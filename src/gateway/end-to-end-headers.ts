@@ -75,9 +75,9 @@ export function toHost(headers: IncomingHttpHeaders): Record<string, string | st
 
 /** Without pseudo headers, those of one hop, and those that `Connection` names as such. */
 export function endToEnd(headers: IncomingHttpHeaders): [string, string | string[]][] {
-  const named = [headers.connection]
+  const named = [headers.connection ?? []]
     .flat()
-    .flatMap((value) => (value ?? '').toLowerCase().split(','))
+    .flatMap((value) => value.toLowerCase().split(','))
     .map((name) => name.trim());
   return Object.entries(headers).filter(
     (entry): entry is [string, string | string[]] =>

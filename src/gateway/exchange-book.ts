@@ -12,7 +12,7 @@ import { dialects } from './wires/dialects.ts';
 
 /** Told what becomes of an exchange, in this order. */
 interface OpenExchange {
-  /** Aborts when the exchange is over, or is to be: with the client's reason or the session's. */
+  /** Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before its answer was read. */
   signal: AbortSignal;
   /** The request is about to go out. */
   sent(): void;
@@ -57,6 +57,7 @@ export function openExchange(
   const copy = copyOf({ full, observed: observe !== undefined });
   let meter: Meter | undefined;
   let leave: (() => void) | undefined;
+  let wholeRead = false;
   let finished = false;
 
   record.add(entry);
@@ -79,8 +80,8 @@ export function openExchange(
     if (entry.use === 'metered') book(reading);
     judge(modelFailed || (trouble === undefined && told.trouble !== undefined));
     client.removeEventListener('abort', follow);
-    // Lets go of what the upstream still holds.
-    stopping.abort(new Error('the exchange is over'));
+    // Lets go of what the upstream still holds; of an answer that was read to its end it holds nothing.
+    if (!wholeRead) stopping.abort(new Error('the exchange is over'));
     try {
       if (full) {
         told.requestBody = await keep(received);
@@ -174,13 +175,14 @@ export function openExchange(
           take(rest);
           yield rest;
         }
+        wholeRead = true;
         void finish(undefined, false);
       } catch (error) {
         if (!stopping.signal.aborted) void finish(messageOf(error), true);
         throw error;
       } finally {
-        // Nothing but its own end finishes it above: so its client has gone, or this process has ended it.
-        void finish(messageOf(stopping.signal.reason ?? clientGone()), false);
+        // Its client has gone, or this process has ended it.
+        if (!finished) void finish(messageOf(stopping.signal.reason ?? clientGone()), false);
       }
     },
   };

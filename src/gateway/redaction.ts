@@ -32,22 +32,34 @@ export function redactionOf(key: string | undefined): Redaction {
 }
 
 function redactStream(needles: readonly Buffer[]): StreamRedaction {
-  let held = Buffer.alloc(0);
+  if (needles.length === 0) return unchanged;
+  let held = nothing;
   return {
     push(chunk) {
-      const fresh = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      const fresh = bufferOf(chunk);
       const bytes = held.length > 0 ? Buffer.concat([held, fresh]) : fresh;
       const clean = needles.reduce(replaceAll, bytes);
-      const kept = Math.max(0, ...needles.map((needle) => overlap(clean, needle)));
+      const kept = Math.max(...needles.map((needle) => overlap(clean, needle)));
+      if (kept === 0) {
+        held = nothing;
+        return clean;
+      }
       held = Buffer.from(clean.subarray(clean.length - kept));
       return clean.subarray(0, clean.length - kept);
     },
     end() {
       const rest = held;
-      held = Buffer.alloc(0);
+      held = nothing;
       return rest;
     },
   };
+}
+
+const nothing = Buffer.alloc(0);
+const unchanged: StreamRedaction = { push: bufferOf, end: () => nothing };
+
+function bufferOf(chunk: Uint8Array): Buffer {
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
 function replaceAll(bytes: Buffer, needle: Buffer): Buffer {
@@ -62,9 +74,10 @@ function replaceAll(bytes: Buffer, needle: Buffer): Buffer {
 
 /** How many of the last bytes are the first of the needle. */
 function overlap(bytes: Buffer, needle: Buffer): number {
-  const longest = Math.min(needle.length - 1, bytes.length);
-  for (let length = longest; length > 0; length -= 1) {
-    if (bytes.subarray(bytes.length - length).equals(needle.subarray(0, length))) return length;
+  const [first = 0] = needle;
+  const tail = bytes.subarray(Math.max(0, bytes.length - needle.length + 1));
+  for (let at = tail.indexOf(first); at !== -1; at = tail.indexOf(first, at + 1)) {
+    if (tail.subarray(at).equals(needle.subarray(0, tail.length - at))) return tail.length - at;
   }
   return 0;
 }

@@ -164,16 +164,19 @@ function carry(request, response) {
 }
 
 /**
- * As `pipe` would, but that the end goes out with the last bytes instead of after them: for most requests one write instead of two.
+ * As `pipe` would, but that the end of a body whose length is known goes out with its last bytes and not after them: for most requests one
+ * write instead of two.
  *
  * @param {IncomingMessage} request
  * @param {ClientHttp2Stream} stream
  */
 function upload(request, stream) {
+  let left = Number(request.headers['content-length'] ?? Infinity);
   request.on('data', (chunk) => {
     // What comes after the answer's end is read and dropped.
     if (stream.closed) return;
-    if (request.complete && request.readableLength === 0) stream.end(chunk);
+    left -= chunk.length;
+    if (left === 0) stream.end(chunk);
     else if (!stream.write(chunk)) request.pause();
   });
   stream.on('drain', () => request.resume());
