@@ -91,7 +91,7 @@ async function compare(): Promise<void> {
   const signal = AbortSignal.timeout(30 * 60_000);
   await using relay = startRelay(
     engine,
-    { network: spec.network, image: spec.imageId, handler: session.handle, labels: {}, clock: systemClock },
+    { network: spec.network, image: spec.imageId, handler: session.handler, labels: {}, clock: systemClock },
     signal,
   );
   await using sandbox = await relay.startSandbox(

@@ -1,6 +1,7 @@
 import { systemClock } from '../../src/clock.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { RelayHandler } from '../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../src/gateway/relay/start-relay.ts';
 
 /** Milliseconds from the order to make a sandbox. */
@@ -11,6 +12,12 @@ export interface ReadyTimes {
   sandboxStartedMs: number;
   relayReadyMs: number;
 }
+
+/** Nobody asks. */
+const nobody: RelayHandler = {
+  request: (_request, response) => response.destroy(),
+  connect: (_request, client) => client.destroy(),
+};
 
 /** Makes and starts a sandbox alone, and one with a relay, one after the other, and removes all. */
 export async function startOnce(engine: Engine, spec: ContainerSpec): Promise<ReadyTimes> {
@@ -30,7 +37,7 @@ async function startWithRelay(engine: Engine, spec: ContainerSpec) {
   const passed = stopwatch();
   await using relay = startRelay(
     engine,
-    { network, image, handler: (stream) => stream.close(), labels: {}, clock: systemClock },
+    { network, image, handler: nobody, labels: {}, clock: systemClock },
     signal,
   );
   const relayReady = relay.ready.then(passed);

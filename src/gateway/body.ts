@@ -1,4 +1,4 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
 import { clientGone } from './client-gone.ts';
 import { Refusal } from './refusal.ts';
 
@@ -16,7 +16,7 @@ export interface HeldBody extends Disposable {
 }
 
 /** Reads a request's body. Throws a {@link Refusal} (413) where it is too large; rejects where the client goes away. */
-export function readBody(stream: ServerHttp2Stream, room: BodyRoom): Promise<HeldBody> {
+export function readBody(request: IncomingMessage, room: BodyRoom): Promise<HeldBody> {
   const { promise, resolve, reject } = Promise.withResolvers<HeldBody>();
   const chunks: Buffer[] = [];
   let size = 0;
@@ -25,7 +25,7 @@ export function readBody(stream: ServerHttp2Stream, room: BodyRoom): Promise<Hel
     size = 0;
   };
   const refuse = (error: Error) => {
-    stream.off('data', take).off('close', leave).pause();
+    request.off('data', take).off('close', leave).pause();
     release();
     reject(error);
   };
@@ -38,9 +38,9 @@ export function readBody(stream: ServerHttp2Stream, room: BodyRoom): Promise<Hel
     else chunks.push(chunk);
   };
   const leave = () => refuse(clientGone());
-  stream.on('data', take).once('close', leave);
-  stream.once('end', () => {
-    stream.off('close', leave);
+  request.on('data', take).once('close', leave);
+  request.once('end', () => {
+    request.off('close', leave);
     const [only, ...others] = chunks;
     const bytes = only && others.length === 0 ? only : Buffer.concat(chunks);
     resolve({ bytes, [Symbol.dispose]: release });

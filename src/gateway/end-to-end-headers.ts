@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 
 /** Of one connection only (RFC 9110, 7.6.1). */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -68,22 +68,14 @@ export function toSandbox(headers: IncomingHttpHeaders): Record<string, string |
 
 /** The headers of a plain request through the allow-list's proxy. */
 export function toHost(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  return Object.fromEntries(
-    endToEnd(headers).filter(([name]) => !madeAnew.has(name) && !name.startsWith('x-offsite-')),
-  );
+  return Object.fromEntries(endToEnd(headers).filter(([name]) => !madeAnew.has(name)));
 }
 
-/** Without pseudo headers, those of one hop, and those that `Connection` names as such. */
+/** Without those of one hop, and those that `Connection` names as such. */
 export function endToEnd(headers: IncomingHttpHeaders): [string, string | string[]][] {
-  const named = [headers.connection ?? []]
-    .flat()
-    .flatMap((value) => value.toLowerCase().split(','))
-    .map((name) => name.trim());
+  const named = headers.connection?.toLowerCase().split(/\s*,\s*/) ?? [];
   return Object.entries(headers).filter(
     (entry): entry is [string, string | string[]] =>
-      entry[1] !== undefined &&
-      !entry[0].startsWith(':') &&
-      !hopByHop.has(entry[0]) &&
-      !named.includes(entry[0]),
+      entry[1] !== undefined && !hopByHop.has(entry[0]) && !named.includes(entry[0]),
   );
 }

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { answerError, answerJson, pump } from './answer.ts';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { answerError, answerJson, pass } from './answer.ts';
 import { type BodyRoom, readBody } from './body.ts';
 import { clientGone } from './client-gone.ts';
 import { toUpstream } from './end-to-end-headers.ts';
@@ -27,12 +27,13 @@ type ListRoute = Extract<Route, { to: 'models' }>;
 export async function forward(
   parts: ForwardParts,
   route: ModelRoute,
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  request: IncomingMessage,
+  response: ServerResponse,
 ): Promise<void> {
+  const { headers } = request;
   const gone = new AbortController();
   const leave = () => gone.abort(clientGone());
-  stream.once('close', leave);
+  response.once('close', leave);
   try {
     const role = roleOf(parts.tokens, headers);
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
@@ -42,21 +43,15 @@ export async function forward(
         'the gateway reads bodies, and takes none that is compressed',
       );
     }
-    using body = await readBody(stream, parts.room);
+    using body = await readBody(request, parts.room);
     const answer = await ask(parts, route, role, { headers, received: body.bytes }, gone.signal);
-    if (!stream.destroyed) {
-      stream.respond({
-        ...answer.headers,
-        ':status': answer.status,
-        ...(answer.exhausted && { 'x-should-retry': 'false' }),
-      });
-    }
-    await pump(answer.body, stream, gone.signal);
+    const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
+    await pass({ ...answer, headers: told }, response, gone.signal);
   } catch (error) {
     // A client that has gone is answered nothing; its exchange says so in the record.
-    if (!stream.destroyed) answerError(stream, route.wire, error);
+    if (!gone.signal.aborted) answerError(response, route.wire, error);
   } finally {
-    stream.off('close', leave);
+    response.off('close', leave);
   }
 }
 
@@ -118,16 +113,16 @@ async function ask(
 export function answerModels(
   { tokens, models }: Pick<ForwardParts, 'tokens' | 'models'>,
   { wire, name }: ListRoute,
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
 ): void {
   const role = roleOf(tokens, headers);
   if (name === undefined) {
-    answerJson(stream, 200, modelList(wire, models.namesOf(role)));
+    answerJson(response, 200, modelList(wire, models.namesOf(role)));
     return;
   }
   models.named(role, name);
-  answerJson(stream, 200, modelEntry(wire, name));
+  answerJson(response, 200, modelEntry(wire, name));
 }
 
 function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {

@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
+import type { RelayHandler } from './relay/relay.ts';
 
 /** For whom a model works in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
@@ -37,8 +37,8 @@ export interface BudgetAccount {
 export interface GatewaySession extends AsyncDisposable {
   /** The secret that a role shows in place of a key. It opens nothing but this session. */
   token(role: ModelRole): string;
-  /** Serves one request that came over the relay: to a model, or a CONNECT or absolute-form one to a host of the allow-list. */
-  handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
+  /** Serves what comes over the relay: requests for a model, and those of a proxy's client for a host of the allow-list. */
+  readonly handler: RelayHandler;
   /** One answer of a model, asked for by this process: metered, limited and recorded like any other. */
   chat(role: ModelRole, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /** Answers every further request of the sandbox with the wire's own 400, which ends any harness at once. `chat` still works. */

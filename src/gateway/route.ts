@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
 import type { Wire } from '../suite/model-config.ts';
+import { relayPort } from './relay/relay.ts';
 
 /** What a request that came over the relay asks for. */
 export type Route =
@@ -8,9 +9,9 @@ export type Route =
   | { to: 'models'; wire: Wire; name: string | undefined }
   /** `HEAD /`, by which some clients open their connection ahead of need. */
   | { to: 'greeting' }
-  | { to: 'tunnel'; authority: string }
-  | { to: 'proxy'; authority: string }
-  | { to: 'nothing'; wire: Wire; why: string };
+  /** A plain request through the proxy. */
+  | { to: 'proxy'; authority: string; path: string }
+  | { to: 'nothing'; wire: Wire; status: 400 | 404; why: string };
 
 const served: Record<string, { wire: Wire; purpose: 'answer' | 'count' }> = {
   '/chat/completions': { wire: 'openai-chat', purpose: 'answer' },
@@ -20,31 +21,39 @@ const served: Record<string, { wire: Wire; purpose: 'answer' | 'count' }> = {
   '/messages/count_tokens': { wire: 'anthropic-messages', purpose: 'count' },
 };
 
-/** The header by which the relay, and only it, marks an absolute-form request of a proxy's client. */
-const proxyMark = 'x-offsite-proxy';
+/** Clients that were told of the proxy, but not to leave this address alone. */
+const ownAuthorities: ReadonlySet<string> = new Set([`127.0.0.1:${relayPort}`, `localhost:${relayPort}`]);
 
-/** Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. */
-export function routeOf(headers: IncomingHttpHeaders): Route {
-  const method = headers[':method'] ?? 'GET';
-  if (method === 'CONNECT') return { to: 'tunnel', authority: headers[':authority'] ?? '' };
-  if (headers[proxyMark] === '1') return { to: 'proxy', authority: headers[':authority'] ?? '' };
+/** Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. `Host` says nothing. */
+export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage): Route {
+  if (url.startsWith('/')) return ownRoute(method, url, headers);
+  const [, authority, rest = ''] = /^http:\/\/([^/?#@\s]+)([^#]*)/i.exec(url) ?? [];
+  const path = rest.startsWith('/') ? rest : `/${rest}`;
+  if (authority === undefined) {
+    const why = 'the target is neither a path nor an http:// URL';
+    return { to: 'nothing', wire: guessWire('', headers), status: 400, why };
+  }
+  if (ownAuthorities.has(authority.toLowerCase())) return ownRoute(method, path, headers);
+  return { to: 'proxy', authority, path };
+}
 
-  const [full = '/', ...rest] = (headers[':path'] ?? '/').split('?');
+function ownRoute(method: string, url: string, headers: IncomingMessage['headers']): Route {
+  const [full = '/', ...rest] = url.split('?');
   const path = full.startsWith('/v1/') ? full.slice(3) : full;
   if (method === 'HEAD' && path === '/') return { to: 'greeting' };
   const known = Object.hasOwn(served, path) ? served[path] : undefined;
   const wire = known?.wire ?? guessWire(path, headers);
   if (known) {
-    if (method !== 'POST') return { to: 'nothing', wire, why: `${full} takes POST, not ${method}` };
-    return { to: 'model', ...known, path: [path, ...rest].join('?') };
+    if (method === 'POST') return { to: 'model', ...known, path: [path, ...rest].join('?') };
+    return { to: 'nothing', wire, status: 404, why: `${full} takes POST, not ${method}` };
   }
   const listed = method === 'GET' ? /^\/models(?:\/(.+))?$/.exec(path) : null;
   if (listed) return { to: 'models', wire, name: decoded(listed[1]) };
-  return { to: 'nothing', wire, why: `there is no ${method} ${full.slice(0, 200)} here` };
+  return { to: 'nothing', wire, status: 404, why: `there is no ${method} ${full.slice(0, 200)} here` };
 }
 
 /** Whose error shape a client will understand. */
-function guessWire(path: string, headers: IncomingHttpHeaders): Wire {
+function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
   if (path.startsWith('/messages')) return 'anthropic-messages';
   if (path.startsWith('/responses')) return 'openai-responses';
   const anthropic = headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined;

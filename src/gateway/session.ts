@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bounded } from '../client/deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { accountOf } from './account.ts';
@@ -9,9 +9,10 @@ import { exchange } from './exchange.ts';
 import { answerModels, type ForwardParts, forward } from './forward.ts';
 import type { GatewaySession, SessionRequest } from './gateway.ts';
 import { allowList } from './hosts/host-pattern.ts';
-import { type ProxyParts, proxy } from './hosts/proxy.ts';
+import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
 import type { GatewayParts } from './open-gateway.ts';
 import { Refusal } from './refusal.ts';
+import { plainAnswer } from './relay/plain-answer.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { roleModels } from './role-models.ts';
 import { routeOf } from './route.ts';
@@ -60,10 +61,12 @@ export function openSession(
 
   return {
     token: (role) => tokens.of(role),
-    handle(stream, headers) {
-      // Always followed by 'close', which is what everything here looks at.
-      stream.on('error', () => undefined);
-      answer(parts, closed, stream, headers);
+    handler: {
+      request: (request, response) => answer(parts, closed, request, response),
+      connect(request, client, first) {
+        if (closed) client.end(plainAnswer(closed.status, closed.message));
+        else void proxyTunnel(parts, request, client, first);
+      },
     },
     async chat(role, chat, signal) {
       const model = chat.model === undefined ? models.first(role) : models.named(role, chat.model);
@@ -117,26 +120,29 @@ export function openSession(
 function answer(
   parts: ForwardParts & ProxyParts,
   closed: Refusal | undefined,
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  request: IncomingMessage,
+  response: ServerResponse,
 ): void {
-  const route = routeOf(headers);
-  if (route.to === 'tunnel' || route.to === 'proxy') {
-    if (closed) answerText(stream, closed);
-    else void proxy(parts, route, stream, headers);
+  // Always followed by 'close' of the response, which is what everything here looks at.
+  request.on('error', () => undefined);
+  response.on('error', () => undefined);
+  const route = routeOf(request);
+  if (route.to === 'proxy') {
+    if (closed) answerText(response, closed);
+    else void proxyRequest(parts, route, request, response);
     return;
   }
   if (route.to === 'greeting') {
-    stream.respond({ ':status': 200 }, { endStream: true });
+    response.writeHead(200).end();
     return;
   }
   try {
     if (closed) throw closed;
-    if (route.to === 'nothing') throw new Refusal(404, 'UNKNOWN_URL', route.why);
-    if (route.to === 'model') void forward(parts, route, stream, headers);
-    else answerModels(parts, route, stream, headers);
+    if (route.to === 'nothing') throw new Refusal(route.status, 'UNKNOWN_URL', route.why);
+    if (route.to === 'model') void forward(parts, route, request, response);
+    else answerModels(parts, route, request, response);
   } catch (error) {
-    answerError(stream, route.wire, error);
+    answerError(response, route.wire, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelRole } from './gateway.ts';
 
 /** The secrets of one session, one for each role. */

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
+import { plainAnswer } from '../gateway/relay/plain-answer.ts';
 import type { Relay, RelayHandler } from '../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../gateway/relay/sidecar.ts';
 import { startRelay } from '../gateway/relay/start-relay.ts';
@@ -39,10 +40,16 @@ export function openPort(
   signal: AbortSignal,
 ): ModelPort {
   let handler: RelayHandler | undefined;
-  const first: RelayHandler = (stream, headers) => {
-    if (handler) handler(stream, headers);
-    // Nothing of a trial's runs before its turn; whatever this is, it is not the harness.
-    else stream.respond({ ':status': 503 }, { endStream: true });
+  // Nothing of a trial's runs before its turn; whatever asks then, it is not the harness.
+  const first: RelayHandler = {
+    request(request, response) {
+      if (handler) handler.request(request, response);
+      else response.writeHead(503).end();
+    },
+    connect(request, client, early) {
+      if (handler) handler.connect(request, client, early);
+      else client.end(plainAnswer(503, 'The trial has not begun.'));
+    },
   };
   const relay = startRelay(engine, { ...request, handler: first }, signal);
   return {

@@ -113,9 +113,24 @@ test('paths that are none of a wire are 404, whatever they look like', async () 
   expect(at.upstream.received).toHaveLength(0);
 });
 
+test('an address that is no path is for the proxy, but for that of the relay itself, however it is spelled', async () => {
+  await using at = await place({}, answered, answered);
+  const ask = (path: string) => at.sandbox.ask({ path, headers: at.agent, body: question });
+  for (const origin of ['http://127.0.0.1:19734', 'HTTP://LocalHost:19734']) {
+    expect(await ask(`${origin}/v1/chat/completions`), origin).toMatchObject({ status: 200 });
+  }
+  for (const origin of ['http://127.0.0.1', 'http://model', 'http://x@127.0.0.1:19734']) {
+    expect((await ask(`${origin}/v1/chat/completions`)).status, origin).toBeOneOf([400, 403]);
+  }
+  for (const path of ['ftp://model/v1/chat/completions', 'https://model/', '*', 'v1/chat/completions']) {
+    expect(await ask(path), path).toMatchObject({ status: 400 });
+  }
+  expect(at.upstream.received).toHaveLength(2);
+});
+
 test('whatever host a request names, it goes to the model', async () => {
   await using at = await place({}, answered);
-  const headers = { ...at.agent, ':authority': 'elsewhere.example', 'x-forwarded-host': 'evil' };
+  const headers = { ...at.agent, host: 'elsewhere.example', 'x-forwarded-host': 'evil' };
   expect(await at.sandbox.ask({ headers, body: question })).toMatchObject({ status: 200 });
   expect(at.upstream.received[0]?.headers.host).toBe(`127.0.0.1:${at.upstream.port}`);
 });

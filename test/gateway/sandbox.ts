@@ -1,11 +1,12 @@
 import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
+  type ClientRequest,
+  request as httpRequest,
   type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-} from 'node:http2';
-import { duplexPair } from 'node:stream';
+  type IncomingMessage,
+} from 'node:http';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { type Duplex, duplexPair } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import type { GatewaySession } from '../../src/gateway/gateway.ts';
 import { serveRelay } from '../../src/gateway/relay/serve.ts';
 
@@ -20,36 +21,45 @@ export interface Answer {
 
 export interface Request {
   method?: string;
+  /** Or an absolute URL, as a proxy's client sends it. */
   path?: string;
-  headers?: OutgoingHttpHeaders;
+  headers?: Record<string, string | string[]>;
   body?: string | Buffer | object;
 }
 
-/** What stands for the relay of one sandbox: its requests reach the session over HTTP/2, as the relay sends them. */
+/** What stands for the relay of one sandbox: a connection for each request reaches the session over HTTP/2, as the relay carries it. */
 export interface Sandbox extends AsyncDisposable {
-  request(request: Request): ClientHttp2Stream;
+  /** Sends a request whose answer the test reads by itself. */
+  request(request: Request): ClientRequest;
   /** Resolves with the whole answer; rejects where it is broken off. */
   ask(request: Request): Promise<Answer>;
+  /** A connection as the sandbox's clients make it. */
+  connection(): ClientHttp2Stream;
   http2: ClientHttp2Session;
 }
 
 export function sandboxOf(session: GatewaySession): Sandbox {
   const [inside, outside] = duplexPair();
-  const server = serveRelay(outside, (stream, headers) => session.handle(stream, headers));
-  const http2 = connect('http://model', { createConnection: () => inside, maxSessionMemory: 4096 });
+  const server = serveRelay(outside, session.handler);
+  const http2 = connect('http://gateway', { createConnection: () => inside, maxSessionMemory: 4096 });
   http2.on('error', () => http2.destroy());
 
-  const request = ({ method = 'POST', path = '/v1/chat/completions', headers = {}, body }: Request) => {
-    const target = method === 'CONNECT' ? {} : { ':path': path };
-    const stream = http2.request({ ':method': method, ...target, ...headers });
-    // Also where nobody waits for the answer.
+  const connection = () => {
+    const stream = http2.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
+    // Also where nobody waits for an answer.
     stream.on('error', () => undefined);
-    if (method !== 'CONNECT') stream.end(bytesOf(body));
     return stream;
+  };
+  const request = ({ method = 'POST', path = '/v1/chat/completions', headers = {}, body }: Request) => {
+    const createConnection = (): Duplex => connection();
+    const sent = httpRequest({ createConnection, method, path, headers: { host: 'model', ...headers } });
+    sent.on('error', () => undefined);
+    return sent.end(bytesOf(body));
   };
   return {
     request,
-    ask: async (asked) => answerOf(request(asked)),
+    ask: async (asked) => answerOf(await responseOf(request(asked))),
+    connection,
     http2,
     async [Symbol.asyncDispose]() {
       http2.destroy();
@@ -60,24 +70,32 @@ export function sandboxOf(session: GatewaySession): Sandbox {
   };
 }
 
-async function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingHttpHeaders>();
-  const chunks: Buffer[] = [];
-  const closed = new Promise<void>((over) => stream.once('close', over));
-  stream.once('response', resolve);
-  stream.once('error', reject);
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const none = closed.then(() => reject(new Error(`closed with code ${stream.rstCode} before an answer`)));
-  const headers = await promise;
-  await none;
-  if (stream.rstCode !== 0 || !stream.readableEnded)
-    throw new Error(`broken off with code ${stream.rstCode}`);
-  const bytes = Buffer.concat(chunks);
-  return { status: Number(headers[':status']), headers, bytes, body: parsed(bytes.toString()) };
+/** Goes away as the relay tells it of a client that did. */
+export function leave({ socket }: ClientRequest): void {
+  const connection: unknown = socket;
+  (connection as ClientHttp2Stream).close(constants.NGHTTP2_CANCEL);
+}
+
+/** The beginning of an answer. */
+export function responseOf(request: ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request.once('response', resolve);
+  request.once('error', reject);
+  return promise;
+}
+
+async function answerOf(response: IncomingMessage): Promise<Answer> {
+  const bytes = await buffer(response);
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    bytes,
+    body: parsed(bytes.toString()),
+  };
 }
 
 /** The bytes of a stream until they hold `text`. */
-export async function untilSeen(stream: ClientHttp2Stream, text: string): Promise<string> {
+export async function untilSeen(stream: Duplex | IncomingMessage, text: string): Promise<string> {
   let seen = '';
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const look = (chunk: Buffer) => {

@@ -1,14 +1,14 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf } from '../../offsite-error.ts';
-import { answerText, pump } from '../answer.ts';
+import { answerText, pass, told } from '../answer.ts';
 import { clientGone } from '../client-gone.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
 import { Refusal } from '../refusal.ts';
+import { plainAnswer } from '../relay/plain-answer.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
 import { readAuthority } from './authority.ts';
 import { type ReachParts, reach } from './reach.ts';
@@ -17,12 +17,55 @@ export interface ProxyParts extends ReachParts {
   record: SessionRecord;
 }
 
-/** Carries one CONNECT, or one request with an absolute address, to a host of the allow-list. Never rejects; see {@link HostConnection}. */
-export async function proxy(
+/** Carries one plain request to a host of the allow-list. Never rejects; see {@link HostConnection}. */
+export async function proxyRequest(
   parts: ProxyParts,
-  route: { to: 'tunnel' | 'proxy'; authority: string },
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  target: { authority: string; path: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const client = { stream: response, isDone: () => response.writableFinished };
+  try {
+    await connected(parts, { authority: target.authority, usualPort: 80 }, client, (socket, signal) =>
+      carryRequest(request, target, response, socket, signal),
+    );
+  } catch (error) {
+    answerText(response, error);
+  }
+}
+
+/** Carries one CONNECT to a host of the allow-list. Never rejects; see {@link HostConnection}. */
+export async function proxyTunnel(
+  parts: ProxyParts,
+  { url: authority = '' }: IncomingMessage,
+  stream: Duplex,
+  first: Buffer,
+): Promise<void> {
+  // Once both have said their last, it may close before it says that it has finished.
+  const client = { stream, isDone: () => stream.readableEnded };
+  let accepted = false;
+  try {
+    await connected(parts, { authority, usualPort: undefined }, client, async (socket, signal) => {
+      accepted = true;
+      stream.write('HTTP/1.1 200 OK\r\n\r\n');
+      if (first.length > 0) socket.write(first);
+      const other: Duplex = socket;
+      // Bytes both ways, until both ends are done or one breaks.
+      await Promise.all([pipeline(stream, other, { signal }), pipeline(other, stream, { signal })]);
+    });
+  } catch (error) {
+    const { status, message } = told(error);
+    if (accepted) stream.destroy(new Error('the tunnel was broken off'));
+    else stream.end(plainAnswer(status, message));
+  }
+}
+
+/** Connects to the host that a client asks for, for as long as `carry` takes. Rejects as that does; it is in the record in any case. */
+async function connected(
+  parts: ProxyParts,
+  asked: { authority: string; usualPort: number | undefined },
+  client: { stream: Writable; isDone(): boolean },
+  carry: (socket: Socket, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const { record, clock } = parts;
   const stopping = new AbortController();
@@ -34,12 +77,10 @@ export async function proxy(
     done,
   };
   const gone = () => {
-    // A stream that came to its end closes too, at times before it says that it has finished.
-    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || !stream.writableFinished)
-      stopping.abort(clientGone());
+    if (!client.isDone()) stopping.abort(clientGone());
   };
   const connection: HostConnection = {
-    host: route.authority.slice(0, 300),
+    host: asked.authority.slice(0, 300),
     port: 0,
     startedAt: clock.now(),
     finishedAt: 0,
@@ -49,19 +90,18 @@ export async function proxy(
   };
   let socket: Socket | undefined;
   record.begin(running);
-  stream.once('close', gone);
+  client.stream.once('close', gone);
   try {
-    const authority = readAuthority(route.authority, route.to === 'proxy' ? 80 : undefined);
+    const authority = readAuthority(asked.authority, asked.usualPort);
     if (!authority) throw new Refusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
     Object.assign(connection, { host: authority.host, port: authority.port });
     socket = await reach(parts, authority, stopping.signal);
-    if (route.to === 'tunnel') await tunnel(stream, socket, stopping.signal);
-    else await pass(stream, headers, socket, stopping.signal);
+    await carry(socket, stopping.signal);
   } catch (error) {
     connection.trouble = messageOf(stopping.signal.aborted ? stopping.signal.reason : error);
-    answerText(stream, error);
+    throw error;
   } finally {
-    stream.off('close', gone);
+    client.stream.off('close', gone);
     connection.sentBytes = socket?.bytesWritten ?? 0;
     connection.receivedBytes = socket?.bytesRead ?? 0;
     connection.finishedAt = clock.now();
@@ -72,35 +112,28 @@ export async function proxy(
   }
 }
 
-/** Bytes both ways, until both ends are done or one breaks. */
-async function tunnel(stream: ServerHttp2Stream, socket: Socket, signal: AbortSignal): Promise<void> {
-  stream.respond({ ':status': 200 });
-  const other: Duplex = socket;
-  await Promise.all([pipeline(stream, other, { signal }), pipeline(other, stream, { signal })]);
-}
-
-/** One plain request. A redirect is its client's business: it asks again, and is judged again. */
-async function pass(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+/** A redirect is the client's business: it asks again, and is judged again. */
+async function carryRequest(
+  request: IncomingMessage,
+  { authority, path }: { authority: string; path: string },
+  response: ServerResponse,
   socket: Socket,
   signal: AbortSignal,
 ): Promise<void> {
-  const authority = headers[':authority'] ?? '';
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const onward = httpRequest({
     createConnection: () => socket,
-    method: headers[':method'] ?? 'GET',
-    path: headers[':path'] ?? '/',
-    headers: { ...toHost(headers), host: authority, connection: 'close' },
+    method: request.method,
+    path,
+    headers: { ...toHost(request.headers), host: authority, connection: 'close' },
     signal,
   });
   onward.once('response', resolve);
   // Once answered, what breaks it shows in the answer.
   onward.on('error', reject);
-  // Not a pipeline: that would destroy the stream by which a failure is answered.
-  stream.pipe(onward);
+  // Not a pipeline: that would destroy the request, and with it the connection on which a failure is answered.
+  request.pipe(onward);
   const answer = await promise;
-  stream.respond({ ':status': answer.statusCode ?? 502, ...Object.fromEntries(endToEnd(answer.headers)) });
-  await pump(answer, stream, signal);
+  const { statusCode: status = 502, headers } = answer;
+  await pass({ status, headers: Object.fromEntries(endToEnd(headers)), body: answer }, response, signal);
 }

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 
@@ -20,16 +21,17 @@ export interface Relay extends AsyncDisposable {
   readonly lost: AbortSignal;
 }
 
-/**
- * Serves one request of a sandbox. Headers are the client's own without those of its connection, and without `host`; what the request
- * is for, the relay alone says:
- *
- * - `:method` CONNECT: a tunnel to `:authority` (`host:port`) through the proxy. Accepted with 200, it carries bytes both ways.
- * - `x-offsite-proxy: 1`: a plain request through the proxy, `http://` + `:authority` + `:path`.
- * - else a request for a model, by `:path`; its `:authority` is always `model`.
- *
- * A client that goes away aborts the stream (`aborted`, then `close`; an `error` needs no listener). To break an answer off so that the client
- * sees it, destroy the stream with an error: a mere `close()` after `respond` would look like a whole answer. A request body that is not
- * read stops the client.
- */
-export type RelayHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+/** Below the ports that clients are given, so that no connection of the sandbox's can have taken it. */
+export const relayPort = 19734;
+
+/** Serves what one sandbox asks for, as Node's own HTTP server hands it on. */
+export interface RelayHandler {
+  /**
+   * A request for a model (`url` is a path) or through the proxy (an absolute URL). A client that goes away closes the response before it
+   * has finished. To break an answer off so that the client sees it, destroy the response with an error. A request body that is not read stops
+   * the client.
+   */
+  request(request: IncomingMessage, response: ServerResponse): void;
+  /** A CONNECT to `url` (`host:port`). Its answer is written to `client`, which then carries the tunnel; `first` came along already. */
+  connect(request: IncomingMessage, client: Duplex, first: Buffer): void;
+}

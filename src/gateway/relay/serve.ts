@@ -1,24 +1,26 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { plainAnswer } from './plain-answer.ts';
 import type { RelayHandler } from './relay.ts';
 
-/**
- * Requests of one sandbox under way at a time. Twice what its relay has connections for: a request counts here until its handler is done
- * with it, there only until its client is, and one above the limit would be refused.
- */
+/** Connections of one sandbox. Twice what its relay takes: one counts here until all is done with it. */
+const parallelConnections = 1024;
+/** Requests of one sandbox under way at a time; one connection can send many ahead. */
 const parallelRequests = 1024;
+const maxHeaders = 256;
 /** Bytes on their way to a request's handler that does not read. */
-const requestWindow = 256 * 1024;
+const connectionWindow = 256 * 1024;
 const noLimit = 2 ** 30;
 
 /**
- * This process's end of a sidecar's standard streams: calls `handler` for each request. The session ends with the streams, and then destroys
- * the requests in flight.
+ * This process's end of a sidecar's standard streams: reads the HTTP/1.1 on the sandbox's connections, and calls `handler` for each request. The
+ * session ends with the streams, and then destroys the requests in flight.
  */
 export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
+  const server = readingServer(handler);
   const session = performServerHandshake(stdio, {
-    settings: { maxConcurrentStreams: parallelRequests, initialWindowSize: requestWindow },
-    maxHeaderListPairs: 1024,
+    settings: { maxConcurrentStreams: parallelConnections, initialWindowSize: connectionWindow },
     // Node would end the session above these, and one hostile client with it all others. Megabytes; windows bound memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
@@ -27,13 +29,64 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     streamResetRate: noLimit,
   });
   session.setLocalWindowSize(noLimit);
-  session.on('stream', (stream, headers) => {
-    // Always followed by 'close', which is what a handler looks at.
-    stream.on('error', () => undefined);
-    handler(stream, headers);
+  session.on('stream', (connection) => {
+    // Always followed by 'close'.
+    connection.on('error', () => undefined);
+    connection.respond({ ':status': 200 });
+    server.emit('connection', connection);
   });
   session.on('error', () => session.destroy());
   stdio.on('error', () => session.destroy());
   stdio.on('close', () => session.destroy());
   return session;
+}
+
+/** An HTTP server that listens nowhere. It has no time limits: a model may take its time for any part of an exchange, and connections are few. */
+function readingServer(handler: RelayHandler): Server {
+  let underWay = 0;
+  const request = (asked: IncomingMessage, response: ServerResponse) => {
+    const [status, reason] = refusal(asked, underWay) ?? [];
+    if (status !== undefined) {
+      response.writeHead(status, { connection: 'close', 'content-type': 'text/plain' }).end(reason);
+      return;
+    }
+    underWay += 1;
+    response.once('close', () => {
+      underWay -= 1;
+    });
+    handler.request(asked, response);
+  };
+  const settings = {
+    insecureHTTPParser: false,
+    maxHeaderSize: 32 * 1024,
+    headersTimeout: 0,
+    requestTimeout: 0,
+    keepAliveTimeout: 0,
+    // Other protocols that a client offers to switch to are no reason to refuse its request.
+    shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
+  };
+  const server = createServer(settings, request);
+  // Counted by us: Node would drop what is above its limit, and pass on the rest.
+  server.maxHeadersCount = 0;
+  server.on('connect', (asked, client, first) => {
+    client.on('error', () => undefined);
+    handler.connect(asked, client, first);
+  });
+  server.on('upgrade', (_asked, client) => {
+    client.on('error', () => undefined).resume();
+    client.end(plainAnswer(426, 'The model is reached by plain HTTP requests; WebSockets are not carried.'));
+  });
+  // Node's own answer would be lost with the connection.
+  server.on('clientError', (error: NodeJS.ErrnoException, client) => {
+    const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+    if (client.writable) client.end(plainAnswer(status, 'The request cannot be read.'));
+    else client.destroy();
+  });
+  return server;
+}
+
+function refusal({ rawHeaders }: IncomingMessage, underWay: number): [number, string] | undefined {
+  if (rawHeaders.length > 2 * maxHeaders) return [431, `A request may have ${maxHeaders} headers.\n`];
+  if (underWay >= parallelRequests) return [503, `There are ${parallelRequests} requests under way.\n`];
+  return undefined;
 }

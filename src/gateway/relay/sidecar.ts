@@ -6,11 +6,8 @@ import type { Container } from '../../engine/container.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { RelayHandler } from './relay.ts';
+import { type RelayHandler, relayPort } from './relay.ts';
 import { serveRelay } from './serve.ts';
-
-/** Below the ports that clients are given, so that no connection of the sandbox's can have taken it. */
-export const relayPort = 19734;
 
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 

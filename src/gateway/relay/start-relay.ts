@@ -1,8 +1,8 @@
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { Relay } from './relay.ts';
-import { beginSidecar, relayPort, type Sidecar, type SidecarRequest } from './sidecar.ts';
+import { type Relay, relayPort } from './relay.ts';
+import { beginSidecar, type Sidecar, type SidecarRequest } from './sidecar.ts';
 
 /** How often a sidecar is made in all. One that dies takes the requests in flight with it; harnesses try those again. */
 const maxSidecars = 3;

@@ -20,7 +20,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
       message: `there is no harness "${spec.harness}"`,
     });
   }
-  if (port && models) port.leadTo((stream, headers) => models.session.handle(stream, headers));
+  if (port && models) port.leadTo(models.session.handler);
   await port?.relay.ready;
   const session = runner.open({
     container,

@@ -1,22 +1,21 @@
 import { once } from 'node:events';
-import type { ServerHttp2Stream } from 'node:http2';
 import { execa } from 'execa';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
+import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
 import { startedContainer, testSpec } from '../../engine/engine-fixture.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
 vi.setConfig({ testTimeout: hangMs });
 
+const nobody: RelayHandler = { request: () => undefined, connect: () => undefined };
+
 let relayed: RelayedSandbox;
 beforeEach(async () => {
   relayed = await relayedSandbox();
-  relayed.answer((stream) => {
-    stream.respond({ ':status': 200 });
-    stream.end('here');
-  });
+  relayed.answer((_request, response) => response.end('here'));
 });
 afterEach(() => relayed[Symbol.asyncDispose]());
 
@@ -52,23 +51,14 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
 });
 
 test('when a relay is killed, the request in flight fails and the next ones are served by another', async () => {
-  let held: ServerHttp2Stream | undefined;
-  const arrived = new Promise<void>((resolve) => {
-    relayed.answer((stream) => {
-      held = stream;
-      resolve();
-    });
-  });
+  const arrived = relayed.nextRequest();
   const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
-  await arrived;
-  const closed = held && once(held, 'close');
+  const { response: held } = await arrived;
+  const closed = once(held, 'close');
   await killSidecar();
   await closed;
   expect(await failing).toMatch(/^(52|56)\n$/);
-  relayed.answer((stream) => {
-    stream.respond({ ':status': 200 });
-    stream.end('again');
-  });
+  relayed.answer((_request, response) => response.end('again'));
   expect(await relayed.shell(askAgain)).toBe('again');
   expect(relayed.relay.lost.aborted).toBe(false);
 });
@@ -90,10 +80,10 @@ test('a relay that dies again and again is lost, and says why', async () => {
 });
 
 test('disposing ends the sidecar and the requests in flight, however often', async () => {
-  const request = new Promise<ServerHttp2Stream>((resolve) => relayed.answer(resolve));
+  const arrived = relayed.nextRequest();
   const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
-  const stream = await request;
-  const closed = once(stream, 'close');
+  const { response } = await arrived;
+  const closed = once(response, 'close');
   await relayed.relay[Symbol.asyncDispose]();
   await relayed.relay[Symbol.asyncDispose]();
   await closed;
@@ -119,7 +109,7 @@ test('without a relay there is no sandbox, and nothing is left of either', async
   const request = {
     network: 'none',
     image,
-    handler: () => undefined,
+    handler: nobody,
     labels: {},
     clock: systemClock,
   } as const;
@@ -166,7 +156,7 @@ test('a port that something in the sandbox has taken is no relay', async () => {
     {
       network: { sharedWith: sandbox.id },
       image,
-      handler: () => undefined,
+      handler: nobody,
       labels: {},
       clock: systemClock,
     },

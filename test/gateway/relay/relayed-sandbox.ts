@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { systemClock } from '../../../src/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { Container } from '../../../src/engine/container.ts';
@@ -8,8 +9,14 @@ import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
 import { testEngine, testSpec } from '../../engine/engine-fixture.ts';
 
 interface ArrivedRequest {
-  stream: ServerHttp2Stream;
-  headers: IncomingHttpHeaders;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+interface ArrivedTunnel {
+  request: IncomingMessage;
+  client: Duplex;
+  first: Buffer;
 }
 
 /** A sealed sandbox with a relay, whose requests each test answers in its own way. */
@@ -17,10 +24,11 @@ export interface RelayedSandbox extends AsyncDisposable {
   engine: Engine;
   sandbox: Container;
   relay: Relay;
-  /** Answers what comes from now on. */
-  answer(handler: RelayHandler): void;
+  /** Answers the requests that come from now on. */
+  answer(listener: RequestListener): void;
   /** The next request that arrives; the test answers it. */
   nextRequest(): Promise<ArrivedRequest>;
+  nextTunnel(): Promise<ArrivedTunnel>;
   /** Runs a line of shell in the sandbox, with the relay's origin as $ORIGIN and its port as $PORT; resolves with what it printed. */
   shell(script: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;
   /** Runs an ES module in the sandbox the same way. */
@@ -34,7 +42,12 @@ export const hangMs = 170_000;
 
 export async function relayedSandbox(): Promise<RelayedSandbox> {
   const engine = await testEngine();
-  let current: RelayHandler = (stream) => stream.respond({ ':status': 500 }, { endStream: true });
+  let listener: RequestListener = (_request, response) => response.writeHead(500).end();
+  let tunnels = Promise.withResolvers<ArrivedTunnel>();
+  const handler: RelayHandler = {
+    request: (request, response) => listener(request, response),
+    connect: (request, client, first) => tunnels.resolve({ request, client, first }),
+  };
   const spec = await testSpec(engine);
   const signal = AbortSignal.timeout(10 * 60_000);
   const relay = startRelay(
@@ -42,7 +55,7 @@ export async function relayedSandbox(): Promise<RelayedSandbox> {
     {
       network: 'none',
       image: spec.imageId,
-      handler: (stream, headers) => current(stream, headers),
+      handler,
       labels: { 'test.part': 'relay' },
       clock: systemClock,
     },
@@ -66,13 +79,17 @@ export async function relayedSandbox(): Promise<RelayedSandbox> {
     engine,
     sandbox,
     relay,
-    answer(handler) {
-      current = handler;
+    answer(next) {
+      listener = next;
     },
     nextRequest() {
       const { promise, resolve } = Promise.withResolvers<ArrivedRequest>();
-      current = (stream, headers) => resolve({ stream, headers });
+      listener = (request, response) => resolve({ request, response });
       return promise;
+    },
+    nextTunnel() {
+      tunnels = Promise.withResolvers<ArrivedTunnel>();
+      return tunnels.promise;
     },
     shell: (script, onOutput, signal) => run(['bash', '-c', script], onOutput, signal),
     module: (source, onOutput, signal) =>

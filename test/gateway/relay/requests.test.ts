@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
@@ -14,20 +14,13 @@ afterAll(() => relayed[Symbol.asyncDispose]());
 
 /** Answers every request with 200 and notes what it was. */
 function noting() {
-  const seen: { headers: IncomingHttpHeaders; body: string }[] = [];
-  relayed.answer(async (stream, headers) => {
-    seen.push({ headers, body: await text(stream) });
-    stream.respond({ ':status': 200 });
-    stream.end('noted');
+  const seen: (Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string })[] = [];
+  relayed.answer(async (request, response) => {
+    const { method, url, headers } = request;
+    seen.push({ method, url, headers, body: await text(request) });
+    response.end('noted');
   });
   return seen;
-}
-
-function refusing(status: number, body: string) {
-  return (stream: ServerHttp2Stream) => {
-    stream.respond({ ':status': status });
-    stream.end(body);
-  };
 }
 
 test('a request of the sandbox arrives as it was sent', async () => {
@@ -37,11 +30,10 @@ test('a request of the sandbox arrives as it was sent', async () => {
   );
   expect(printed).toBe('noted');
   expect(seen).toHaveLength(1);
-  expect(seen[0]?.body).toBe('{"a": "ü"}');
+  expect(seen[0]).toMatchObject({
+    ...{ method: 'POST', url: '/v1/messages?beta=true&x=%2F', body: '{"a": "ü"}' },
+  });
   expect(seen[0]?.headers).toMatchObject({
-    ':method': 'POST',
-    ':authority': 'model',
-    ':path': '/v1/messages?beta=true&x=%2F',
     authorization: 'Bearer token',
     'content-length': '11',
     'x-other': Buffer.from('café').toString('latin1'),
@@ -49,14 +41,9 @@ test('a request of the sandbox arrives as it was sent', async () => {
 });
 
 test('an answer arrives as it was sent', async () => {
-  relayed.answer((stream) => {
-    stream.respond({
-      ':status': 418,
-      'x-request-id': 'r1',
-      'set-cookie': ['a=1', 'b=2'],
-      'content-length': 5,
-    });
-    stream.end('short');
+  relayed.answer((_request, response) => {
+    const headers = { 'x-request-id': 'r1', 'set-cookie': ['a=1', 'b=2'], 'content-length': 5 };
+    response.writeHead(418, headers).end('short');
   });
   const printed = await relayed.shell('curl -si $ORIGIN/');
   expect(printed).toMatch(/^HTTP\/1.1 418 /);
@@ -65,53 +52,28 @@ test('an answer arrives as it was sent', async () => {
   expect(printed).toMatch(/content-length: 5\r\n[\s\S]*\r\n\r\nshort$/);
 });
 
-test('what belongs to one connection is not passed on, and the mark of the proxy cannot be forged', async () => {
+test("a proxy's client's request arrives with the whole address that it asks for", async () => {
   const seen = noting();
-  await relayed.shell(
-    "curl -s $ORIGIN/ -H 'Connection: keep-alive, X-Hop' -H 'X-Hop: 1' -H 'TE: gzip' -H 'Proxy-Connection: close' -H 'X-Offsite-Proxy: 1' -H 'Host: elsewhere.test'",
-  );
-  const names = Object.keys(seen[0]?.headers ?? {});
-  expect(names.filter((name) => /hop|te$|connection|proxy|host/.test(name))).toEqual([]);
-  expect(seen[0]?.headers[':authority']).toBe('model');
-});
-
-test('a request to the proxy names its host; one to the relay itself is for the model, however it is spelled', async () => {
-  const seen = noting();
-  await relayed.shell(
-    'for url in http://host.test:81/a?b http://HOST.test "$ORIGIN/v1/models" http://localhost:$PORT/v1/models; do curl -s -x $ORIGIN "$url"; done',
-  );
-  const told = seen.map(({ headers }) => [
-    headers[':authority'],
-    headers[':path'],
-    headers['x-offsite-proxy'],
-  ]);
-  expect(told).toEqual([
-    ['host.test:81', '/a?b', '1'],
-    ['HOST.test', '/', '1'],
-    ['model', '/v1/models', undefined],
-    ['model', '/v1/models', undefined],
-  ]);
+  await relayed.shell('curl -s -x $ORIGIN "http://host.test:81/a?b"');
+  expect(seen).toMatchObject([{ url: 'http://host.test:81/a?b', headers: { host: 'host.test:81' } }]);
 });
 
 test('HEAD, an answer without a body, and a wait for 100 Continue end when they should', async () => {
-  relayed.answer((stream, headers) => {
-    const status = headers[':path'] === '/empty' ? 204 : 200;
-    stream.respond({ ':status': status, 'x-expect': String(headers.expect) });
-    stream.end(headers[':method'] === 'HEAD' || status === 204 ? '' : 'body');
+  relayed.answer(({ method, url }, response) => {
+    const status = url === '/empty' ? 204 : 200;
+    response.writeHead(status).end(method === 'HEAD' || status === 204 ? '' : 'body');
   });
   expect(await relayed.shell('curl -sI $ORIGIN/')).toContain('HTTP/1.1 200');
   expect(await relayed.shell('curl -si $ORIGIN/empty')).toContain('HTTP/1.1 204');
   const expected = await relayed.shell("curl -si $ORIGIN/ -H 'Expect: 100-continue' -d body");
-  expect(expected).toMatch(
-    /^HTTP\/1.1 100 Continue[\s\S]*HTTP\/1.1 200 OK[\s\S]*x-expect: undefined[\s\S]*body$/,
-  );
+  expect(expected).toMatch(/^HTTP\/1.1 100 Continue[\s\S]*HTTP\/1.1 200 OK[\s\S]*body$/);
 });
 
 test('a body of 100 MB arrives whole, up and down, with a length and without', async () => {
-  relayed.answer(async (stream) => {
-    const body = await buffer(stream);
-    stream.respond({ ':status': 200, 'x-sha256': createHash('sha256').update(body).digest('hex') });
-    stream.end(body);
+  relayed.answer(async (request, response) => {
+    const body = await buffer(request);
+    response.setHeader('x-sha256', createHash('sha256').update(body).digest('hex'));
+    response.end(body);
   });
   const printed = await relayed.shell(
     `head -c 100000000 /dev/urandom > /tmp/body
@@ -123,13 +85,12 @@ test('a body of 100 MB arrives whole, up and down, with a length and without', a
 });
 
 test('an upload that is answered before its end is answered, and the connection can be used again', async () => {
-  const early = refusing(413, 'too big');
-  relayed.answer((stream, headers) => {
-    if (headers[':method'] !== 'POST') return refusing(200, 'fine')(stream);
+  relayed.answer((request, response) => {
+    if (request.method !== 'POST') return response.end('fine');
     // Has begun to read, as a gateway does that counts.
-    stream.once('data', () => {
-      stream.pause();
-      early(stream);
+    request.once('data', () => {
+      response.writeHead(413).end('too big');
+      request.resume();
     });
   });
   const printed = await relayed.module(`
@@ -166,8 +127,6 @@ test('requests that two readers would cut differently, or with ten thousand head
   expect(await send(`'${both}'`)).toBe('HTTP/1.1 400 Bad Request\n');
   const twoLengths = `${head}Content-Length: 4\\r\\nContent-Length: 5\\r\\n\\r\\n${rest}`;
   expect(await send(`'${twoLengths}'`)).toBe('HTTP/1.1 400 Bad Request\n');
-  const target = 'GET ftp://host.test/ HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n';
-  expect(await send(`'${target}'`)).toBe('HTTP/1.1 400 Bad Request\n');
   const tooMany = 'HTTP/1.1 431 Request Header Fields Too Large\n';
   expect(await send(`'${head}' + 'a: b\\r\\n'.repeat(10_000) + '\\r\\n'`)).toBe(tooMany);
   expect(await send(`'${head}' + 'a: b\\r\\n'.repeat(300) + '\\r\\n'`)).toBe(tooMany);
@@ -191,12 +150,12 @@ test('a million chunks of one byte arrive as one body', async () => {
 
 test('hundreds of requests at a time are all answered', async () => {
   let most = 0;
-  const waiting: ServerHttp2Stream[] = [];
-  relayed.answer((stream) => {
-    waiting.push(stream);
+  const waiting: ServerResponse[] = [];
+  relayed.answer((_request, response) => {
+    waiting.push(response);
     most = Math.max(most, waiting.length);
     // Held until there are so many, so that they are under way at the same time.
-    if (waiting.length === 150) for (const held of waiting.splice(0)) refusing(200, 'x')(held);
+    if (waiting.length === 150) for (const held of waiting.splice(0)) held.end('x');
   });
   const printed = await relayed.module(`
     const ask = async () => (await (await fetch(process.env.ORIGIN)).text()).length;

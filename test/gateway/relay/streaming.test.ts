@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
@@ -41,14 +41,14 @@ test('each piece of a stream reaches the client before the next one is sent', as
   `,
     output.onOutput,
   );
-  const { stream } = await request;
-  stream.respond({ ':status': 200, 'content-type': 'text/event-stream' });
+  const { response } = await request;
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
   await output.shows('text/event-stream');
   for (const piece of ['first', 'second', 'third']) {
-    stream.write(`data: ${piece}\n\n`);
+    response.write(`data: ${piece}\n\n`);
     await output.shows(`data: ${piece}\n\n`);
   }
-  stream.end();
+  response.end();
   expect(await ended).toMatch(/third\n\n$/);
 });
 
@@ -67,9 +67,8 @@ test('each piece of an upload reaches the gateway before the client sends the ne
     console.log((await echo.read()).value);
     process.exit();
   `);
-  const { stream } = await request;
-  stream.respond({ ':status': 200 });
-  stream.pipe(stream);
+  const { request: upload, response } = await request;
+  upload.pipe(response);
   expect(await ended).toBe('first\nsecond\nthird\n');
 });
 
@@ -107,23 +106,22 @@ test('an upload that the gateway does not read stops, and goes on when it does',
   `,
     output.onOutput,
   );
-  const { stream } = await request;
+  const { request: upload, response } = await request;
   await output.shows('stalled at');
   let received = 0;
-  stream.on('data', (chunk: Buffer) => {
+  upload.on('data', (chunk: Buffer) => {
     received += chunk.length;
   });
-  await once(stream, 'end');
-  stream.respond({ ':status': 200, 'content-length': 4 });
-  stream.end('done');
+  await once(upload, 'end');
+  response.writeHead(200, { 'content-length': 4 }).end('done');
   expect(await ended).toBe('stalled at little\ndone\n');
   expect(received).toBe(total);
 });
 
 test('an answer that the client does not read stops the gateway', async () => {
-  const request = Promise.withResolvers<ServerHttp2Stream>();
-  const second = Promise.withResolvers<ServerHttp2Stream>();
-  relayed.answer((stream, headers) => (headers[':path'] === '/' ? request : second).resolve(stream));
+  const first = Promise.withResolvers<ServerResponse>();
+  const second = Promise.withResolvers<ServerResponse>();
+  relayed.answer(({ url }, response) => (url === '/' ? first : second).resolve(response));
   const ended = relayed.module(`
     import { connect } from 'node:net';
     import { createInterface } from 'node:readline';
@@ -135,24 +133,23 @@ test('an answer that the client does not read stops the gateway', async () => {
     for await (const chunk of socket) bytes += chunk.length;
     console.log(bytes > 64e6);
   `);
-  const stream = await request.promise;
-  stream.respond({ ':status': 200 });
+  const response = await first.promise;
   const piece = Buffer.alloc(2 ** 16);
   let left = 1000;
   const write = () => {
     while (left > 0) {
       left -= 1;
-      if (!stream.write(piece)) return;
+      if (!response.write(piece)) return;
     }
-    stream.end();
+    response.end();
   };
-  stream.on('drain', write);
+  response.on('drain', write);
   write();
   // The client reads nothing before its second request is answered, which is when the first can go no further.
   const signal = await second.promise;
   await settled(() => left);
   expect(left).toBeGreaterThan(500);
-  signal.respond({ ':status': 200 }, { endStream: true });
+  signal.end();
   expect(await ended).toBe('true\n');
 });
 
@@ -168,20 +165,19 @@ async function settled(read: () => number): Promise<void> {
 test('a thousand clients that stall in mid-request or mid-answer do not kill the relay', async () => {
   const before = await relayed.sidecars();
   let moved = 0;
-  const unread: ServerHttp2Stream[] = [];
+  const unread: IncomingMessage[] = [];
   const piece = Buffer.alloc(2 ** 16);
-  relayed.answer((stream, headers) => {
+  relayed.answer((request, response) => {
     moved += 1;
-    if (headers[':method'] === 'POST') {
-      unread.push(stream);
+    if (request.method === 'POST') {
+      unread.push(request);
       return;
     }
-    stream.respond({ ':status': 200 });
     const write = () => {
       do moved += 1;
-      while (stream.write(piece));
+      while (response.write(piece));
     };
-    stream.on('drain', write);
+    response.on('drain', write);
     write();
   });
   const leave = new AbortController();
@@ -208,12 +204,9 @@ test('a thousand clients that stall in mid-request or mid-answer do not kill the
   await settled(() => moved);
   leave.abort();
   await ended;
-  relayed.answer((stream) => {
-    stream.respond({ ':status': 200 });
-    stream.end('alive');
-  });
+  relayed.answer((_request, response) => response.end('alive'));
   // Only who goes on reading an upload learns that its client has left.
-  for (const stream of unread) stream.resume();
+  for (const upload of unread) upload.on('error', () => undefined).resume();
   expect(
     await relayed.shell(
       'curl -s --retry 1000 --retry-delay 1 --retry-all-errors --retry-max-time 150 $ORIGIN/',
@@ -226,32 +219,30 @@ test('a client that goes away ends its request, and no other', async () => {
   const request = relayed.nextRequest();
   const leave = new AbortController();
   const ended = relayed.shell('curl -s $ORIGIN/', undefined, leave.signal);
-  const { stream } = await request;
-  stream.respond({ ':status': 200 });
-  stream.write('some');
-  const closed = once(stream, 'close');
+  const { response } = await request;
+  response.write('some');
+  const closed = once(response, 'close');
   leave.abort();
   await closed;
   await ended;
-  expect(stream.aborted).toBe(true);
+  expect(response.writableFinished).toBe(false);
   const next = relayed.nextRequest();
   const other = relayed.shell('curl -s $ORIGIN/');
-  const { stream: alive } = await next;
-  alive.respond({ ':status': 200 });
+  const { response: alive } = await next;
   alive.end('alive');
   expect(await other).toBe('alive');
 });
 
 test('an answer that breaks off looks broken to the client, begun or not, with a length or without', async () => {
-  relayed.answer((stream, headers) => {
-    const path = headers[':path'];
-    if (path === '/before') return stream.close();
-    stream.respond({ ':status': 200, ...(path === '/length' && { 'content-length': 9 }) });
-    stream.write('half', () => stream.destroy(new Error('the upstream is gone')));
+  relayed.answer(({ url }, response) => {
+    const cut = () => response.destroy(new Error('the upstream is gone'));
+    if (url === '/before') return cut();
+    if (url === '/length') response.setHeader('content-length', 9);
+    response.write('half', cut);
   });
   const statuses = await relayed.shell(
     'for path in before chunked length; do timeout 30 curl -s $ORIGIN/$path > /dev/null; echo $path $?; done',
   );
-  // curl's words for a reply or transfer that ended early.
-  expect(statuses).toMatch(/^before 52\nchunked (18|52|56)\nlength (18|52|56)\n$/);
+  // curl's words for a reply or transfer that ended early, or a connection that was reset.
+  expect(statuses).toMatch(/^before (52|56)\nchunked (18|52|56)\nlength (18|52|56)\n$/);
 });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { plainAnswer } from '../../../src/gateway/relay/plain-answer.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
 vi.setConfig({ testTimeout: hangMs });
@@ -11,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => relayed[Symbol.asyncDispose]());
 
 test('a tunnel carries bytes both ways, and each end can finish by itself', async () => {
-  const request = relayed.nextRequest();
+  const tunnel = relayed.nextTunnel();
   const ended = relayed.module(`
     import { connect } from 'node:net';
     const socket = connect({ port: Number(process.env.PORT), host: '127.0.0.1', allowHalfOpen: true });
@@ -23,44 +24,36 @@ test('a tunnel carries bytes both ways, and each end can finish by itself', asyn
     });
     socket.on('end', () => console.log(all));
   `);
-  const { stream, headers } = await request;
-  expect(headers).toMatchObject({
-    ':method': 'CONNECT',
-    ':authority': 'host.test:443',
-    'proxy-authorization': 'Basic x',
-  });
-  stream.respond({ ':status': 200 });
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) stream.write(chunk);
-  stream.end(' bye');
+  const { request, client, first } = await tunnel;
+  expect(request.url).toBe('host.test:443');
+  expect(request.headers).toMatchObject({ 'proxy-authorization': 'Basic x' });
+  client.write('HTTP/1.1 200 OK\r\n\r\n');
+  client.unshift(first);
+  for await (const chunk of client.iterator({ destroyOnReturn: false })) client.write(chunk);
+  client.end(' bye');
   expect(await ended).toBe('HTTP/1.1 200 OK\r\n\r\nearly late bye\n');
 });
 
 test('a tunnel that is refused, cut or left shows so at its other end', async () => {
-  relayed.answer((stream, headers) => {
-    if (headers[':authority'] === 'cut.test:1') {
-      stream.respond({ ':status': 200 });
-      stream.write('half', () => stream.destroy(new Error('the host is gone')));
-      return;
-    }
-    stream.respond({ ':status': 403, 'content-type': 'text/plain' });
-    stream.end('not on the list');
-  });
-  const refused = await relayed.shell('curl -sv -p -x $ORIGIN http://refused.test/ 2>&1; echo $?');
-  expect(refused).toMatch(/HTTP\/1.1 403 Forbidden[\s\S]*\n56\n$/);
-  const cut = await relayed.shell('curl -s -p -x $ORIGIN http://cut.test:1/ 2>&1; echo $?');
-  expect(cut).not.toMatch(/\n0\n$/);
-  const strange = await relayed.shell(
-    `printf 'CONNECT host HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n' > /dev/tcp/127.0.0.1/$PORT && curl -s -p -x $ORIGIN http://refused.test/; echo`,
-  );
-  expect(strange).toBe('\n');
-  const left = relayed.nextRequest();
+  const refusing = relayed.nextTunnel();
+  const refused = relayed.shell('curl -sv -p -x $ORIGIN http://refused.test/ 2>&1; echo $?');
+  (await refusing).client.end(plainAnswer(403, 'not on the list'));
+  expect(await refused).toMatch(/HTTP\/1.1 403 Forbidden[\s\S]*\n56\n$/);
+
+  const cutting = relayed.nextTunnel();
+  const cut = relayed.shell('curl -s -p -x $ORIGIN http://cut.test:1/ 2>&1; echo $?');
+  const { client: half } = await cutting;
+  half.write('HTTP/1.1 200 OK\r\n\r\nhalf', () => half.destroy(new Error('the host is gone')));
+  expect(await cut).not.toMatch(/\n0\n$/);
+
+  const left = relayed.nextTunnel();
   const leave = new AbortController();
   const ended = relayed.shell('curl -s -p -x $ORIGIN http://left.test/', undefined, leave.signal);
-  const { stream } = await left;
-  stream.respond({ ':status': 200 });
-  const gone = once(stream.resume(), 'end');
+  const { client } = await left;
+  client.write('HTTP/1.1 200 OK\r\n\r\n');
+  const gone = once(client.resume(), 'end');
   leave.abort();
   await gone;
-  stream.end();
+  client.end();
   await ended;
 });

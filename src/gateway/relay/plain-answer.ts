@@ -1,0 +1,13 @@
+import { STATUS_CODES } from 'node:http';
+
+/** The bytes of an answer in HTTP/1.1 that is the last on its connection, for one that no server writes to any more. `said` is a line of text. */
+export function plainAnswer(status: number, said: string): string {
+  const body = `${said}\n`;
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'content-type: text/plain; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}

@@ -1,0 +1,28 @@
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:http2';
+import { duplexPair } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
+import { serveRelay } from '../../../src/gateway/relay/serve.ts';
+
+test('a client that sends thousands of requests ahead has so many under way, and the rest refused', async () => {
+  const waiting: ServerResponse[] = [];
+  const handler: RelayHandler = {
+    request: (_request, response) => waiting.push(response),
+    connect: (_request, client) => client.destroy(),
+  };
+  const [inside, outside] = duplexPair();
+  const session = serveRelay(outside, handler);
+  const http2 = connect('http://gateway', { createConnection: () => inside });
+  const client = http2.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3000));
+  await expect.poll(() => waiting.length).toBe(1024);
+  const said = text(client);
+  for (const response of waiting) response.end('served\n');
+  const answers = (await said).match(/^HTTP\/1.1 \d+/gm) ?? [];
+  expect(answers.filter((line) => line === 'HTTP/1.1 200')).toHaveLength(1024);
+  expect(answers.filter((line) => line === 'HTTP/1.1 503')).toHaveLength(1);
+  http2.destroy();
+  session.destroy();
+});
