@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { settleHeap } from '../../src/cli/heap.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
@@ -31,6 +32,8 @@ const work = {
   bodyBytes,
 };
 
+// As the agent does.
+settleHeap();
 await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
 await using upstream = await startServer('../gateway/upstream-server.ts', String(bodyBytes));
 const imageId = (await engine.findImage('offsite/base'))?.id;

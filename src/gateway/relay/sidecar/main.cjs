@@ -47,7 +47,25 @@ function carry(socket) {
     else socket.resetAndDestroy();
   });
   socket.pipe(stream);
-  stream.pipe(socket);
+  pipeTogether(stream, socket);
+}
+
+/**
+ * As `pipe` does, but that what was read at once is written at once: a frame of HTTP/2 has no more than 16 KiB, of which four come together.
+ *
+ * @param {import('node:http2').ClientHttp2Stream} stream
+ * @param {Socket} socket
+ */
+function pipeTogether(stream, socket) {
+  stream.on('data', (chunk) => {
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(() => socket.uncork());
+    }
+    if (!socket.write(chunk)) stream.pause();
+  });
+  socket.on('drain', () => stream.resume());
+  stream.on('end', () => socket.end());
 }
 
 function openSession() {
