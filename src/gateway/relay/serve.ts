@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { Connection } from './connection.ts';
 import { plainAnswer } from './plain-answer.ts';
 import type { RelayHandler } from './relay.ts';
 
@@ -29,11 +30,12 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     streamResetRate: noLimit,
   });
   session.setLocalWindowSize(noLimit);
-  session.on('stream', (connection) => {
-    // Always followed by 'close'.
-    connection.on('error', () => undefined);
-    connection.respond({ ':status': 200 });
-    server.emit('connection', connection);
+  session.on('stream', (stream) => {
+    stream.respond({ ':status': 200 });
+    server.emit(
+      'connection',
+      new Connection(stream).on('error', () => undefined),
+    );
   });
   session.on('error', () => session.destroy());
   stdio.on('error', () => session.destroy());

@@ -1,0 +1,47 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { Duplex } from 'node:stream';
+
+/**
+ * A connection of the sandbox's as Node's HTTP server takes it. The stream itself would do, but for what Node 24 does with a text and bytes that are
+ * written to it together, such as the head of an answer and its body: it gives the text's memory back before it is sent. Here all is bytes.
+ */
+export class Connection extends Duplex {
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    super();
+    this.#stream = stream;
+    // Always followed by 'close'.
+    stream.on('error', () => undefined);
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) stream.pause();
+    });
+    stream.on('end', () => this.push(null));
+    stream.on('close', () => this.destroy());
+  }
+
+  override _read(): void {
+    this.#stream.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#stream.write(chunk, done);
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.#stream.cork();
+    const last = chunks.length - 1;
+    for (const [index, { chunk }] of chunks.entries())
+      this.#stream.write(chunk, index === last ? done : undefined);
+    this.#stream.uncork();
+  }
+
+  override _final(done: () => void): void {
+    this.#stream.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#stream.destroy(error ?? undefined);
+    done(error);
+  }
+}
