@@ -71,11 +71,10 @@ function readingServer(handler: RelayHandler): Server {
   // Counted by us: Node would drop what is above its limit, and pass on the rest.
   server.maxHeadersCount = 0;
   server.on('connect', (asked, client, first) => {
-    client.on('error', () => undefined);
     handler.connect(asked, client, first);
   });
   server.on('upgrade', (_asked, client) => {
-    client.on('error', () => undefined).resume();
+    client.resume();
     client.end(plainAnswer(426, 'The model is reached by plain HTTP requests; WebSockets are not carried.'));
   });
   // Node's own answer would be lost with the connection.
