@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { settleHeap } from '../../src/cli/heap.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { startRelay } from '../../src/gateway/relay/start-relay.ts';
+import { settleHeap } from '../../src/heap.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { startServer } from '../service/server-process.ts';
 import type { ClientTimes } from './client-order.ts';

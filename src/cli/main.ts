@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { settleHeap } from './heap.ts';
+import { settleHeap } from '../heap.ts';
 
 // Reading the sources takes most of a short command's time; from the second start on they come compiled. Not in the folder that Node
 // would choose, which others may write to.
