@@ -64,18 +64,17 @@ export async function beginSidecar(
   const listening = serving.then((session) => firstSaid(session, ended.promise, clock, signal));
   // Nobody need look at both.
   for (const promise of [started, listening]) promise.catch(() => undefined);
-  const destroySession = () =>
-    serving.then(
-      (session) => session.destroy(),
-      () => undefined,
-    );
   return {
     id: container.id,
     started,
     listening,
     ended: ended.promise,
     async [Symbol.asyncDispose]() {
-      void destroySession();
+      // Requests in flight do not wait for the removal.
+      serving.then(
+        (session) => session.destroy(),
+        () => undefined,
+      );
       await container.remove();
     },
   };

@@ -58,6 +58,8 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
         await sandbox.start(starting);
       } catch (error) {
         await sandbox.remove();
+        // Without the relay the engine only says that there is no such network.
+        lost.signal.throwIfAborted();
         throw error;
       }
       network = { sharedWith: sandbox.id };

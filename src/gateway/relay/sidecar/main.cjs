@@ -51,7 +51,7 @@ function carry(socket) {
 }
 
 /**
- * As `pipe` does, but that what was read at once is written at once: a frame of HTTP/2 has no more than 16 KiB, of which four come together.
+ * As `pipe` does, but that what was read at once is written at once: a frame of HTTP/2 has no more than 16 KiB, and several come together.
  *
  * @param {import('node:http2').ClientHttp2Stream} stream
  * @param {Socket} socket
