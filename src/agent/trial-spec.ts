@@ -1,7 +1,7 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
+import { freshVerify, memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -45,6 +45,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     prompt: expanded(setup.prompt, run.prompt) ?? '',
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
+    // A plan that an older Offsite stored has none.
+    verifyPlace: memory.verifyPlace ?? freshVerify,
     validator:
       validator === undefined
         ? undefined

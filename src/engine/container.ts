@@ -4,6 +4,7 @@ import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
 import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
+import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import { type AttachRequest, attachProgram } from './container/attach.ts';
 import { type FilesystemChange, listChanges } from './container/changes.ts';
@@ -11,7 +12,6 @@ import { type CommitRequest, commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
-import { isUntouched, type LayerRequest, layerPaths } from './container/layer-paths.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
@@ -48,7 +48,7 @@ export interface Container extends AsyncDisposable {
   changes(): Promise<FilesystemChange[]>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
-  /** All but folders that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
+  /** Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
   layerPaths(request: LayerRequest): Promise<string[] | undefined>;
   /** Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its layer cannot be read. */
   isUntouched(path: string, signal?: AbortSignal): Promise<boolean | undefined>;

@@ -2,7 +2,14 @@ import { basename, dirname, join, relative } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
-import type { CaseExtras, PlannedCase, PromptSource, SuitePlan } from './plan.ts';
+import {
+  type CaseExtras,
+  freshVerify,
+  type PlannedCase,
+  type PromptSource,
+  type SuitePlan,
+  type VerifyPlace,
+} from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
@@ -91,7 +98,7 @@ class SuiteReading {
     if (entry.prepare !== undefined)
       request.prepare = this.#prepare(entry.prepare, variables, [...path, 'prepare']);
     if (entry.verify !== undefined)
-      request.verify = this.#script(entry.verify, variables, [...path, 'verify']);
+      request.verify = this.#script(scriptOf(entry.verify), variables, [...path, 'verify']);
     if (entry.validator)
       request.validator = this.#validator(entry.validator, variables, [...path, 'validator']);
     if (entry.user) {
@@ -120,10 +127,23 @@ class SuiteReading {
       artifacts: [...(this.#yaml.value.artifacts ?? []), ...(entry.artifacts ?? [])],
       protected: entry.protected ?? [],
       runsIn: validator?.runsIn ?? 'fresh',
+      verifyPlace: this.#verifyPlace(entry.verify, [...path, 'verify']),
       onError: validator?.onError ?? 'void',
       userTurns: user?.maxTurns ?? 0,
       solution: solution === undefined ? undefined : this.#script(solution, variables, [...path, 'solution']),
     };
+  }
+
+  #verifyPlace(verify: CaseSource['verify'], path: Path): VerifyPlace {
+    if (typeof verify !== 'object') return freshVerify;
+    const { in: place = 'fresh', keep = [], ignore = [], unexpected } = verify;
+    if (unexpected !== undefined && place === 'fresh') {
+      this.report(
+        [...path, 'unexpected'],
+        'only goes with in: same; in a fresh sandbox there is nothing to show',
+      );
+    }
+    return { in: place, keep, ignore, unexpected: unexpected ?? 'show' };
   }
 
   /** A simulated user needs a model on every variant that would meet them. */
@@ -196,3 +216,7 @@ class SuiteReading {
 }
 
 type Path = (string | number)[];
+
+function scriptOf(verify: NonNullable<CaseSource['verify']>): Text {
+  return typeof verify === 'object' && 'source' in verify ? verify.source : verify;
+}

@@ -32,6 +32,7 @@ export interface CaseExtras {
   /** Globs of workspace files that the harness must leave as they are. */
   protected: string[];
   runsIn: 'fresh' | 'same';
+  verifyPlace: VerifyPlace;
   onError: 'void' | 'failed';
   /** Messages that a simulated user may send. */
   userTurns: number;
@@ -39,10 +40,25 @@ export interface CaseExtras {
   solution: string | undefined;
 }
 
+/** Where verify runs, and which changes outside the workspace are expected there. */
+export interface VerifyPlace {
+  /** A fresh sandbox of the trial's image that holds the workspace alone; or the one that the harness worked in. */
+  in: 'fresh' | 'same';
+  /** Globs of absolute paths whose changes are part of the work. A result lists them. */
+  keep: string[];
+  /** Globs of absolute paths whose changes do not matter. */
+  ignore: string[];
+  /** What all other changes in the harness's own sandbox are: shown with the result, or the trial's failure. */
+  unexpected: 'show' | 'fail';
+}
+
+export const freshVerify: VerifyPlace = { in: 'fresh', keep: [], ignore: [], unexpected: 'show' };
+
 export const noExtras: CaseExtras = {
   artifacts: [],
   protected: [],
   runsIn: 'fresh',
+  verifyPlace: freshVerify,
   onError: 'void',
   userTurns: 0,
   solution: undefined,

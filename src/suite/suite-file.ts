@@ -63,6 +63,37 @@ const ValidatorSource = z.union(
   { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
 );
 
+const PathGlobs = z.array(
+  z.string().startsWith('/', 'expected an absolute path or glob, such as /etc/nginx/**'),
+);
+
+const verifyParts = {
+  in: z.enum(['fresh', 'same']).optional().meta({
+    description:
+      'A fresh sandbox that holds the workspace alone (default), or the one the harness worked in: for cases about the system itself. Local.',
+  }),
+  keep: PathGlobs.optional().meta({
+    description: 'Globs of absolute paths outside the workspace whose changes are part of the work. Local.',
+  }),
+  ignore: PathGlobs.optional().meta({
+    description: 'Globs of absolute paths outside the workspace whose changes do not matter. Local.',
+  }),
+  unexpected: z.enum(['show', 'fail']).optional().meta({
+    description:
+      'With in: same: what all other changes outside the workspace are. Shown with the result (default), or the failure of the trial. Local.',
+  }),
+};
+
+/** A script; or with where it runs and what may change there. */
+const Verify = z.union(
+  [
+    z.string(),
+    z.strictObject({ ...verifyParts, source: z.string() }),
+    z.strictObject({ ...verifyParts, file: Path }),
+  ],
+  { error: 'expected a script, {file: path} or {source: script}, with in, keep, ignore' },
+);
+
 const User = z.strictObject({
   kind: z.literal('simulated'),
   goal: z
@@ -88,7 +119,7 @@ const CaseSource = z.strictObject({
     .strictObject({ kind: z.literal('empty', { error: 'expected empty: no other source is implemented' }) })
     .optional(),
   prepare: Prepare.optional(),
-  verify: Text.optional().meta({ description: 'A script of one command a line; each is a verify step.' }),
+  verify: Verify.optional().meta({ description: 'A script of one command a line; each is a verify step.' }),
   validator: ValidatorSource.optional(),
   user: User.optional().meta({ description: "A person played by the variant's userModel." }),
   solution: Text.optional().meta({

@@ -13,3 +13,26 @@ export const places = {
   /** A validator gets a folder of its own below. */
   validators: '/offsite/validators',
 } as const;
+
+/** Where any program may leave what it likes: a change there says nothing about the system. */
+export const scratchPlaces: readonly string[] = [
+  places.workspace,
+  places.own,
+  '/tmp',
+  '/var/tmp',
+  '/run',
+  '/dev',
+  '/proc',
+  '/sys',
+  '/var/log',
+  '/var/cache',
+  '/root/.cache',
+  '/root/.npm/_cacache',
+  '/root/.npm/_logs',
+];
+
+/**
+ * Where programs keep state whose names and contents differ each time, one entry below for each program: databases,
+ * lock files, caches of build tools.
+ */
+export const statePlaces: readonly string[] = ['/root', '/home', '/srv', '/var/lib'];

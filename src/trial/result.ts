@@ -3,6 +3,7 @@ import type { Judgment, Validation } from '../contract/validation.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { HarnessEnding, HarnessEvent } from '../harness/runner.ts';
 import type { VerifiedStep } from '../validate/verify.ts';
+import type { SystemChanges } from './system-changes.ts';
 
 /** The phases of a trial, in order. */
 export type PhaseName = 'sandbox' | 'harness' | 'collect' | 'verify' | 'validate';
@@ -59,6 +60,12 @@ export interface TrialResult {
   /** Files that matched but were over the limits on number and size. */
   artifactsOmitted?: string[] | undefined;
   verifySteps?: VerifiedStep[] | undefined;
+  /** Whether verify ran in a fresh sandbox or in the harness's own; absent where there is no verify. */
+  verifiedIn?: 'fresh' | 'same' | undefined;
+  /** The same of the validator. */
+  validatedIn?: 'fresh' | 'same' | undefined;
+  /** What changed outside the workspace where verify ran. */
+  systemChanges?: SystemChanges | undefined;
   /** The full records; a report may carry less of them. */
   validations?: Validation[] | undefined;
   judgments?: Judgment[] | undefined;

@@ -3,12 +3,14 @@ import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
-import { FreshSandbox } from './control.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
+import { grade } from './grading.ts';
+import { GradingSandboxes } from './grading-sandboxes.ts';
 import { openModels, type TrialModels } from './models.ts';
-import { phases } from './phases/phases.ts';
-import type { Cause, PhaseName, PhaseTiming, TrialResult } from './result.ts';
+import { harness } from './phases/harness.ts';
+import type { Found, Phase, PhaseInput } from './phases/phase.ts';
+import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
 
@@ -38,7 +40,7 @@ export async function runTrial(
   const { clock, sandboxes } = parts;
   const startedAt = clock.now();
   const timings: PhaseTiming[] = [];
-  let found: Partial<TrialResult> = {};
+  let found: Found = {};
   let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
 
@@ -61,18 +63,12 @@ export async function runTrial(
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
     found = { sandboxId: sandbox.container.id };
-    const fresh = given.use(new FreshSandbox({ spec, parts, signal }));
-    if (spec.validator?.runsIn === 'fresh') fresh.startAhead();
-    for (const { name, run } of phases) {
-      if (name === 'verify') given.use(await parts.grading?.(signal));
-      const additions = await timed(name, () =>
-        run({ spec, parts, ...sandbox, fresh, models, signal, found }),
-      );
-      found = { ...found, ...additions };
-      // What there is was collected; an agent that had no model, or no working harness, is not graded by it.
-      if (name === 'collect' && isNotTheAgents(found.cause)) found.verdict = 'void';
-      if (found.verdict) break;
-    }
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
+    graders.startAhead();
+    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
+    const through = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
+    found = { ...found, ...(await through(harness, { ...shared, found })) };
+    found = await grade({ ...shared, found }, through);
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);
@@ -80,9 +76,10 @@ export async function runTrial(
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
   const account = await models?.session.account();
+  const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
     verdict: 'void',
-    ...found,
+    ...result,
     startedAt,
     finishedAt: clock.now(),
     phases: timings,
@@ -91,8 +88,4 @@ export async function runTrial(
     // What does not pass the gateway is only seen to be nothing where there is no other way.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
-}
-
-function isNotTheAgents(cause: Cause | undefined): boolean {
-  return cause?.kind === 'model' || cause?.kind === 'infrastructure';
 }

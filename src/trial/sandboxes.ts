@@ -1,23 +1,26 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { type Kit, readKit } from '../validate/tampering/kit.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { type HostEnvironment, noHostEnvironment, passedEnvironment } from './host-environment.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
-import { gradesInPlace, type TrialSpec } from './spec.ts';
+import type { TrialSpec } from './spec.ts';
+import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, type WorkspaceState } from './workspace.ts';
 
 export interface StartedSandbox {
   container: Container;
+  /** What it was made from. Where prepare leaves processes running, that ran in the sandbox itself. */
+  imageId: string;
   /** Its workspace before the harness works there. */
   before: WorkspaceState;
-  /** Lists what is changed in it; undefined where nothing is graded in it, and where that cannot be told by times. */
+  /** Lists what is changed in it; undefined where its layer can be read, and where changes cannot be told by times. */
   kit: Kit | undefined;
   /** Its way to models and named hosts; undefined where it reaches none. */
   port: ModelPort | undefined;
@@ -40,6 +43,8 @@ export class Sandboxes implements AsyncDisposable {
   readonly #parts: ImageParts;
   readonly #host: HostEnvironment;
   readonly #clock: Clock;
+  /** What a case's verify changes by itself, by what it is run with. */
+  readonly ownChanges = new OncePerImage<OwnChanges>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   /** By the configured image that others are made from: a kit works in all of them. */
   readonly #kits = new OncePerImage<Kit | undefined>();
@@ -112,7 +117,7 @@ export class Sandboxes implements AsyncDisposable {
     try {
       const read = () => readWorkspace(container, signal);
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
-      return { container, port, before, kit: await this.#kit(spec, container, signal) };
+      return { container, imageId, port, before, kit: await this.#kit(spec, container, signal) };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -146,7 +151,7 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {
-    if (!gradesInPlace(spec) || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
+    if (spec.verify === undefined || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
     return this.#kits.of(spec.sandbox.image, async () => {
       const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
       return isReadable ? undefined : readKit(container, signal);

@@ -1,6 +1,6 @@
 import type { SourceFile } from '../contract/definition.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
-import type { Profile, Sandbox } from '../suite/plan.ts';
+import type { Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
 
 /** Everything that one trial needs to know, texts expanded. */
@@ -13,6 +13,7 @@ export interface TrialSpec {
   prompt: string;
   prepare: string | undefined;
   verify: string | undefined;
+  verifyPlace: VerifyPlace;
   validator: ValidatorSpec | undefined;
   variables: Variables;
   /** Globs of workspace files to keep. */
@@ -50,9 +51,4 @@ export interface ValidatorSpec {
   runsIn: 'fresh' | 'same';
   /** What the trial is when the validator cannot run. */
   onError: 'void' | 'failed';
-}
-
-/** Whether something that runs in the harness's own sandbox speaks for its work. */
-export function gradesInPlace({ verify, validator }: TrialSpec): boolean {
-  return verify !== undefined || validator?.runsIn === 'same';
 }

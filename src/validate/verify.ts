@@ -12,7 +12,8 @@ export interface VerifiedStep extends VerifyStep {
  * there.
  */
 export type Verification =
-  | { ended: 'finished' | 'timed-out' | 'out-of-disk'; steps: VerifiedStep[] }
+  | { ended: 'finished'; steps: VerifiedStep[]; devicesIntact: boolean }
+  | { ended: 'timed-out' | 'out-of-disk'; steps: VerifiedStep[] }
   | { ended: 'not-started'; message: string };
 
 export interface VerifyRequest {
@@ -26,12 +27,12 @@ export interface VerifyRequest {
   signal: AbortSignal;
 }
 
-/** 128 + SIGKILL: what a process that was killed exits with. */
+/** 128 + SIGKILL: what a process that was killed exits with. A step whose end nobody told is never taken for a success. */
 const killed = 137;
 
 /**
- * Runs a verify script, one step a command, in the trial's sandbox, where nothing of the harness runs any more. Throws where the
- * engine failed.
+ * Runs a verify script, one step a command, in a sandbox where nothing of the harness runs. Throws where the engine
+ * failed.
  */
 export async function runVerify(container: Container, request: VerifyRequest): Promise<Verification> {
   const result = await container.runScript(request);
@@ -43,6 +44,9 @@ export async function runVerify(container: Container, request: VerifyRequest): P
     output: step.output,
     outputTruncated: step.outputTruncated,
   }));
+  if (result.ended === 'finished') {
+    return { ended: 'finished', steps, devicesIntact: result.devicesIntact };
+  }
   // A canceled one has thrown above.
-  return { ended: result.ended === 'canceled' ? 'finished' : result.ended, steps };
+  return { ended: result.ended === 'out-of-disk' ? 'out-of-disk' : 'timed-out', steps };
 }

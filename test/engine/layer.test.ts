@@ -12,17 +12,33 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const isUnknown = undefined;
 
-test('a layer holds what was made, changed or given another name, and not what was deleted', async () => {
+test('a layer holds what was made, changed, deleted or given another name, and folders that are empty in it', async () => {
   await using container = await startedContainer(engine);
-  expect([[], isUnknown]).toContainEqual(await container.layerPaths({ except: ['/run', '/dev'] }));
+  expect([['/workspace'], isUnknown]).toContainEqual(
+    await container.layerPaths({ except: ['/run', '/dev'] }),
+  );
   await shell(
     container,
     `mkdir -p /opt/made/empty; echo a > /opt/made/file; : > /usr/bin/join; chmod 700 /usr/bin/comm
-ln -s /nowhere /etc/link; ln /usr/bin/fold /usr/bin/fold2; rm /etc/motd; echo x > /tmp/left-out`,
+ln -s /nowhere /etc/link; ln /usr/bin/fold /usr/bin/fold2; rm /etc/motd; echo x > /tmp/left-out
+rm -r /etc/skel; mkdir /etc/skel; rm -r /usr/share/menu; chmod 711 /srv`,
   );
   const paths = await container.layerPaths({ except: ['/tmp'] });
   expect([
-    ['/etc/link', '/opt/made/file', '/usr/bin/comm', '/usr/bin/fold', '/usr/bin/fold2', '/usr/bin/join'],
+    [
+      '/etc/link',
+      '/etc/motd',
+      '/etc/skel',
+      '/opt/made/empty',
+      '/opt/made/file',
+      '/srv',
+      '/usr/bin/comm',
+      '/usr/bin/fold',
+      '/usr/bin/fold2',
+      '/usr/bin/join',
+      '/usr/share/menu',
+      '/workspace',
+    ],
     isUnknown,
   ]).toContainEqual(paths?.toSorted());
 });

@@ -1,5 +1,5 @@
 import { SandboxConfig } from '../../src/suite/config-file.ts';
-import { profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+import { freshVerify, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 
 /** The quickest real trials there are: one case, two trials of `true`. */
 export const faultPlan: SuitePlan = {
@@ -13,6 +13,7 @@ export const faultPlan: SuitePlan = {
         artifacts: [],
         protected: [],
         runsIn: 'same',
+        verifyPlace: freshVerify,
         onError: 'void',
         userTurns: 1,
         solution: undefined,

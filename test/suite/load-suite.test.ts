@@ -122,7 +122,7 @@ cases:
 `),
     ).toEqual([
       'suite.yaml:2:1: trials: Too big: expected number to be <=10',
-      'suite.yaml:7:5: cases[0].verify: expected a text, or {file: path}',
+      'suite.yaml:7:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore',
       'suite.yaml:8:5: cases[0].prepear: unknown key; check its spelling',
     ]);
   });

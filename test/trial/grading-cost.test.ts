@@ -31,24 +31,25 @@ function ofTrials(run: string) {
   return bench.engine.docker.listContainers({ all: true, filters });
 }
 
-test('no second container is made to see that a harness left the system alone, whatever it wrote elsewhere', async () => {
+test('no third container is made to see that verify left the system alone, whatever the harness wrote', async () => {
   const before = containers;
   const result = await counting.trial(
     'echo hello > greeting; echo x > ~/.settings; mkdir /opt/tool; cp /bin/true /opt/tool; rm /etc/motd',
     { verify: 'grep -qx hello greeting' },
   );
   expect(result).toMatchObject({ verdict: 'passed', cause: undefined });
-  expect(containers - before).toBe(1);
+  expect(containers - before).toBe(2);
 });
 
-test('a validator’s own sandbox starts while the harness works', async () => {
+test('the sandboxes of verify and of the validator start while the harness works', async () => {
   const running = counting.trial('until [ -e go ]; do sleep 0.1; done; echo hello > greeting', {
     runId: 'ahead',
+    verify: 'grep -qx hello greeting',
     validator: passing,
   });
   await until(async () => {
     const found = await ofTrials('ahead');
-    return found.length === 2 && found.every(({ State }) => State === 'running');
+    return found.length === 3 && found.every(({ State }) => State === 'running');
   });
   for (const { Id } of await ofTrials('ahead')) {
     const exec = await bench.engine.docker.getContainer(Id).exec({ Cmd: ['touch', '/workspace/go'] });

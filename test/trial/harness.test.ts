@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshVerify } from '../../src/suite/plan.ts';
 import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -82,11 +83,18 @@ describe.concurrent('a harness', () => {
     expect(result.verifySteps).toMatchObject([{ command: 'test -f file', exitCode: 1 }]);
   });
 
+  test('that removes bash only harms itself', async () => {
+    expect(await bench.trial('rm /bin/bash', { verify: 'true' })).toMatchObject({ verdict: 'passed' });
+  });
+
   test('that removes what grading needs has failed; it is not excused as infrastructure', async () => {
-    const withoutBash = await bench.trial('rm /bin/bash', { verify: 'true' });
+    const verifyPlace = { ...freshVerify, in: 'same' as const };
+    const withoutBash = await bench.trial('rm /bin/bash', { verify: 'true', verifyPlace });
     expect(withoutBash).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'verify' } });
     const withoutNode = await bench.trial('rm "$(command -v node)"', {
-      validator: validator('', { runsIn: 'same' }),
+      validator: validator("import { validate } from 'offsite/validator'; validate('it', () => {})", {
+        runsIn: 'same',
+      }),
     });
     expect(withoutNode).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'validate' } });
   });

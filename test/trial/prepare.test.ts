@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { profileOf } from '../../src/suite/plan.ts';
+import { freshVerify, profileOf } from '../../src/suite/plan.ts';
 import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
 
 const certificate = '-----BEGIN CERTIFICATE-----\nof this host\n-----END CERTIFICATE-----\n';
@@ -68,13 +68,22 @@ describe.concurrent('prepare', () => {
     });
   });
 
-  test('may leave a process running, which the harness finds, and which is gone when its work is graded', async () => {
-    const { verdict, trajectory, verifySteps } = await bench.trial("pgrep -f 'sleep 60[0]'", {
+  test('may leave a process running, which the harness finds, and verify finds one of its own', async () => {
+    const { verdict, trajectory, verifySteps } = await bench.trial("pkill -f 'sleep 60[0]'", {
       prepare: 'setsid sleep 600 > /dev/null 2>&1 &',
-      verify: "! pgrep -f 'sleep 60[0]'",
+      verify: "pgrep -f 'sleep 60[0]'",
     });
     expect(trajectory?.at(-1)).toMatchObject({ exitCode: 0 });
     expect(verifySteps).toMatchObject([{ exitCode: 0 }]);
+    expect(verdict).toBe('passed');
+  });
+
+  test('has what it left running ended in the harness’s own sandbox when that is graded', async () => {
+    const { verdict } = await bench.trial("pgrep -f 'sleep 60[0]'", {
+      prepare: 'setsid sleep 600 > /dev/null 2>&1 &',
+      verify: "! pgrep -f 'sleep 60[0]'",
+      verifyPlace: { ...freshVerify, in: 'same' },
+    });
     expect(verdict).toBe('passed');
   });
 });

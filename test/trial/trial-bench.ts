@@ -10,7 +10,7 @@ import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.t
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
-import { profileOf } from '../../src/suite/plan.ts';
+import { freshVerify, profileOf } from '../../src/suite/plan.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
 import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
@@ -85,6 +85,7 @@ export function specOf(
     prompt: 'Do it.',
     prepare: undefined,
     verify: undefined,
+    verifyPlace: freshVerify,
     validator: undefined,
     variables: {},
     artifacts: [],

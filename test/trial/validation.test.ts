@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
-import { FreshSandbox } from '../../src/trial/control.ts';
+import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
 import type { TrialParts } from '../../src/trial/run-trial.ts';
@@ -103,11 +103,7 @@ describe.concurrent('protected files', () => {
       "echo 'exit 0' > test/check.sh; echo > test/$'new\\e[31m\\nname'",
       ['"test/new\\u001b[31m\\nname"'],
     ],
-    [
-      'replaced by a link',
-      "mkdir /own; echo 'exit 0' > /own/check.sh; rm -r test; ln -s /own test",
-      ['"test"'],
-    ],
+    ['replaced by a link', "mkdir own; echo 'exit 0' > own/check.sh; rm -r test; ln -s own test", ['"test"']],
   ])('that are %s fail the trial, whatever verify says of them', async (_, run, named) => {
     const result = await bench.trial(run, change);
     expect(result.verifySteps).toMatchObject([{ exitCode: 0 }]);
@@ -142,7 +138,7 @@ async function graded(source: string, said: () => Promise<string>, onError: 'voi
   const chat = async () => ({ text: await said(), calls: [], stopped: 'done', usage: {}, model: 'judge' });
   const session = { chat, account: async () => ({ usage: [] }) };
   const parts = { sandboxes, clock: systemClock };
-  using fresh = new FreshSandbox({ spec, parts: parts as unknown as TrialParts, signal });
-  const input = { spec, parts, ...sandbox, fresh, signal, found: {}, models: { session } };
+  using sandboxes_ = new GradingSandboxes({ spec, parts: parts as unknown as TrialParts, signal });
+  const input = { spec, parts, ...sandbox, sandboxes: sandboxes_, signal, found: {}, models: { session } };
   return await validate.run(input as unknown as PhaseInput);
 }

@@ -91,7 +91,7 @@ exec 3<&-
 IFS= builtin read -r __offsite_count
 __offsite_lines=()
 ((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
-exec < /dev/null
+# Nothing of the sandbox's file system is needed to read nothing and to say nothing: standard input is at its end here.
 __offsite_next=0
 __offsite_running=
 __offsite_last=0
@@ -99,7 +99,7 @@ __offsite_last=0
 # A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are survived.
 # The loop cannot be a function: there `declare` would be local.
 until ((__offsite_next >= __offsite_count)); do
-  while { __offsite_end_command; } 2> /dev/null; __offsite_take_command; do
+  while { __offsite_end_command; } 2>&-; __offsite_take_command; do
     __offsite_mark "B $__offsite_first $__offsite_next"
     __offsite_running=yes
     if [[ -n $__offsite_flags ]]; then
@@ -109,5 +109,5 @@ until ((__offsite_next >= __offsite_count)); do
     builtin eval "$__offsite_text"
   done
 done
-{ __offsite_end_command; } 2> /dev/null
+{ __offsite_end_command; } 2>&-
 builtin exit 0

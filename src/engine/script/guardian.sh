@@ -5,7 +5,8 @@
 # Standard input carries: a secret word; "kill" or "keep"; then what the driver reads. The last word is a line that begins
 # with the secret:
 #   K            processes survived being killed, so nothing was run
-#   Z status oom how the driver ended, and the kernel's count of processes killed for memory ("-" if unknown)
+#   Z status oom devices   how the driver ended, the kernel's count of processes killed for memory ("-" if unknown),
+#                          and whether the devices that scripts write to and read from are still devices (yes or no)
 
 # When the client is cut off, the engine sends TERM to what it started. Ignoring it would be inherited by the script.
 trap : TERM
@@ -37,9 +38,9 @@ if [ "$others" = kill ] && ! kill_others; then
   exit 0
 fi
 
-command -v bash > /dev/null || echo 'there is no bash in this image'
+[ -n "$(command -v bash)" ] || echo 'there is no bash in this image'
 # Nothing of this shell's own goes into the output, such as "Killed". The driver joins its two outputs by itself.
-exec 2> /dev/null
+exec 2>&-
 bash --norc --noprofile -c "$1" script 3<< END
 $word
 END
@@ -52,4 +53,8 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
     [ "$key" = oom_kill ] && ooms=$value
   done < "$file"
 done
-printf '%s Z %s %s\n' "$word" "$status" "$ooms"
+devices=yes
+for device in null zero full random urandom; do
+  [ -c "/dev/$device" ] || devices=no
+done
+printf '%s Z %s %s %s\n' "$word" "$status" "$ooms" "$devices"

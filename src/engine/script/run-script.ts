@@ -47,7 +47,8 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
 
 type Attempt = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
   (
-    | { ended: 'finished' | 'timed-out' | 'canceled' | 'out-of-disk' }
+    | { ended: 'finished'; devicesIntact: boolean }
+    | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
     | { ended: 'not-started'; message: string }
   );
 
@@ -120,7 +121,7 @@ async function runOnce(
           steps: [],
           oomKilled,
         }
-      : { ended: 'finished', steps: recorder.steps, oomKilled };
+      : { ended: 'finished', steps: recorder.steps, oomKilled, devicesIntact: end.devicesIntact };
   }
   if (end.state.pid === 0) {
     return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
@@ -136,6 +137,7 @@ async function runOnce(
     ended: 'finished',
     steps: recorder.steps,
     oomKilled: await oomKilledSinceLastAsked(container, exec.id),
+    devicesIntact: false,
   };
 }
 

@@ -33,7 +33,8 @@ interface StepFacts {
 export type ScriptStep = StepFacts &
   (
     | { ended: 'exited'; exitCode: number }
-    | { ended: 'timed-out' | 'canceled' | 'out-of-disk'; exitCode?: undefined }
+    /** `lost`: the next command began, or the script ended, without a word on how this one ended. */
+    | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined }
   );
 
 /**
@@ -47,7 +48,11 @@ export type ScriptResult = {
   finishedAt: number;
   oomKilled: boolean;
 } & (
-  | { ended: 'finished' }
+  | {
+      ended: 'finished';
+      /** Whether `/dev/null` and its like were devices when the script had ended; false where it was not said. */
+      devicesIntact: boolean;
+    }
   | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
   | { ended: 'not-started'; message: string }
 );

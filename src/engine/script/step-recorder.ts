@@ -5,7 +5,7 @@ import type { ScriptStep } from './script-request.ts';
 
 /** The guardian's last word. */
 export type ScriptOver =
-  | { how: 'done'; exitCode: number; oomKills: number }
+  | { how: 'done'; exitCode: number; oomKills: number; devicesIntact: boolean }
   /** Processes could not be killed from inside, so nothing was run. */
   | { how: 'survivors' };
 
@@ -40,6 +40,7 @@ export class StepRecorder {
     const [kind, first = '', second = '', third = ''] = piece.fields;
     switch (kind) {
       case 'B':
+        this.close({ ended: 'lost' });
         this.#open = {
           command: this.#lines.slice(Number(first), Number(second)).join('\n'),
           startedAtMillis: this.#millis(third),
@@ -52,7 +53,12 @@ export class StepRecorder {
       case 'Z':
         // A step still open is one that left the shell: the shell's exit code is its own.
         this.close({ ended: 'exited', exitCode: Number(first) });
-        return { how: 'done', exitCode: Number(first), oomKills: Number(second) };
+        return {
+          how: 'done',
+          exitCode: Number(first),
+          oomKills: Number(second),
+          devicesIntact: third === 'yes',
+        };
       case 'K':
         return { how: 'survivors' };
       default:
@@ -62,7 +68,7 @@ export class StepRecorder {
 
   /** Ends the step that is running, if one is. `micros` is the container's time, when it is known. */
   close(
-    end: { ended: 'exited'; exitCode: number } | { ended: 'timed-out' | 'canceled' | 'out-of-disk' },
+    end: { ended: 'exited'; exitCode: number } | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' },
     micros = '',
   ): void {
     if (this.#open === undefined) return;

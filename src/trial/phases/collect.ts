@@ -1,11 +1,13 @@
+import type { Manifest } from '../../engine/archive/manifest.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
 import { places } from '../places.ts';
-import type { TrialResult } from '../result.ts';
+import { protectedChanges, protectedState } from '../protected.ts';
 import { readWorkspace } from '../workspace.ts';
-import type { Phase, PhaseInput } from './phase.ts';
+import type { Found, Phase, PhaseInput } from './phase.ts';
 
 /** Milliseconds for reading the workspace. An engine gives some 150 MB a second, so that this is far more than artifacts need. */
 const readingMs = 5 * 60_000;
@@ -13,14 +15,16 @@ const readingMs = 5 * 60_000;
 /** Keeps what the harness made, before grading adds to it. */
 export const collect: Phase = { name: 'collect', run };
 
-async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
+async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   using deadline = startDeadline(parts.clock, readingMs, signal);
-  const { filesChanged, collection } = await read(input, deadline.signal);
+  const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     filesChanged,
+    carry,
+    protectedChanged,
     artifacts: [...(collection?.artifacts ?? []), trajectory],
     artifactsOmitted: [...(collection?.omitted ?? [])],
   };
@@ -28,6 +32,8 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
 
 interface Reading {
   filesChanged: string[];
+  carry: Carry;
+  protectedChanged: readonly string[];
   collection?: ArtifactCollection;
 }
 
@@ -36,13 +42,13 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
   try {
     // Many agents are only to answer.
     if (spec.artifacts.length === 0 && (await container.isUntouched(places.workspace, deadline)))
-      return { filesChanged: [] };
+      return { filesChanged: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
     // The harness removed its workspace. What is graded is that nothing is there, not that nobody could look.
     await input.container.put([{ path: places.workspace, folder: true }], '/', input.signal);
-    return { filesChanged: ['.'] };
+    return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
   }
 }
 
@@ -56,12 +62,32 @@ async function readWhole(
   const after = await readWorkspace(container, deadline, (entry) => collection.visit(entry));
   if (after === 'large') return undefined;
   await collection.finish(deadline);
-  return { filesChanged: changedFiles(before, after), collection };
+  const filesChanged = changedFiles(before, after);
+  const protectedChanged = protectedChanges(spec.protected, filesChanged);
+  return { filesChanged, carry: carryOf(before, after), protectedChanged, collection };
 }
 
-async function readLarge({ spec, parts, container }: PhaseInput, deadline: AbortSignal): Promise<Reading> {
+function carryOf(before: Manifest, after: Manifest): Carry {
+  return [...before.keys()].every((path) => after.has(path)) ? 'additions' : 'all';
+}
+
+async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
+  const { spec, parts, container } = input;
   const filesChanged = changedFilesByEngine(await container.changes());
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
   await collection.readAll(deadline);
-  return { filesChanged, collection };
+  const protectedChanged = await protectedInLarge(input, deadline);
+  return { filesChanged, carry: 'all', protectedChanged, collection };
+}
+
+/** The engine's list goes by sizes and times, which anybody can set: protected files are compared by content. */
+async function protectedInLarge(
+  { spec, container, sandboxes }: PhaseInput,
+  deadline: AbortSignal,
+): Promise<string[]> {
+  if (spec.protected.length === 0) return [];
+  const fresh = spec.verifyPlace.in === 'fresh' ? sandboxes.verify : sandboxes.validator;
+  const before = await protectedState(await fresh.container(), spec.protected, deadline);
+  const after = await protectedState(container, spec.protected, deadline);
+  return changedFiles(before, after);
 }

@@ -1,40 +1,38 @@
 import type { Validation } from '../../contract/validation.ts';
-import { type IntegrityFinding, integrityValidation, messageOf } from '../../validate/integrity.ts';
+import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
 import type { GradingTrouble } from '../../validate/trouble.ts';
 import { verdictOf } from '../../validate/verdict.ts';
-import { gradingPrevented } from '../control.ts';
-import type { Cause, TrialResult } from '../result.ts';
+import type { Cause } from '../result.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { integrityOf } from './integrity.ts';
-import type { Phase, PhaseInput } from './phase.ts';
-import { runIn, validated } from './validator.ts';
+import type { Found, Phase, PhaseInput } from './phase.ts';
+import { validated } from './validator.ts';
 
-/** Runs the case's validator, looks whether what grading relies on was left alone, and comes to the verdict. */
+/** Runs the case's validator, adds what was found about what grading relies on, and comes to the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
-async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
-  const { spec, container, signal, found, parts } = input;
+async function run(input: PhaseInput): Promise<Found> {
+  const { spec, found, parts } = input;
   const { validator } = spec;
-  // Verify runs what the harness wrote: a process of that must not touch what is graded either.
-  if (spec.verify !== undefined) await container.killAll(signal);
-  const findings = await integrityOf(input);
+  const findings = integrityOf(input);
   const ran = validator ? await validated(validator, input) : { kind: 'ran' as const, ...nothing };
   const at = parts.clock.now();
   const own = ran.kind === 'ran' ? ran.validations : [];
   const validations = [...own, ...withIndexes(findings, own, at)];
   const judgments = ran.kind === 'ran' ? ran.judgments : [];
-  const graded = { validations, judgments };
-  const agentCause = (message: string): Cause => found.cause ?? { kind: 'agent', phase: 'validate', message };
+  const graded = { validations, judgments, ...(validator && { validatedIn: validator.runsIn }) };
 
-  const broken = findings.find(({ changed }) => changed.length > 0);
-  if (broken) return { ...graded, verdict: 'failed', cause: agentCause(messageOf(broken)) };
-  if (ran.kind === 'refused')
-    return { ...graded, verdict: 'failed', cause: agentCause(`the workspace ${ran.why}`) };
-  if (validator && ran.trouble) return { ...graded, ...(await troubled(input, validator, ran.trouble)) };
+  const broken = findings.find(({ problem }) => problem !== undefined);
+  if (broken?.problem !== undefined) {
+    return { ...graded, verdict: 'failed', cause: found.cause ?? agentCause(broken.problem) };
+  }
+  if (ran.kind === 'refused') {
+    return { ...graded, verdict: 'void', cause: gradingCause(`the workspace ${ran.why}`) };
+  }
+  if (validator && ran.trouble) return { ...graded, ...troubled(input, validator, ran.trouble) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
-  const cause: Cause = { kind: 'task', phase: 'validate', message: 'there was nothing to check' };
-  return { ...graded, verdict, cause: found.cause ?? cause };
+  return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
 }
 
 const nothing = { validations: [], judgments: [], trouble: undefined };
@@ -48,18 +46,23 @@ function withIndexes(
   return findings.map((finding, position) => integrityValidation(finding, { index: next + position, at }));
 }
 
-/** The outcome of a trial whose validator could not do its work. Infrastructure is never the agent's failure, whatever the author marked. */
-async function troubled(
-  input: PhaseInput,
+/** The outcome of a trial whose validator could not do its work. */
+function troubled(
+  { found }: PhaseInput,
   validator: ValidatorSpec,
   { kind, ...told }: GradingTrouble,
-): Promise<Partial<TrialResult>> {
+): Pick<Found, 'verdict' | 'cause'> {
   const cause: Cause = { kind: 'grading', phase: 'validate', ...told };
+  // Infrastructure is never the agent's failure, whatever the author marked.
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
-  if (validator.onError === 'failed') return { verdict: 'failed', cause: input.found.cause ?? cause };
-  if (kind === 'broken' || validator.runsIn === 'fresh') return { verdict: 'void', cause };
-  return gradingPrevented(input, cause, async (fresh) => {
-    const control = await runIn(fresh, validator, input);
-    return control.trouble?.kind !== 'not-started';
-  });
+  if (validator.onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
+  return { verdict: 'void', cause };
+}
+
+function agentCause(message: string): Cause {
+  return { kind: 'agent', phase: 'validate', message };
+}
+
+function gradingCause(message: string): Cause {
+  return { kind: 'grading', phase: 'validate', message };
 }

@@ -18,11 +18,12 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
  * harness's own.
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
-  const { spec, container, fresh, signal } = input;
+  const { spec, container, sandboxes, found, signal } = input;
   if (validator.runsIn === 'same') return { kind: 'ran', ...(await runIn(container, validator, input)) };
-  const own = await fresh.container();
+  const own = await sandboxes.validator.container();
   const copied = await copyWorkspace(container, own, places.workspace, {
     maxBytes: spec.sandbox.disk,
+    carry: found.carry,
     signal,
   });
   if (copied.kind === 'refused') return copied;
@@ -30,7 +31,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
 }
 
 /** Runs the validator in a sandbox that holds the graded workspace. */
-export async function runIn(
+async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,

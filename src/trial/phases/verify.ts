@@ -1,11 +1,17 @@
-import { runVerify, type VerifyRequest } from '../../validate/verify.ts';
-import { gradingPrevented } from '../control.ts';
+import { createHash } from 'node:crypto';
+import type { Container } from '../../engine/container.ts';
+import { runVerify, type Verification, type VerifyRequest } from '../../validate/verify.ts';
+import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
+import { FreshSandbox } from '../grading-sandboxes.ts';
 import { places } from '../places.ts';
-import type { Cause, TrialResult } from '../result.ts';
-import type { Phase, PhaseInput } from './phase.ts';
+import type { Cause } from '../result.ts';
+import type { StartedSandbox } from '../sandboxes.ts';
+import { listed, systemChanges } from '../system-changes.ts';
+import { contentsOf, type OwnChanges, unexplained } from '../verify-changes.ts';
+import type { Found, Phase, PhaseInput } from './phase.ts';
 
-/** Runs the case's verify steps. */
+/** Runs the case's verify steps, in a fresh sandbox unless the case says otherwise. */
 export const verify: Phase = { name: 'verify', run };
 
 /** How the case's verify is run; undefined where it has none. */
@@ -16,26 +22,71 @@ export function verifyRequest({
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
-    env: gradingEnvironment(spec.variables),
+    // Python's caches of what verify imports would be changes of the system that nobody meant.
+    env: { ...gradingEnvironment(spec.variables), PYTHONDONTWRITEBYTECODE: '1' },
     cwd: places.workspace,
     timeoutMs: spec.sandbox.timeouts.verify,
     signal,
   };
 }
 
-/** What the harness filled beyond its limit is no reason to end who looks at it. */
-async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
-  const { disk } = spec.sandbox;
-  if (found.harness?.ended !== 'out-of-disk' || disk === undefined) return {};
-  return { diskBytes: (await container.writtenBytes(signal)) + disk };
-}
-
-async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
-  const { container, found } = input;
+async function run(input: PhaseInput): Promise<Found> {
   const request = verifyRequest(input);
   if (!request) return { verifySteps: [] };
+  return input.spec.verifyPlace.in === 'same' ? inSame(input, request) : inFresh(input, request);
+}
+
+async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found> {
+  const { spec, container, signal, sandboxes, found } = input;
+  const sandbox = await sandboxes.verify.sandbox();
+  const room = await roomAfter(input);
+  const copied = await copyWorkspace(container, sandbox.container, places.workspace, {
+    maxBytes: room.diskBytes ?? spec.sandbox.disk,
+    carry: found.carry,
+    signal,
+  });
+  if (copied.kind === 'refused') {
+    return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
+  }
+  const verification = await runVerify(sandbox.container, { ...request, ...room });
+  const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
+  if (!allPassed(verification)) return outcome;
+  // What verify ran of the work must not have changed what the next step was graded with.
+  const byWork = await changedByWork(sandbox, input, request);
+  const changed = [...byWork, ...brokenDevices(verification)];
+  return {
+    ...outcome,
+    systemChanges: { kept: listed([]), unexpected: listed(changed) },
+    verifyTampered: changed.length > 0,
+  };
+}
+
+async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found> {
+  const { container, kit, spec, signal } = input;
   const verification = await runVerify(container, { ...request, ...(await roomAfter(input)) });
-  const cause = (message: string): Cause => ({ kind: 'task', phase: 'verify', message });
+  const outcome = { verifiedIn: 'same' as const, ...outcomeOf(verification, input, request) };
+  if (verification.ended === 'not-started') return outcome;
+  await container.killAll(signal);
+  const { kept, unexpected: others } = await systemChanges(container, {
+    kit,
+    place: spec.verifyPlace,
+    signal,
+  });
+  const unexpected = [...others, ...brokenDevices(verification)];
+  return {
+    ...outcome,
+    systemChanges: { kept: listed(kept), unexpected: listed(unexpected) },
+    verifyTampered: spec.verifyPlace.unexpected === 'fail' && unexpected.length > 0,
+  };
+}
+
+/** What the harness filled beyond its limit is no reason to end who looks at it. */
+async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
+  if (found.harness?.ended !== 'out-of-disk') return {};
+  return { diskBytes: (await container.writtenBytes(signal)) + spec.sandbox.disk };
+}
+
+function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutMs }: VerifyRequest): Found {
   switch (verification.ended) {
     case 'finished':
       return { verifySteps: verification.steps };
@@ -43,18 +94,54 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     case 'out-of-disk': {
       const why =
         verification.ended === 'timed-out'
-          ? `after ${request.timeoutMs / 1000} s`
+          ? `after ${timeoutMs / 1000} s`
           : 'for writing more than the sandbox may';
       return {
         verifySteps: verification.steps,
-        cause: found.cause ?? cause(`verify was stopped ${why}`),
+        cause: found.cause ?? taskCause(`verify was stopped ${why}`),
       };
     }
     case 'not-started':
-      return gradingPrevented(
-        input,
-        cause(`verify could not be started: ${verification.message}`),
-        async (fresh) => (await runVerify(fresh, { ...request, script: 'true' })).ended !== 'not-started',
-      );
+      return { verdict: 'void', cause: taskCause(`verify could not be started: ${verification.message}`) };
   }
+}
+
+function taskCause(message: string): Cause {
+  return { kind: 'task', phase: 'verify', message };
+}
+
+function allPassed(verification: Verification): verification is Extract<Verification, { ended: 'finished' }> {
+  return verification.ended === 'finished' && verification.steps.every(({ exitCode }) => exitCode === 0);
+}
+
+/** With `/dev/null` gone, a step says something else than it would. No layer holds devices: the script's guardian looks. */
+function brokenDevices(verification: Verification): string[] {
+  return verification.ended === 'finished' && !verification.devicesIntact ? ['/dev'] : [];
+}
+
+/** What the work changed outside the workspace while verify ran it: all that an untouched workspace's verify does not. */
+async function changedByWork(
+  { container, imageId }: StartedSandbox,
+  input: PhaseInput,
+  request: VerifyRequest,
+): Promise<string[]> {
+  const { spec, parts, kit, signal } = input;
+  await container.killAll(signal);
+  const place = spec.verifyPlace;
+  const { unexpected } = await systemChanges(container, { kit, place, signal });
+  if (unexpected.length === 0) return [];
+  const key = createHash('sha256').update(JSON.stringify([imageId, request.script, request.env]));
+  const own = await parts.sandboxes.ownChanges.of(key.digest('hex'), () => ownChanges(input, request));
+  return unexplained(container, unexpected, own, signal);
+}
+
+/** What verify changes by itself, with the workspace as prepare left it. */
+async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
+  const { spec, kit, signal } = input;
+  using fresh = new FreshSandbox(input);
+  const untouched: Container = await fresh.container();
+  await runVerify(untouched, request);
+  await untouched.killAll(signal);
+  const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
+  return contentsOf(untouched, unexpected, signal);
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { NewFile } from '../../engine/archive/entries.ts';
-import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { NewFile } from '../archive/entries.ts';
+import type { Container } from '../container.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 

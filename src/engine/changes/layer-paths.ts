@@ -1,18 +1,20 @@
 import { readdir } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { hostFactsOf } from './host-facts.ts';
-import type { RunningContainer } from './running-container.ts';
+import { hostFactsOf } from '../container/host-facts.ts';
+import type { RunningContainer } from '../container/running-container.ts';
 
 export interface LayerRequest {
-  /** Folders that are not looked into. */
+  /** Absolute paths that are left out, with all below them. */
   except: readonly string[];
   signal?: AbortSignal | undefined;
 }
 
 /**
- * All but folders that the container's own layer holds: what was made there, or changed in any way. Read from the engine's disk, past the
- * container and the engine; undefined where this process cannot: the engine is on another machine, or its folder is not ours to read, or
- * it keeps no such layers. What was deleted is left out. In the container nothing may run. One round trip the first time.
+ * Everything that the container's own layer holds: what was made there, changed in any way, or deleted. Folders
+ * appear only where they are empty in the layer: made, changed themselves, or emptied by being made anew. Read from
+ * the engine's disk, past the container and the engine; undefined where this process cannot: the engine is on
+ * another machine, its folder is not ours to read, or it keeps no such layers. Nothing may run in the container.
+ * One round trip the first time.
  */
 export async function layerPaths(
   container: RunningContainer,
@@ -71,11 +73,13 @@ async function collect(
   except: ReadonlySet<string>,
   paths: string[],
 ): Promise<void> {
-  for (const entry of await readdir(posix.join(layer, folder), { withFileTypes: true })) {
+  const entries = await readdir(posix.join(layer, folder), { withFileTypes: true });
+  if (entries.length === 0 && folder !== '/') paths.push(folder);
+  for (const entry of entries) {
     const path = posix.join(folder, entry.name);
     if (except.has(path)) continue;
     if (entry.isDirectory()) await collect(layer, path, except, paths);
-    // A deletion is kept as a device; the sandbox's own processes cannot make any that work.
-    else if (!entry.isCharacterDevice()) paths.push(path);
+    // A deletion too: it is kept as a device, and the sandbox's own processes cannot make devices.
+    else paths.push(path);
   }
 }

@@ -1,0 +1,43 @@
+import picomatch from 'picomatch';
+import type { ArchivedEntry } from '../engine/archive/entries.ts';
+import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
+import type { Container } from '../engine/container.ts';
+import { places } from './places.ts';
+
+/** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
+export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
+  const matches = protects(globs);
+  // A folder that was replaced or removed as a whole is named alone.
+  const isAbove = (path: string) => globs.some((glob) => glob.startsWith(`${path}/`) || path === '.');
+  return filesChanged.filter((path) => matches(path) || isAbove(path));
+}
+
+/**
+ * What the protected files of a workspace hold, whatever else is there and however large. Folders on the way to them
+ * count by their kind alone.
+ */
+export function protectedState(
+  container: Container,
+  globs: readonly string[],
+  signal: AbortSignal,
+): Promise<Manifest> {
+  return readManifest(protectedEntries(container.archive(places.workspace, signal), globs));
+}
+
+async function* protectedEntries(
+  archive: AsyncIterable<ArchivedEntry>,
+  globs: readonly string[],
+): AsyncGenerator<ArchivedEntry> {
+  const matches = protects(globs);
+  for await (const entry of archive) {
+    if (matches(entry.path)) yield entry;
+    // A link in the place of a folder hides what was below it.
+    else if (entry.type !== 'folder' && globs.some((glob) => glob.startsWith(`${entry.path}/`))) yield entry;
+  }
+}
+
+function protects(globs: readonly string[]): (path: string) => boolean {
+  if (globs.length === 0) return () => false;
+  // With `s`, `**` spans line breaks too.
+  return picomatch([...globs], { dot: true, flags: 's' });
+}

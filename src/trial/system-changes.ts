@@ -1,0 +1,64 @@
+import picomatch from 'picomatch';
+import { changedPaths } from '../engine/changes/changed-paths.ts';
+import type { Kit } from '../engine/changes/kit.ts';
+import type { Container } from '../engine/container.ts';
+import type { VerifyPlace } from '../suite/plan.ts';
+import { scratchPlaces } from './places.ts';
+
+/** Paths that a result lists; how many there are is always said. */
+const listedPaths = 1000;
+
+export interface PathList {
+  paths: string[];
+  /** Of all, listed or not. */
+  count: number;
+}
+
+/** What changed outside the workspace in a sandbox that work was graded in. */
+export interface SystemChanges {
+  /** Changes that the case calls part of the work. */
+  kept: PathList;
+  /** All others but those that the case ignores. */
+  unexpected: PathList;
+}
+
+export interface SystemChangesRequest {
+  kit: Kit | undefined;
+  place: Pick<VerifyPlace, 'keep' | 'ignore'>;
+  signal: AbortSignal;
+}
+
+/**
+ * What was changed, made or deleted outside the workspace and outside of where any program may write. Nothing may run
+ * in the container.
+ */
+export async function systemChanges(
+  container: Container,
+  { kit, place, signal }: SystemChangesRequest,
+): Promise<{ kept: string[]; unexpected: string[] }> {
+  const paths = await changedPaths(container, { except: scratchPlaces, kit, signal });
+  const isKept = matching(place.keep);
+  const isIgnored = matching(place.ignore);
+  return {
+    kept: paths.filter(isKept),
+    unexpected: paths.filter((path) => !isKept(path) && !isIgnored(path)),
+  };
+}
+
+export function listed(paths: readonly string[]): PathList {
+  return { paths: paths.slice(0, listedPaths), count: paths.length };
+}
+
+function matching(globs: readonly string[]): (path: string) => boolean {
+  if (globs.length === 0) return () => false;
+  // With `s`, `**` spans line breaks too.
+  const matches = picomatch([...globs], { dot: true, flags: 's' });
+  return (path) => matches(path);
+}
+
+/** The paths for people: JSON texts, since names may hold line breaks and what terminals obey. */
+export function shownPaths(paths: readonly string[]): string {
+  const shown = paths.slice(0, 20).map((path) => JSON.stringify(path));
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : '';
+  return `${shown.join(', ')}${more}`;
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshVerify } from '../../src/suite/plan.ts';
+import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
+
+/** Agents that did not do the work, and would rather have no verdict than a failure. */
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench?.[Symbol.asyncDispose]());
+
+const prepare = 'echo wrong > result; mkdir data; echo 1 > data/1';
+const verify = 'grep -qx right result';
+const reads =
+  validator(`import { validate } from 'offsite/validator'; import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+const data = readdirSync('data');
+validate('the result', () => { assert.equal(readFileSync('result', 'utf8'), 'right\\n'); assert.equal(data.length, 1); });`);
+const same = { ...freshVerify, in: 'same' as const };
+
+describe.concurrent('an agent has failed, and is not excused,', () => {
+  test.each([
+    ['that leaves a pipe where the validator reads', 'rm result; mkfifo result'],
+    ['that leaves a file of 900 MB without content where the validator reads', 'truncate -s 900M result'],
+    ['that makes 100,000 files', 'cd data; seq 100000 | xargs touch'],
+    ['that removes the loader of every program', 'rm -rf /lib64'],
+    ['that puts a folder in the place of the null device', 'rm /dev/null; mkdir /dev/null'],
+    ['that removes what the validator counts', 'rm -r data'],
+    ['that replaces its workspace by a file', 'cd /; rm -r workspace; echo > workspace'],
+    ['that takes away every right to its workspace', 'chmod 000 . *'],
+    ['that nests folders deeper than a path may be long', 'for i in $(seq 3000); do mkdir d; cd d; done'],
+    ['that leaves names that are no text', `touch $'\\xff\\xfe' $'a\\nb' ' ' -- '-rf'`],
+  ])('%s', async (_, run) => {
+    const limits = {
+      timeouts: { install: 60_000, prepare: 60_000, harness: 60_000, verify: 20_000, validator: 20_000 },
+    };
+    const [verified, validated] = await Promise.all([
+      bench.trial(run, { prepare, verify }, limits),
+      bench.trial(run, { prepare, validator: reads }, limits),
+    ]);
+    expect(verified).toMatchObject({ verdict: 'failed' });
+    expect(validated).toMatchObject({ verdict: 'failed' });
+  });
+
+  test.each([
+    ['that removes the loader of every program', 'rm -rf /lib64'],
+    ['that removes bash', 'rm /bin/bash'],
+    ['that puts a folder in the place of the null device', 'rm /dev/null; mkdir /dev/null'],
+  ])('%s where it is graded in its own sandbox', async (_, run) => {
+    expect(await bench.trial(run, { prepare, verify, verifyPlace: same })).toMatchObject({
+      verdict: 'failed',
+    });
+  });
+});
+
+describe.concurrent('a trial is void whose grading gives no verdict on an untouched workspace either:', () => {
+  test('its validator reads what nobody made', async () => {
+    const broken = validator("import { readFileSync } from 'node:fs'; readFileSync('nowhere');");
+    expect(await bench.trial('echo right > result', { prepare, validator: broken })).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'grading', message: 'the validator could not be loaded' },
+    });
+  });
+
+  test('its prepared workspace is larger than the sandbox may be', async () => {
+    const large = { prepare: `${prepare}; truncate -s 300M data/large`, verify };
+    expect(await bench.trial('echo right > result', large, { disk: 100 * 1024 ** 2 })).toMatchObject({
+      verdict: 'void',
+      cause: { kind: 'task', message: expect.stringContaining('larger than the sandbox may be') },
+    });
+  });
+});
+
+describe.concurrent('protected files', () => {
+  const protectedTests = {
+    prepare: `${prepare}; mkdir test; echo 'exit 1 # not yet' > test/check.sh`,
+    protected: ['test/**'],
+  };
+  const filler = 'head -c 60000000 /dev/zero > filler';
+
+  test('are compared by their content where a large file is beside them', async () => {
+    const forged = `${filler}; touch -r test/check.sh /tmp/t; echo 'exit 0 # ok now' > test/check.sh; touch -r /tmp/t test/check.sh`;
+    expect(await bench.trial(forged, { ...protectedTests, verify: 'sh test/check.sh' })).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('"test/check.sh"') },
+    });
+  });
+
+  test('may be touched, and lie beside large ones', async () => {
+    const honest = `${filler}; touch test/check.sh; echo right > result`;
+    expect(await bench.trial(honest, { ...protectedTests, verify })).toMatchObject({ verdict: 'passed' });
+  });
+
+  test('cannot be hidden behind a link, beside a large file', async () => {
+    const forged = `${filler}; mkdir own; echo 'exit 0' > own/check.sh; rm -r test; ln -s own test`;
+    expect(await bench.trial(forged, { ...protectedTests, verify: 'sh test/check.sh' })).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('files that the case protects were changed') },
+    });
+  });
+});
