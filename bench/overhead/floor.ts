@@ -1,36 +1,46 @@
 import type { Engine } from '../../src/engine/engine.ts';
 
+/** How a floor's containers are cut off: see {@link floorTrial}. */
+export type FloorNetwork = 'none' | 'disabled';
+
 /**
- * The floor: what the engine itself costs for one container without network that runs one command. Create, start, one exec, remove,
- * straight through the Engine API with nothing between. Resolves when the container is gone.
+ * The floor: what the engine itself costs for the containers of one trial, straight through the Engine API with nothing
+ * between. One container for the harness and one for grading, both without network: created and started side by
+ * side, one exec in each, one after the other, and both removed. Resolves when they are gone.
  *
- * @param network `none` is the documented way (`--network none`); `disabled` leaves out the engine's set-up of an empty network, as
- *   Offsite does, and is the strictest floor there is
+ * @param network `none` is the documented way (`--network none`); `disabled` leaves out the engine's set-up of an empty
+ *   network, as Offsite does, and is the strictest floor there is
  */
-export async function floorTrial(
-  engine: Engine,
-  imageId: string,
-  network: 'none' | 'disabled',
-): Promise<void> {
-  const { docker } = engine;
-  const container = await docker.createContainer({
+export async function floorTrial(engine: Engine, imageId: string, network: FloorNetwork): Promise<void> {
+  const containers = await Promise.all([1, 2].map(() => started(engine, imageId, network)));
+  try {
+    for (const container of containers) await runTrue(container);
+  } finally {
+    await Promise.all(containers.map((container) => container.remove({ force: true })));
+  }
+}
+
+type FloorContainer = Awaited<ReturnType<Engine['docker']['createContainer']>>;
+
+async function started(engine: Engine, imageId: string, network: FloorNetwork): Promise<FloorContainer> {
+  const container = await engine.docker.createContainer({
     Image: imageId,
     Cmd: ['sleep', 'infinity'],
     NetworkDisabled: network === 'disabled',
     HostConfig: { NetworkMode: 'none' },
     Labels: { offsite: '1', 'offsite.instance': engine.instance },
   });
-  try {
-    await container.start();
-    const exec = await container.exec({ Cmd: ['true'], AttachStdout: true, AttachStderr: true });
-    const stream = await exec.start({ hijack: true, stdin: false });
-    stream.resume();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    stream.on('end', resolve).on('close', resolve).on('error', reject);
-    await promise;
-    const { ExitCode } = await exec.inspect();
-    if (ExitCode !== 0) throw new Error(`the floor's command exited with ${ExitCode}`);
-  } finally {
-    await container.remove({ force: true });
-  }
+  await container.start();
+  return container;
+}
+
+async function runTrue(container: FloorContainer): Promise<void> {
+  const exec = await container.exec({ Cmd: ['true'], AttachStdout: true, AttachStderr: true });
+  const stream = await exec.start({ hijack: true, stdin: false });
+  stream.resume();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  stream.on('end', resolve).on('close', resolve).on('error', reject);
+  await promise;
+  const { ExitCode } = await exec.inspect();
+  if (ExitCode !== 0) throw new Error(`the floor's command exited with ${ExitCode}`);
 }

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { type Agent, noopPlan, openAgent } from './batch.ts';
-import { floorTrial } from './floor.ts';
+import { type FloorNetwork, floorTrial } from './floor.ts';
 
 /**
  * What a trial costs beside what the engine itself costs: whole no-op trials, recorded and reported to the embedded service, over the
@@ -29,7 +29,7 @@ try {
   await using agent = await openAgent(engine, dataFolder);
   await agent.run(noopPlan(image, 1, 1), 1);
 
-  const floors = (network: 'none' | 'disabled', count: number, concurrency: number) => {
+  const floors = (network: FloorNetwork, count: number, concurrency: number) => {
     const limit = pLimit(concurrency);
     return Promise.all(
       Array.from({ length: count }, () => limit(() => floorTrial(engine, imageId, network))),
