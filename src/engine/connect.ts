@@ -44,7 +44,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   const { client } = connection;
   try {
     const capabilities = await readCapabilities(client, connection.apiVersion, signal);
-    const marker = livenessMarker(client, instance);
+    const marker = livenessMarker(client, instance, capabilities);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // Beside the container, not before it: the first one must not wait.
       marker.ensure(spec.imageId);

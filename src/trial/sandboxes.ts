@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { unmetWishes } from '../engine/capabilities.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -21,6 +22,8 @@ export interface StartedSandbox {
   kit: Kit | undefined;
   /** Its way to models and named hosts; undefined where it reaches none. */
   port: ModelPort | undefined;
+  /** What the engine did not give it, a line each. */
+  lacks: string[];
 }
 
 export interface SandboxOptions {
@@ -112,7 +115,8 @@ export class Sandboxes implements AsyncDisposable {
     try {
       const read = () => readWorkspace(container, signal);
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
-      return { container, port, before, kit: await this.#kit(spec, container, signal) };
+      const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
+      return { container, port, lacks, before, kit: await this.#kit(spec, container, signal) };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;

@@ -49,7 +49,7 @@ export async function createFromSpec(
           StopTimeout: 1,
           // An image's health check would run in the sandbox.
           Healthcheck: { Test: ['NONE'] },
-          HostConfig: hostConfig(spec),
+          HostConfig: hostConfig(spec, capabilities),
           ...(spec.user === undefined ? {} : { User: spec.user }),
         },
         abortSignal,
