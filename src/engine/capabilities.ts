@@ -1,6 +1,7 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
+import { isRoot } from './container/is-root.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
 
 /** What an engine is and can do, as it says itself. */
@@ -174,11 +175,6 @@ function unmetDemands(spec: ContainerSpec, capabilities: Capabilities): string[]
   if (spec.security === 'strict' && isRoot(spec.user))
     missing.push('the strict profile for root: name another user');
   return missing;
-}
-
-function isRoot(user: string | undefined): boolean {
-  const name = user?.split(':')[0];
-  return name === undefined || name === '' || name === 'root' || Number(name) === 0;
 }
 
 function mebibytes(bytes: number): string {

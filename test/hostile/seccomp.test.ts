@@ -146,12 +146,12 @@ describe('of a trial', () => {
           profile: { name: 'probe', args: [], env: {}, mcpServers: {}, files, run: run('harness.json'), install: run('/install.json') },
           prepare: `${run('prepare.json')}; cp /install.json .`,
           verify: 'python3 /offsite/probe.py',
-          validator: validator('#!/bin/sh\npython3 /offsite/probe.py > found && cat found >&2 && echo ok'),
+          validator: validator('#!/bin/sh\npython3 /offsite/probe.py > found && cat found'),
           artifacts: ['*.json'],
         },
         { network, hosts: ['allowed.example:443'] },
       );
-      expect(result.verdict, JSON.stringify(result.cause)).toBe('passed');
+      expect(result.verdict, JSON.stringify([result.cause, result.verifySteps, result.validations]).slice(0,3000)).toBe('passed');
       const kept = result.artifacts ?? [];
       expect(kept.map(({ path }) => path).toSorted()).toEqual(['harness.json', 'install.json', 'prepare.json']);
       const printed = [result.verifySteps?.[0]?.output, result.validations?.[0]?.output];

@@ -1,4 +1,5 @@
 import type { Capabilities } from '../capabilities.ts';
+import { extraHosts } from './hosts-file.ts';
 import { securityOptions } from './seccomp/filter.ts';
 
 /** What a container is made of and held to. */
@@ -56,6 +57,7 @@ const COMPATIBLE_CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'S
 export function hostConfig(spec: ContainerSpec, capabilities: Capabilities): Record<string, unknown> {
   return {
     NetworkMode: networkMode(spec.network),
+    ...(spec.network === 'open' && { ExtraHosts: extraHosts }),
     // Swap counts from memory up: equal means none. Left out, the engine would give as much again.
     Memory: spec.memoryBytes,
     MemorySwap: spec.memoryBytes,
