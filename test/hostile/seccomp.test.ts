@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { startedContainer, testEngine } from '../engine/engine-fixture.ts';
+import { markerRuns, startedContainer, testEngine } from '../engine/engine-fixture.ts';
 import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
 import { openTrialBench, validator } from '../trial/trial-bench.ts';
 
@@ -95,6 +95,7 @@ describe('on the engine', () => {
 
   test('every container of an agent has a filter of ours: sandbox, relay and liveness marker', async () => {
     await using relayed = await relayedSandbox();
+    await markerRuns(relayed.engine);
     const filters = { label: [`offsite.instance=${relayed.engine.instance}`] };
     const containers = await relayed.engine.docker.listContainers({ filters });
     expect(containers.length).toBeGreaterThanOrEqual(3);
@@ -151,8 +152,8 @@ describe('of a trial', () => {
         },
         { network, hosts: ['allowed.example:443'] },
       );
-      expect(result.verdict, JSON.stringify([result.cause, result.verifySteps, result.validations]).slice(0,3000)).toBe('passed');
-      const kept = result.artifacts ?? [];
+      expect(result.verdict, JSON.stringify(result.cause)).toBe('passed');
+      const kept = (result.artifacts ?? []).filter(({ path }) => /^\w+\.json$/.test(path));
       expect(kept.map(({ path }) => path).toSorted()).toEqual(['harness.json', 'install.json', 'prepare.json']);
       const printed = [result.verifySteps?.[0]?.output, result.validations?.[0]?.output];
       for (const text of printed) expectSealed(JSON.parse(typeof text === 'string' ? text : (text?.text ?? '')));
