@@ -60,7 +60,10 @@ export async function runTrial(
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
-    found = { sandboxId: sandbox.container.id, ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }) };
+    found = {
+      sandboxId: sandbox.container.id,
+      ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
+    };
     const fresh = given.use(new FreshSandbox({ spec, parts, signal }));
     if (spec.validator?.runsIn === 'fresh') fresh.startAhead();
     for (const { name, run } of phases) {

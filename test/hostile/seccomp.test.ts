@@ -82,10 +82,13 @@ describe('on the engine', () => {
     ['the profile "strict"', { security: 'strict', user: '1000:1000' }],
     ['an open network', { network: 'open' }],
   ];
-  test.each(kinds)('a sandbox of %s has the system calls that programs need, and no others', async (_, changes) => {
-    await using container = await startedContainer(engine, changes);
-    expectSealed(await probed(container));
-  });
+  test.each(kinds)(
+    'a sandbox of %s has the system calls that programs need, and no others',
+    async (_, changes) => {
+      await using container = await startedContainer(engine, changes);
+      expectSealed(await probed(container));
+    },
+  );
 
   test('neither has one whose processes were killed by a restart', async () => {
     await using container = await startedContainer(engine);
@@ -144,7 +147,15 @@ describe('of a trial', () => {
       const result = await bench.trial(
         run('harness.json'),
         {
-          profile: { name: 'probe', args: [], env: {}, mcpServers: {}, files, run: run('harness.json'), install: run('/install.json') },
+          profile: {
+            name: 'probe',
+            args: [],
+            env: {},
+            mcpServers: {},
+            files,
+            run: run('harness.json'),
+            install: run('/install.json'),
+          },
           prepare: `${run('prepare.json')}; cp /install.json .`,
           verify: 'python3 /offsite/probe.py',
           validator: validator('#!/bin/sh\npython3 /offsite/probe.py > found && cat found'),
@@ -154,9 +165,14 @@ describe('of a trial', () => {
       );
       expect(result.verdict, JSON.stringify(result.cause)).toBe('passed');
       const kept = (result.artifacts ?? []).filter(({ path }) => /^\w+\.json$/.test(path));
-      expect(kept.map(({ path }) => path).toSorted()).toEqual(['harness.json', 'install.json', 'prepare.json']);
+      expect(kept.map(({ path }) => path).toSorted()).toEqual([
+        'harness.json',
+        'install.json',
+        'prepare.json',
+      ]);
       const printed = [result.verifySteps?.[0]?.output, result.validations?.[0]?.output];
-      for (const text of printed) expectSealed(JSON.parse(typeof text === 'string' ? text : (text?.text ?? '')));
+      for (const text of printed)
+        expectSealed(JSON.parse(typeof text === 'string' ? text : (text?.text ?? '')));
       for (const { sha256 } of kept) {
         const found: Found = JSON.parse(String(bench.blobs.read(sha256)));
         expectSealed(found);

@@ -8,7 +8,8 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose]());
 
 /** A server that listens by the name, and a client that finds it by the name. */
-const server = 'require("node:http").createServer((_, answer) => answer.end("reached")).listen(8080, "localhost")';
+const server =
+  'require("node:http").createServer((_, answer) => answer.end("reached")).listen(8080, "localhost")';
 const client = 'until curl -sS http://localhost:8080 2> /dev/null; do sleep 0.1; done';
 const serve = `{ node -e '${server}' & ${client}; kill $!; }`;
 

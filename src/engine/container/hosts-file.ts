@@ -6,10 +6,7 @@ import { isRoot } from './is-root.ts';
 /** The name that every container has. */
 export const hostName = 'sandbox';
 
-const lines = [
-  `127.0.0.1 localhost ${hostName}`,
-  `::1 localhost ip6-localhost ip6-loopback ${hostName}`,
-];
+const lines = [`127.0.0.1 localhost ${hostName}`, `::1 localhost ip6-localhost ip6-loopback ${hostName}`];
 
 /**
  * Names the loopback's addresses. The engine does so where it sets up a network; a container without one finds an empty file. Where init

@@ -48,9 +48,7 @@ const starting = names(`
   capset fork ioprio_get ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self process_mrelease sched_setattr
   sched_setparam sched_setscheduler seccomp setpgid setpriority setrlimit setsid vfork wait4 waitid`);
 
-const readingIdentity = names(
-  'getegid geteuid getgid getgroups getresgid getresuid getuid',
-);
+const readingIdentity = names('getegid geteuid getgid getgroups getresgid getresuid getuid');
 
 const changingIdentity = names(
   'setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid',

@@ -12,10 +12,15 @@ export function securityOptions(kind: FilterKind, machine: Machine): string[] {
 }
 
 /** Why a container would run without our filter of system calls, or might; undefined where it has it. */
-export function filterObstacle({ runtime }: Pick<ContainerSpec, 'runtime'>, machine: Machine): string | undefined {
+export function filterObstacle(
+  { runtime }: Pick<ContainerSpec, 'runtime'>,
+  machine: Machine,
+): string | undefined {
   const name = runtime ?? machine.defaultRuntime;
   // Those that bring a kernel of their own leave the filter to it, and mostly it has none.
-  return whyNotSent(machine) ?? (plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`);
+  return (
+    whyNotSent(machine) ?? (plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`)
+  );
 }
 
 function whyNotSent({ arch, security, takesFilters }: Machine): string | undefined {

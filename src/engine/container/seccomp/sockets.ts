@@ -49,7 +49,9 @@ export const programSockets: readonly Rule[] = [...streamsOver('inet'), ...other
 /** Refuses every family but `known`. Conditions of one rule cannot be two of one argument, so the gaps are listed one by one. */
 function otherFamilies(known: readonly number[]): Rule[] {
   const last = Math.max(...known);
-  const gaps = Array.from({ length: last }, (_, family) => family).filter((family) => !known.includes(family));
+  const gaps = Array.from({ length: last }, (_, family) => family).filter(
+    (family) => !known.includes(family),
+  );
   return [
     ...gaps.map((family) => refuse('EAFNOSUPPORT', ['socket'], isFamily(family))),
     refuse('EAFNOSUPPORT', ['socket'], { index: 0, op: 'SCMP_CMP_GT', value: last }),
