@@ -8,6 +8,7 @@ import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
 import { openTrialBench, validator } from '../trial/trial-bench.ts';
 
 const probe = readFileSync(new URL('./seccomp-probe.py', import.meta.url));
+const work = readFileSync(new URL('./seccomp-work.sh', import.meta.url));
 
 /** What the probe prints. */
 interface Found {
@@ -89,6 +90,12 @@ describe('on the engine', () => {
       expectSealed(await probed(container));
     },
   );
+
+  test('packages, users, repositories, servers, threads and debuggers work in it', async () => {
+    await using container = await startedContainer(engine, { pids: 256 });
+    const result = await container.exec({ argv: ['bash', '-s'], stdin: work, timeoutMs: 120_000 });
+    expect(result.stdout.text.trim().split('\n').at(-1), result.stderr.text).toBe('done');
+  });
 
   test('neither has one whose processes were killed by a restart', async () => {
     await using container = await startedContainer(engine);

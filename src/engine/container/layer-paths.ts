@@ -4,7 +4,7 @@ import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 export interface LayerRequest {
-  /** Folders that are not looked into. */
+  /** Paths that are left out, folders with all in them. */
   except: readonly string[];
   signal?: AbortSignal | undefined;
 }
