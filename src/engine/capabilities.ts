@@ -1,6 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
+import { isRoot } from './container/is-root.ts';
+import { filterObstacle } from './container/seccomp/filter.ts';
 
 /** What an engine is and can do, as it says itself. */
 export interface Capabilities {
@@ -32,6 +34,10 @@ export interface Capabilities {
   cgroupVersion: '1' | '2';
   /** OCI runtimes by name. */
   runtimes: string[];
+  /** The one of those that a container gets that names none. */
+  defaultRuntime: string;
+  /** Whether a request can carry a filter of system calls. Podman reads one from a file on its own machine only. */
+  takesFilters: boolean;
   security: { seccomp: boolean; userns: boolean; rootless: boolean; apparmor: boolean; selinux: boolean };
   limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
   /** The engine's own warnings about itself. */
@@ -51,6 +57,9 @@ interface Info {
   SystemTime?: string;
   CgroupVersion?: string;
   Runtimes?: Record<string, unknown>;
+  DefaultRuntime?: string;
+  /** Podman's alone. */
+  BuildahVersion?: string;
   SecurityOptions?: string[] | null;
   MemoryLimit?: boolean;
   SwapLimit?: boolean;
@@ -102,6 +111,8 @@ export async function readCapabilities(
     // Engines before 20.10 do not say, and know only version 1.
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
+    defaultRuntime: info.DefaultRuntime ?? 'runc',
+    takesFilters: info.BuildahVersion === undefined,
     security: {
       seccomp: options.includes('seccomp'),
       userns: options.includes('userns'),
@@ -136,7 +147,14 @@ export function assertEnforceable(spec: ContainerSpec, capabilities: Capabilitie
   });
 }
 
-function unmetDemands(spec: ContainerSpec, { limits, ...engine }: Capabilities): string[] {
+/** What a container of `spec` does without on this engine, because `spec` allows it to. */
+export function unmetWishes(spec: Pick<ContainerSpec, 'runtime'>, capabilities: Capabilities): string[] {
+  const obstacle = filterObstacle(spec, capabilities);
+  return obstacle === undefined ? [] : [`a filter of system calls: ${obstacle}`];
+}
+
+function unmetDemands(spec: ContainerSpec, capabilities: Capabilities): string[] {
+  const { limits, ...engine } = capabilities;
   const missing: string[] = [];
   if (engine.os !== 'linux') missing.push(`Linux containers (it runs ${engine.os})`);
   if (spec.runtime !== undefined && !engine.runtimes.includes(spec.runtime)) {
@@ -146,6 +164,10 @@ function unmetDemands(spec: ContainerSpec, { limits, ...engine }: Capabilities):
   if (!limits.swap) missing.push('a swap limit (kernel option swapaccount=1)');
   if (!limits.pids) missing.push('a limit on processes');
   if (!limits.cpu) missing.push('a limit on processors');
+  if (spec.filter !== 'if-available') {
+    const wishes = unmetWishes(spec, capabilities);
+    missing.push(...wishes.map((wish) => `${wish} (a sandbox with seccomp: if-available does without)`));
+  }
   if (spec.cpus > engine.cpus) missing.push(`${spec.cpus} processors (it has ${engine.cpus})`);
   if (spec.memoryBytes > engine.memoryBytes) {
     missing.push(`${mebibytes(spec.memoryBytes)} of memory (it has ${mebibytes(engine.memoryBytes)})`);
@@ -153,11 +175,6 @@ function unmetDemands(spec: ContainerSpec, { limits, ...engine }: Capabilities):
   if (spec.security === 'strict' && isRoot(spec.user))
     missing.push('the strict profile for root: name another user');
   return missing;
-}
-
-function isRoot(user: string | undefined): boolean {
-  const name = user?.split(':')[0];
-  return name === undefined || name === '' || name === 'root' || Number(name) === 0;
 }
 
 function mebibytes(bytes: number): string {

@@ -3,6 +3,7 @@ import { readCapabilities } from './capabilities.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
+import { fillHosts } from './container/hosts-file.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
 import { findImage } from './image.ts';
@@ -44,11 +45,20 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   const { client } = connection;
   try {
     const capabilities = await readCapabilities(client, connection.apiVersion, signal);
-    const marker = livenessMarker(client, instance);
+    const marker = livenessMarker(client, instance, capabilities);
+    const fill = fillHosts(client);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // Beside the container, not before it: the first one must not wait.
       marker.ensure(spec.imageId);
-      return containerOf(client, await createFromSpec(client, capabilities, instance, spec, options), spec);
+      const id = await createFromSpec(client, capabilities, instance, spec, options);
+      const container = containerOf(client, id, spec);
+      try {
+        await fill(id, spec, options.signal);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return container;
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
     const { note = () => undefined } = options;

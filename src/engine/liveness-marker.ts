@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
+import type { Capabilities } from './capabilities.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import { removeContainer } from './container/remove.ts';
+import { securityOptions } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
 
 /**
@@ -23,11 +25,15 @@ type MarkerState =
   | { kind: 'running'; id: string; connection: Duplex }
   | { kind: 'failed'; error: unknown };
 
-export function livenessMarker(client: EngineClient, instance: string): LivenessMarker {
+export function livenessMarker(
+  client: EngineClient,
+  instance: string,
+  capabilities: Capabilities,
+): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
 
   async function start(imageId: string): Promise<void> {
-    const id = await createMarker(client, instance, imageId);
+    const id = await createMarker(client, instance, capabilities, imageId);
     try {
       const connection = await attachAndStart(client, id);
       connection.on('close', () => {
@@ -79,7 +85,12 @@ export function livenessMarker(client: EngineClient, instance: string): Liveness
   };
 }
 
-async function createMarker(client: EngineClient, instance: string, imageId: string): Promise<string> {
+async function createMarker(
+  client: EngineClient,
+  instance: string,
+  capabilities: Capabilities,
+  imageId: string,
+): Promise<string> {
   const created = await client.call('creating the liveness marker', (abortSignal) =>
     client.docker.createContainer({
       // In the body: dockerode would put plain options in the URL.
@@ -99,7 +110,7 @@ async function createMarker(client: EngineClient, instance: string, imageId: str
           Memory: 16 * 2 ** 20,
           PidsLimit: 4,
           CapDrop: ['ALL'],
-          SecurityOpt: ['no-new-privileges'],
+          SecurityOpt: securityOptions('sandbox', capabilities),
           ReadonlyRootfs: true,
           LogConfig: { Type: 'none' },
         },

@@ -74,6 +74,10 @@ export const SandboxConfig = z.strictObject({
   pids: z.int().min(16).default(512).meta({ description: 'Processes and threads.' }),
   nofile: z.int().min(64).default(16_384).meta({ description: 'Open files of one process.' }),
   runtime: z.string().min(1).optional(),
+  seccomp: z.enum(['required', 'if-available']).default('required').meta({
+    description:
+      "Whether an engine that cannot hold it to Offsite's filter of system calls is refused, or used without; results then say so.",
+  }),
   passEnv: z.array(z.string().min(1)).default([]).meta({
     description: "Names of the host's environment variables that the sandbox may see. None by default.",
   }),

@@ -20,6 +20,7 @@ export function containerSpec(
     diskBytes: sandbox.disk,
     pids: sandbox.pids,
     nofile: sandbox.nofile,
+    filter: sandbox.seccomp,
     workingDir: places.workspace,
     env: { ...env, HOME: sandbox.user === undefined ? '/root' : '/tmp' },
     ...(sandbox.user !== undefined && { user: sandbox.user }),

@@ -33,6 +33,8 @@ export interface TrialResult {
   finishedAt: number;
   /** The engine's id of the sandbox container. */
   sandboxId?: string | undefined;
+  /** What its sandboxes did without, because their configuration allows it and the engine does not have it; absent where that is nothing. */
+  sandboxLacks?: string[] | undefined;
   phases: PhaseTiming[];
   harness?: HarnessEnding | undefined;
   /** The commands as the harness told them. */

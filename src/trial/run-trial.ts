@@ -62,7 +62,10 @@ export async function runTrial(
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
-    found = { sandboxId: sandbox.container.id };
+    found = {
+      sandboxId: sandbox.container.id,
+      ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
+    };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
     graders.startAhead();
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
@@ -24,6 +25,8 @@ export interface StartedSandbox {
   kit: Kit | undefined;
   /** Its way to models and named hosts; undefined where it reaches none. */
   port: ModelPort | undefined;
+  /** What the engine did not give it, a line each. */
+  lacks: string[];
 }
 
 export interface SandboxOptions {
@@ -117,7 +120,9 @@ export class Sandboxes implements AsyncDisposable {
     try {
       const read = () => readWorkspace(container, signal);
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
-      return { container, imageId, port, before, kit: await this.#kit(spec, container, signal) };
+      const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
+      const kit = await this.#kit(spec, container, signal);
+      return { container, imageId, port, lacks, before, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;

@@ -124,10 +124,11 @@ describe.concurrent('offsite doctor', () => {
 describe('a check', () => {
   const now = 1_000_000_000;
   /** Runs it on an engine of which only the given parts are looked at. */
-  const on = (check: Check, engine: object): Promise<Finding> =>
+  const on = (check: Check, engine: object, sandboxes = {}): Promise<Finding> =>
     check.run({
       engine: { got: true, value: engine },
       clock: { now: () => now },
+      config: { sandboxes },
       signal: AbortSignal.timeout(60_000),
     } as never);
 
@@ -164,6 +165,7 @@ describe('a check', () => {
   test('of the sealed sandbox fails where a sandbox is not what was asked for', async () => {
     await using engine = await testEngine();
     const loose = {
+      capabilities: engine.capabilities,
       findImage: engine.findImage,
       createContainer: (spec: Parameters<typeof engine.createContainer>[0]) =>
         engine.createContainer({ ...spec, pids: 1000, security: 'strict', user: '1000' }),
@@ -172,5 +174,27 @@ describe('a check', () => {
       state: 'fail',
       found: 'from inside: CapBnd is 0000000000000000, not 00000000000000cb; pids is 1000, not 48',
     });
+  });
+
+  test('of the sealed sandbox sees an engine that drops the filter of system calls, and one that has none', async () => {
+    await using engine = await testEngine();
+    const told = { ...engine.capabilities };
+    engine.capabilities.takesFilters = false;
+    const { findImage, capabilities } = engine;
+    const createContainer = (spec: Parameters<typeof engine.createContainer>[0]) =>
+      engine.createContainer({ ...spec, filter: 'if-available' });
+    expect(await on(sealedSandbox, { capabilities: told, findImage, createContainer })).toMatchObject({
+      state: 'fail',
+      found: expect.stringMatching(
+        /socket families is unix inet .*vsock.*, not unix inet inet6 netlink; forbidden calls is io_uring, not none/,
+      ),
+    });
+    const lenient = { local: { seccomp: 'if-available' } };
+    const without = { capabilities, findImage, createContainer: engine.createContainer };
+    expect(await on(sealedSandbox, without, lenient)).toMatchObject({
+      state: 'warn',
+      found: expect.stringContaining('without a filter of system calls: Podman'),
+    });
+    await expect(on(sealedSandbox, without)).rejects.toMatchObject({ code: 'ENGINE_CANNOT_ENFORCE' });
   });
 });

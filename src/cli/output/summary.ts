@@ -58,6 +58,8 @@ export interface TrialSummary {
   failures: string[];
   cause?: { kind: string; phase: string; message: string } | undefined;
   filesChanged: string[];
+  /** What its sandboxes did without; absent where that is nothing. */
+  sandboxLacks?: string[];
 }
 
 /** @param pending the reports that the service has not taken */
@@ -107,6 +109,7 @@ function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): Tr
     failures: failuresOf(result),
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
     filesChanged: result.filesChanged ?? [],
+    ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
   };
 }
 

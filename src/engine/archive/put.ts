@@ -9,7 +9,7 @@ import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
  * A path with `..`, or with half a character (a lone surrogate), throws an input error before anything is sent.
  */
 export async function putEntries(
-  { client, id }: RunningContainer,
+  { client, id }: Pick<RunningContainer, 'client' | 'id'>,
   entries: Iterable<NewEntry>,
   at: string,
   signal?: AbortSignal,

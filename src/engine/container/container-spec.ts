@@ -1,3 +1,7 @@
+import type { Capabilities } from '../capabilities.ts';
+import { extraHosts } from './hosts-file.ts';
+import { securityOptions } from './seccomp/filter.ts';
+
 /** What a container is made of and held to. */
 export interface ContainerSpec {
   /** The id, not a name: names move. */
@@ -37,6 +41,11 @@ export interface ContainerSpec {
    * cannot be written.
    */
   program?: readonly string[] | undefined;
+  /**
+   * Whether the engine must hold it to our filter of system calls, as it must when left out, or may lack what that takes; then it
+   * has whatever the engine gives it.
+   */
+  filter?: 'required' | 'if-available' | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; its default when left out. */
   runtime?: string | undefined;
 }
@@ -45,9 +54,10 @@ export interface ContainerSpec {
 const COMPATIBLE_CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
 
 /** The engine's `HostConfig` for a spec. */
-export function hostConfig(spec: ContainerSpec): Record<string, unknown> {
+export function hostConfig(spec: ContainerSpec, capabilities: Capabilities): Record<string, unknown> {
   return {
     NetworkMode: networkMode(spec.network),
+    ...(spec.network === 'open' && { ExtraHosts: extraHosts }),
     // Swap counts from memory up: equal means none. Left out, the engine would give as much again.
     Memory: spec.memoryBytes,
     MemorySwap: spec.memoryBytes,
@@ -60,7 +70,7 @@ export function hostConfig(spec: ContainerSpec): Record<string, unknown> {
     ],
     CapDrop: ['ALL'],
     CapAdd: spec.security === 'compatible' ? COMPATIBLE_CAPABILITIES : [],
-    SecurityOpt: ['no-new-privileges'],
+    SecurityOpt: securityOptions(spec.program === undefined ? 'sandbox' : 'program', capabilities),
     // Only init writes there, and it writes nothing.
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: spec.program !== undefined,

@@ -1,7 +1,5 @@
+import { plainRuntimes } from './plain-runtimes.ts';
 import type { HostFacts, RunningContainer } from './running-container.ts';
-
-/** Runtimes that let the kernel write into the layer; others, such as gVisor's, may keep what is written elsewhere. */
-const plainRuntimes = ['runc', 'io.containerd.runc.v2', 'crun'];
 
 interface Inspected {
   State: { Pid: number };
@@ -27,6 +25,7 @@ export async function hostFactsOf(container: RunningContainer, signal?: AbortSig
   );
   const isInLayer =
     GraphDriver?.Name === 'overlay2' &&
+    // They let the kernel write into the layer; others may keep what is written elsewhere.
     plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
     // An image may declare volumes.
     (Mounts ?? []).length === 0;

@@ -55,6 +55,8 @@ export async function beginSidecar(
       pids: 32,
       workingDir: '/',
       program: command(),
+      // It runs beside a sandbox whose own demands are checked, and nothing in it is anybody else's.
+      filter: 'if-available',
     },
     signal,
   );

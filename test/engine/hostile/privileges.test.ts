@@ -40,7 +40,7 @@ describe.each(profiles)('in the profile "%s"', (_, changes) => {
 
   test('nothing can be mounted or unmounted', () => refused('mount', /^EPERM$/));
   test('no namespace can be made or entered', () => refused('namespace', /^EPERM$/));
-  test('no raw or packet socket can be opened', () => refused('socket', /^EPERM$/));
+  test('no raw or packet socket can be opened', () => refused('socket', /^(EPERM|EAFNOSUPPORT)$/));
   test('no device can be made', () => refused('device', /^EPERM$/));
   test("the kernel's modules, clock, keys, tracing and file handles are out of reach", () =>
     refused('kernel', /^(EPERM|ENOSYS)$/));

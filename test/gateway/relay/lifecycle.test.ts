@@ -43,7 +43,7 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
   expect(HostConfig).toMatchObject({
     ReadonlyRootfs: true,
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges'],
+    SecurityOpt: ['no-new-privileges', expect.stringMatching(/^seccomp=\{/)],
     PidsLimit: 32,
     NetworkMode: 'none',
   });

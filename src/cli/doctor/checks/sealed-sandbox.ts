@@ -1,6 +1,8 @@
 import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
+import { unmetWishes } from '../../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../../engine/container/container-spec.ts';
 import { engineCheck } from '../check.ts';
+import { forbiddenReached, reachForbidden } from './forbidden-calls.ts';
 
 const limits = { memoryBytes: 96 * 1024 ** 2, pids: 48, cpus: 0.5 } as const;
 
@@ -15,13 +17,12 @@ for file in memory.swap.max; do [ -r $file ] && echo "swap: $(cat $file)"; done
 for file in pids/pids.max pids.max; do [ -r $file ] && echo "pids: $(cat $file)"; done
 [ -r cpu.max ] && echo "cpu: $(awk '{ print $1 / $2 }' cpu.max)"
 [ -r cpu/cpu.cfs_quota_us ] && echo "cpu: $(awk -v period="$(cat cpu/cpu.cfs_period_us)" '{ print $1 / period }' cpu/cpu.cfs_quota_us)"
+python3 -c "$REACH_FORBIDDEN"
 true`;
 
 /** What must be seen. What of the control groups is not there to be seen is another matter than what is wrong. */
 const expected: Readonly<Record<string, string>> = {
   NoNewPrivs: '1',
-  // 2: a filter is at work.
-  Seccomp: '2',
   // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
   CapBnd: '00000000000000cb',
   networks: 'lo',
@@ -31,10 +32,11 @@ const expected: Readonly<Record<string, string>> = {
   pids: String(limits.pids),
   cpu: String(limits.cpus),
 };
-const always = ['NoNewPrivs', 'Seccomp', 'CapBnd', 'networks'];
+const always = ['NoNewPrivs', 'CapBnd', 'networks'];
+const filtered = { Seccomp: '2', ...forbiddenReached };
 
 /** Starts a sandbox and looks from inside: what the engine says it can do is one thing, that it does it is another. */
-export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal }) => {
+export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal, config }) => {
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
   if (image === undefined) return { state: 'skipped', found: 'no base image to start one of' };
   const spec: ContainerSpec = {
@@ -43,18 +45,27 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     security: 'compatible',
     ...limits,
     workingDir: '/workspace',
+    // Without any filter only where some sandbox of the configuration may be.
+    filter: Object.values(config.sandboxes).find(({ seccomp }) => seccomp === 'if-available')?.seccomp,
   };
+  const lacks = unmetWishes(spec, engine.capabilities);
   await using sandbox = await engine.createContainer(spec, signal);
   await sandbox.start(signal);
-  const seen = await sandbox.exec({ argv: ['/bin/sh', '-c', look], timeoutMs: 30_000, signal });
+  const seen = await sandbox.exec({
+    argv: ['/bin/sh', '-c', look],
+    env: { REACH_FORBIDDEN: reachForbidden },
+    timeoutMs: 30_000,
+    signal,
+  });
   const facts = new Map(
     seen.stdout.text.split('\n').flatMap((line): [string, string][] => {
       const [name, value] = line.split(/: ?/);
       return name && value !== undefined ? [[name, value.trim()]] : [];
     }),
   );
-  const wrong = Object.entries(expected)
-    .filter(([name, value]) => (facts.get(name) ?? (always.includes(name) ? 'unknown' : value)) !== value)
+  const demanded = lacks.length > 0 ? always : [...always, ...Object.keys(filtered)];
+  const wrong = Object.entries(lacks.length > 0 ? expected : { ...expected, ...filtered })
+    .filter(([name, value]) => (facts.get(name) ?? (demanded.includes(name) ? 'unknown' : value)) !== value)
     .map(([name, value]) => `${name} is ${facts.get(name) ?? 'unknown'}, not ${value}`);
   if (wrong.length > 0) {
     return {
@@ -65,7 +76,20 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     };
   }
   const unseen = ['memory', 'pids', 'cpu'].filter((name) => !facts.has(name));
-  const parts = `no network, five capabilities, no-new-privileges, seccomp${unseen.length > 0 ? '' : ', limits'}`;
+  const parts = [
+    'no network, five capabilities, no-new-privileges',
+    ...(lacks.length > 0
+      ? []
+      : ['64-bit system calls only, none of the forbidden ones, sockets of four families']),
+    ...(unseen.length > 0 ? [] : ['limits']),
+  ].join(', ');
+  if (lacks.length > 0) {
+    return {
+      state: 'warn',
+      found: `holds, seen from inside: ${parts}; without ${lacks.join('; ')}`,
+      mend: 'Use an engine that takes filters, where agents are not to be trusted. Results say what was missing.',
+    };
+  }
   if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };
   return {
     state: 'warn',

@@ -1,0 +1,30 @@
+import type { Capabilities } from '../../capabilities.ts';
+import type { ContainerSpec } from '../container-spec.ts';
+import { plainRuntimes } from '../plain-runtimes.ts';
+import { type FilterKind, filterProfile, isFilterable } from './profile.ts';
+
+type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;
+
+/** The engine's options that hold a container to our filter, and from gaining privileges. Without the filter where none can be sent. */
+export function securityOptions(kind: FilterKind, machine: Machine): string[] {
+  const isSent = whyNotSent(machine) === undefined;
+  return ['no-new-privileges', ...(isSent ? [`seccomp=${filterProfile(kind, machine.arch)}`] : [])];
+}
+
+/** Why a container would run without our filter of system calls, or might; undefined where it has it. */
+export function filterObstacle(
+  { runtime }: Pick<ContainerSpec, 'runtime'>,
+  machine: Machine,
+): string | undefined {
+  const name = runtime ?? machine.defaultRuntime;
+  // Those that bring a kernel of their own leave the filter to it, and mostly it has none.
+  return (
+    whyNotSent(machine) ?? (plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`)
+  );
+}
+
+function whyNotSent({ arch, security, takesFilters }: Machine): string | undefined {
+  if (!security.seccomp) return 'its kernel has no seccomp';
+  if (!takesFilters) return 'Podman takes none by its Docker API';
+  return isFilterable(arch) ? undefined : `there is none for the architecture ${arch}`;
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
+import type { Container } from '../../src/engine/container.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
+import { startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+/** What Node and the C library say that names stand for, and whether a server that listens by a name is reached by it. */
+const look = `
+import { once } from 'node:events';
+import { lookup } from 'node:dns/promises';
+import { createServer, get } from 'node:http';
+import { hostname } from 'node:os';
+import { execFileSync } from 'node:child_process';
+
+const addresses = async (name) => (await lookup(name, { all: true })).map(({ address }) => address).sort();
+const python = 'import json, socket, sys; print(json.dumps(sorted({found[4][0] for found in socket.getaddrinfo(sys.argv[1], 80)})))';
+const server = createServer((_request, response) => response.end('reached')).listen(8080, 'localhost');
+await once(server, 'listening');
+const [answer] = await once(get('http://localhost:8080'), 'response');
+console.log(JSON.stringify({
+  node: await addresses('localhost'),
+  python: JSON.parse(execFileSync('python3', ['-c', python, 'localhost'], { encoding: 'utf8' })),
+  own: (await addresses(hostname()))[0],
+  server: String(await answer.setEncoding('utf8').toArray()),
+}));
+server.close();
+process.exit();
+`;
+
+async function expectNames(container: Container): Promise<void> {
+  const result = await container.exec({
+    argv: ['node', '--input-type=module', '--eval', look],
+    timeoutMs: 60_000,
+  });
+  expect(result.stderr.text).toBe('');
+  expect(JSON.parse(result.stdout.text)).toEqual({
+    node: ['127.0.0.1', '::1'],
+    python: ['127.0.0.1', '::1'],
+    own: '127.0.0.1',
+    server: 'reached',
+  });
+}
+
+const users: [string, Partial<ContainerSpec>][] = [
+  ['root', {}],
+  ['another user', { user: '1000' }],
+  ['another user in the profile "strict"', { user: '1000', security: 'strict' }],
+];
+
+describe.each(users)('as %s, localhost and the own name are the loopback', (_, user) => {
+  test('without a network', async () => {
+    await using container = await startedContainer(engine, user);
+    await expectNames(container);
+  });
+
+  test('with one, and once it is taken off it', async () => {
+    await using container = await startedContainer(engine, { ...user, network: 'open' });
+    await expectNames(container);
+    await container.disconnect();
+    await expectNames(container);
+  });
+
+  test('in the network of another', async () => {
+    await using first = await startedContainer(engine, user);
+    await using second = await startedContainer(engine, { ...user, network: { sharedWith: first.id } });
+    await expectNames(second);
+  });
+});
+
+test('beside a relay as well', async () => {
+  await using relayed = await relayedSandbox();
+  await expectNames(relayed.sandbox);
+});
+
+test('they stay so when the container is started again', async () => {
+  await using container = await startedContainer(engine);
+  await engine.docker.getContainer(container.id).restart({ t: 0 });
+  await expectNames(container);
+});
+
+test('a user that the image names counts', async () => {
+  await using made = await startedContainer(engine);
+  const { Id } = await engine.docker
+    .getContainer(made.id)
+    .commit({ changes: 'USER node', repo: 'offsite-test', tag: made.id.slice(0, 12) });
+  try {
+    const spec = { ...(await testSpec(engine)), imageId: Id };
+    await using container = await engine.createContainer(spec);
+    await container.start();
+    await expectNames(container);
+  } finally {
+    await engine.docker.getImage(Id).remove({ force: true });
+  }
+});

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Capabilities } from '../../src/engine/capabilities.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { testEngine, testSpec } from '../engine/engine-fixture.ts';
+import { openTrialBench } from './trial-bench.ts';
+
+let engine: Engine;
+let as: Capabilities;
+beforeAll(async () => {
+  engine = await testEngine();
+  as = { ...engine.capabilities };
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+/** Engines on which a sandbox would run without the filter of system calls, or might. */
+const engines: [string, Partial<Capabilities>, RegExp][] = [
+  ['that takes no filters, as Podman', { takesFilters: false }, /Podman takes none/],
+  ['whose runtime has a kernel of its own', { defaultRuntime: 'runsc' }, /the runtime runsc may ignore one/],
+  ['of another architecture', { arch: 's390x' }, /none for the architecture s390x/],
+];
+
+test.each(engines)('an engine %s is refused, unless the sandbox says otherwise', async (_, lack, reason) => {
+  Object.assign(engine.capabilities, as, lack);
+  const spec = await testSpec(engine);
+  await expect(engine.createContainer(spec)).rejects.toMatchObject({
+    code: 'ENGINE_CANNOT_ENFORCE',
+    message: expect.stringMatching(reason),
+  });
+  await using container = await engine.createContainer({ ...spec, filter: 'if-available' });
+  await container.start();
+});
+
+test('a kernel without seccomp is refused as well', async () => {
+  Object.assign(engine.capabilities, as, { security: { ...as.security, seccomp: false } });
+  const spec = await testSpec(engine);
+  await expect(engine.createContainer(spec)).rejects.toThrow(/its kernel has no seccomp.*if-available/);
+});
+
+test('a trial on such an engine says what its sandboxes lacked, and is void where it is not to lack anything', async () => {
+  Object.assign(engine.capabilities, as, { takesFilters: false });
+  await using bench = await openTrialBench({ engine });
+  const verify = 'true';
+  expect(await bench.trial('true', { verify }, { seccomp: 'if-available' })).toMatchObject({
+    verdict: 'passed',
+    sandboxLacks: [expect.stringMatching(/^a filter of system calls: Podman/)],
+  });
+  expect(await bench.trial('true', { verify })).toMatchObject({
+    verdict: 'void',
+    cause: { phase: 'sandbox', message: expect.stringContaining('a filter of system calls') },
+  });
+});
+
+test('a trial whose sandboxes lack nothing says nothing of it', async () => {
+  Object.assign(engine.capabilities, as);
+  await using bench = await openTrialBench({ engine });
+  const result = await bench.trial('true', { verify: 'true' });
+  expect(result.verdict).toBe('passed');
+  expect(result).not.toHaveProperty('sandboxLacks');
+});
