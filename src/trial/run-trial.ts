@@ -94,5 +94,5 @@ export async function runTrial(
 }
 
 function isNotTheAgents(cause: Cause | undefined): boolean {
-  return cause?.kind === 'model' || cause?.kind === 'infrastructure';
+  return cause?.kind === 'model' || cause?.kind === 'harness' || cause?.kind === 'infrastructure';
 }

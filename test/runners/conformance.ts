@@ -151,6 +151,16 @@ export function conformance(runner: Runner, expected: Expected): void {
       });
     });
 
+    test('that is called as it cannot be ends with an error, says why, and asks its model nothing', async () => {
+      await using sandbox = await sandboxWith([], { profile: { args: ['--no-such-argument-at-all'] } });
+      const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
+      const { ending } = run;
+      if (ending.ended === 'exited') expect(ending.exitCode).not.toBe(0);
+      else expect(ending.ended).toBeOneOf(['runner-broke', 'agent-failed', 'model-failed']);
+      expect(run.lastOutput).toMatch(/no-such-argument-at-all/);
+      expect((await sandbox.requests()).filter(({ model }) => model !== undefined)).toEqual([]);
+    });
+
     test.runIf(runner.mcp)("lets its model call the tools of the profile's servers", async () => {
       const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
       await using sandbox = await sandboxWith(
