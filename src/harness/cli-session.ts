@@ -101,9 +101,14 @@ async function cliTurn(
 
 function lastOutput({ stdout, stderr }: ExecResult): string {
   return [stdout, stderr]
-    .map(({ text }) => text.trim().slice(-LAST_CHARACTERS))
+    .map(({ text }) => withoutVersion(text).trim().slice(-LAST_CHARACTERS))
     .filter((text) => text !== '')
     .join('\n');
+}
+
+/** The launcher's own line says nothing of what happened. */
+function withoutVersion(stdout: string): string {
+  return stdout.replace(/^\{"type":"offsite\/version".*\n/, '');
 }
 
 function brokenRun(message: string): HarnessRun {

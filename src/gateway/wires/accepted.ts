@@ -58,7 +58,7 @@ export const acceptedInMessages: Accepted = {
     allowed_callers max_characters display_width_px display_height_px display_number enable_zoom`),
 };
 
-export const accepted: readonly Accepted[] = [acceptedInChat, acceptedInResponses, acceptedInMessages];
+const accepted: readonly Accepted[] = [acceptedInChat, acceptedInResponses, acceptedInMessages];
 
 /** Members of any wire: servers that speak several overlook those of the others, or read them alike. */
 export const knownMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ members }) => [...members]));
