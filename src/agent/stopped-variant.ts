@@ -8,8 +8,9 @@ import type { TrialSpec } from '../trial/spec.ts';
 /** Trials of one variant, in one batch, whose harness did not work, before the others are not run. */
 const mostBroken = 3;
 
-/** Lines of what a harness printed that a warning shows. */
-const shownLines = 8;
+/** Lines of what a harness printed that a warning shows: the reason, and the end. */
+const firstLines = 4;
+const lastLines = 8;
 
 /** Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was. */
 export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
@@ -45,11 +46,11 @@ export function tellBrokenHarness(
   cause: Cause | undefined,
 ): string | undefined {
   if (place === 1) {
-    const printed = cause?.output?.trim().split('\n').slice(-shownLines) ?? [];
+    const printed = shown(cause?.output?.trim().split('\n') ?? []);
     const of = profile.name === undefined ? 'its profile' : `the profile ${profile.name}`;
     return [
       `warning: ${cause?.message}`,
-      ...(printed.length > 0 ? ['it printed at last:', ...printed.map((line) => `  ${line}`)] : []),
+      ...(printed.length > 0 ? ['it printed:', ...printed.map((line) => `  ${line}`)] : []),
       `such a trial is void, and no result of ${model}. Check install, version, args and env of ${of}, and the wire of the model`,
     ].join('\n');
   }
@@ -57,4 +58,9 @@ export function tellBrokenHarness(
     return `${harness} did not work in ${mostBroken} trials: the other trials of this variant are not run`;
   }
   return undefined;
+}
+
+function shown(lines: readonly string[]): readonly string[] {
+  if (lines.length <= firstLines + lastLines) return lines;
+  return [...lines.slice(0, firstLines), '…', ...lines.slice(-lastLines)];
 }

@@ -9,8 +9,9 @@ import { type Told, TurnRecord, usageSince } from './turn-record.ts';
 /** Bytes of stderr that are kept, and of stdout, which has been read by then. */
 const KEPT_BYTES = 64 * 1024;
 
-/** Characters at the end of each stream that a result may show. */
-const LAST_CHARACTERS = 2_000;
+/** Characters of each stream that a result may show: some CLIs say what is wrong first and then print their help. */
+const FIRST_CHARACTERS = 500;
+const LAST_CHARACTERS = 1_500;
 
 /** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
 export interface Cli {
@@ -101,9 +102,14 @@ async function cliTurn(
 
 function lastOutput({ stdout, stderr }: ExecResult): string {
   return [stdout, stderr]
-    .map(({ text }) => withoutVersion(text).trim().slice(-LAST_CHARACTERS))
+    .map(({ text }) => excerpt(withoutVersion(text).trim()))
     .filter((text) => text !== '')
     .join('\n');
+}
+
+function excerpt(text: string): string {
+  if (text.length <= FIRST_CHARACTERS + LAST_CHARACTERS) return text;
+  return `${text.slice(0, FIRST_CHARACTERS)}\n…\n${text.slice(-LAST_CHARACTERS)}`;
 }
 
 /** The launcher's own line says nothing of what happened. */

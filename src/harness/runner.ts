@@ -85,7 +85,7 @@ export interface HarnessRun {
   events: HarnessEvent[];
   /** What it said last to the user. */
   finalMessage?: string | undefined;
-  /** The end of what it printed on both streams, where it is a program. */
+  /** The beginning and the end of what it printed on both streams, where it is a program. */
   lastOutput?: string | undefined;
   /** The version that it says it has. */
   version?: string | undefined;
