@@ -9,6 +9,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 import { type BackoffLimits, backoff } from './backoff.ts';
 import type { Circuits } from './circuits.ts';
+import { isStopped, resultOfStopped, tellBrokenHarness } from './stopped-variant.ts';
 import { storeResult } from './store-result.ts';
 
 export type AttemptEvent =
@@ -16,6 +17,8 @@ export type AttemptEvent =
   | { kind: 'retried'; attempt: number; message: string }
   /** It is finished, and cannot be stored yet. */
   | { kind: 'unstored'; message: string }
+  /** Its harness did not work, as so many of its variant's before it did not; `place` counts it. */
+  | { kind: 'broken-harness'; place: number; told: string }
   | { kind: 'finished'; result: TrialResult };
 
 /** What attempts of a trial need. */
@@ -81,17 +84,22 @@ async function attemptTrial(
   begun: () => void,
 ): Promise<Attempted> {
   const { ledger, circuits } = parts;
-  using passage = await circuits.enter(spec, parts.admission, admitted);
+  // One that is not run needs neither engine nor model.
+  using passage = isStopped(ledger, key) ? undefined : await circuits.enter(spec, parts.admission, admitted);
+  const stopped = isStopped(ledger, key);
   const attempt = ledger.trials.beginAttempt(key);
-  begun();
-  const result = await runAttempt(spec, attempt, parts, signal, observe);
+  if (!stopped) begun();
+  const result = stopped
+    ? resultOfStopped(spec, parts)
+    : await runAttempt(spec, attempt, parts, signal, observe);
   const spoilt = spoiltBy(result);
-  const outage = spoilt !== undefined && (await passage.failed(spoilt, signal));
+  const outage = spoilt !== undefined && (await passage?.failed(spoilt, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
-  if (!spoilt) passage.worked();
+  // A model that nobody asked is not known to work.
+  if (!spoilt && result.cause?.kind !== 'harness') passage?.worked();
   const report = reportOf(result, {
     caseName: spec.caseName,
     taskIndex: spec.taskIndex,
@@ -106,6 +114,9 @@ async function attemptTrial(
     signal,
   );
   observe({ kind: 'finished', result });
+  const place = stopped ? 0 : ledger.trials.brokenHarnesses.place(key);
+  const told = tellBrokenHarness(place, spec, cause);
+  if (told !== undefined) observe({ kind: 'broken-harness', place, told });
   return { kind: 'stands', result };
 }
 

@@ -15,29 +15,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /** Made anew for the onward request. */
-const madeAnew: ReadonlySet<string> = new Set(['host', 'expect']);
-
-/** What a sandbox has no say in: who pays, for whom, by which way, and how long a body is that may be changed. */
-const sandboxsOwn: ReadonlySet<string> = new Set([
-  'authorization',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-  'ocp-apim-subscription-key',
-  'cookie',
-  'openai-organization',
-  'openai-project',
-  'forwarded',
-  'via',
-  'content-length',
-  // Bytes must be readable here, to count tokens and to find a repeated key.
-  'accept-encoding',
-]);
-const routing = /^(x-forwarded-|x-offsite-|x-real-ip$)/;
-
-/** Tracing would tie the host's upstream account to what a sandbox invents. */
-const tracing =
-  /^(traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|uber-trace-id|x-cloud-trace-context|x-datadog-.*|x-amzn-trace-id|newrelic|elastic-apm-traceparent)$/;
+const madeAnew: ReadonlySet<string> = new Set(['host', 'expect', 'content-length']);
 
 /** Names whose account it is, and other business between the upstream and this host. */
 const hostsOwn: ReadonlySet<string> = new Set([
@@ -52,14 +30,6 @@ const hostsOwn: ReadonlySet<string> = new Set([
   'openai-project',
   'anthropic-organization-id',
 ]);
-
-/** The headers of a model request that go on to the upstream: end to end, none a credential, none for tracing. */
-export function toUpstream(headers: IncomingHttpHeaders): Record<string, string> {
-  const passed = endToEnd(headers).filter(
-    ([name]) => !madeAnew.has(name) && !sandboxsOwn.has(name) && !routing.test(name) && !tracing.test(name),
-  );
-  return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
-}
 
 /** The headers of a model's answer that go on to the sandbox. */
 export function toSandbox(headers: IncomingHttpHeaders): Record<string, string | string[]> {

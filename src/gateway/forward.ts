@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { answerError, answerJson, pass } from './answer.ts';
 import { type BodyRoom, readBody } from './body.ts';
 import { clientGone } from './client-gone.ts';
-import { toUpstream } from './end-to-end-headers.ts';
 import { type ExchangeParts, exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
+import { judgeMembers } from './judge-members.ts';
 import { Refusal } from './refusal.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
+import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
 import type { Route } from './route.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
-import { dialects } from './wires/dialects.ts';
 import { modelEntry, modelList } from './wires/model-list.ts';
 
 export interface ForwardParts extends ExchangeParts {
@@ -36,13 +36,7 @@ export async function forward(
   response.once('close', leave);
   try {
     const role = roleOf(parts.tokens, headers);
-    if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new Refusal(
-        415,
-        'BODY_COMPRESSED',
-        'the gateway reads bodies, and takes none that is compressed',
-      );
-    }
+    requireReadable(headers);
     using body = await readBody(request, parts.room);
     const answer = await ask(parts, route, role, { headers, received: body.bytes }, gone.signal);
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
@@ -74,14 +68,7 @@ async function ask(
       const spoken = model.wires.join(', ');
       throw new Refusal(400, 'WIRE_NOT_SPOKEN', `the model ${model.name} speaks ${spoken}, not ${wire}`);
     }
-    const hosted = model.config.hostedTools === 'deny' ? dialects[wire].hostedTool(body.json) : undefined;
-    if (hosted !== undefined) {
-      throw new Refusal(
-        400,
-        'HOSTED_TOOL_DENIED',
-        `${hosted} would run at the model's provider, outside the sandbox. Allow it by \`hostedTools: allow\` of the model ${model.name} in offsite.yaml`,
-      );
-    }
+    judgeMembers(body.json, wire, model);
     return { model, body: bytesForUpstream(body, wire, model.upstreamName) };
   };
   let model: ReturnType<typeof judged>;

@@ -1,3 +1,6 @@
+import { isFreeForm, nameOf } from './member-names.ts';
+import { Refusal } from './refusal.ts';
+
 /** Where a member of a JSON object stands in its bytes. */
 export interface Member {
   name: string;
@@ -6,71 +9,134 @@ export interface Member {
   end: number;
 }
 
+/** More than any client nests or sends, and less than takes much memory to read. */
+const deepest = 256;
+const mostValues = 1_000_000;
+
 const quote = 0x22;
-const backslash = 0x5c;
-const opening: ReadonlySet<number> = new Set([0x7b, 0x5b]);
-const closing: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const comma = 0x2c;
 const colon = 0x3a;
-const blank: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const backslash = 0x5c;
+const openList = 0x5b;
+const openObject = 0x7b;
+const closeList = 0x5d;
+const closeObject = 0x7d;
 
-/**
- * The members of a JSON object, in order, a repeated name each time. `bytes` must be JSON (have been parsed), with an object that begins at
- * `from`. Lets a value be changed while all other bytes stay what the client sent.
- */
-export function membersOf(bytes: Buffer, from = 0): Member[] {
-  const members: Member[] = [];
-  let at = bytes.indexOf('{', from) + 1;
-  while (true) {
-    at = afterBlanks(bytes, at);
-    if (bytes[at] !== quote) return members;
-    const nameEnd = stringEnd(bytes, at);
-    const name = String(JSON.parse(bytes.toString('utf8', at, nameEnd)));
-    const start = afterBlanks(bytes, bytes.indexOf(colon, nameEnd) + 1);
-    const end = valueEnd(bytes, start);
-    members.push({ name, start, end });
-    at = afterBlanks(bytes, end);
-    if (bytes[at] !== comma) return members;
-    at += 1;
-  }
+/** An object or a list that is not closed yet. */
+interface Open {
+  /** Names so far, as {@link nameOf} compares them; undefined of a list. */
+  names: Set<string> | undefined;
+  freeForm: boolean;
+  /** The member that is being read; empty in a list. */
+  name: string;
+  /** Whether the next text is a name. */
+  named: boolean;
 }
 
-function afterBlanks(bytes: Buffer, from: number): number {
-  let at = from;
-  while (blank.has(bytes[at] ?? 0)) at += 1;
-  return at;
+/**
+ * The members of the object that a JSON document is, in order. One pass over its bytes refuses what readers of JSON do not all read alike: two
+ * members of one name in one object, at any depth, and what {@link nameOf} refuses. It also refuses what would take too much memory to
+ * parse, so it goes before the parser. Whether the bytes are JSON the parser says; of bytes that are not, the members mean nothing.
+ */
+export function membersOf(bytes: Buffer): Member[] {
+  const members: Member[] = [];
+  const open: Open[] = [];
+  let values = 0;
+  let at = 0;
+
+  const close = () => {
+    const { [open.length - 1]: inner } = open;
+    if (open.length === 1 && inner?.names) endMember(bytes, members.at(-1), at);
+    open.pop();
+  };
+  while (at < bytes.length) {
+    const inner = open[open.length - 1];
+    const byte = bytes[at];
+    switch (byte) {
+      case quote: {
+        const end = stringEnd(bytes, at);
+        if (inner?.named) {
+          inner.name = addName(inner, bytes, at, end);
+          if (open.length === 1) members.push({ name: inner.name, start: end, end });
+        } else values += 1;
+        at = end;
+        continue;
+      }
+      case colon:
+        if (inner) inner.named = false;
+        if (open.length === 1) beginMember(bytes, members.at(-1), at + 1);
+        break;
+      case comma:
+        values += 1;
+        if (open.length === 1 && inner?.names) endMember(bytes, members.at(-1), at);
+        if (inner?.names) inner.named = true;
+        break;
+      case openObject:
+      case openList: {
+        if (open.length >= deepest) throw invalid(`the body has more than ${deepest} levels`);
+        const isObject = byte === openObject;
+        open.push({
+          names: isObject ? new Set() : undefined,
+          freeForm: inner !== undefined && (inner.freeForm || isFreeForm(inner.name, open.length)),
+          name: '',
+          named: isObject,
+        });
+        values += 1;
+        break;
+      }
+      case closeObject:
+      case closeList:
+        close();
+        break;
+    }
+    if (values > mostValues) throw invalid(`the body has more than ${mostValues} values`);
+    at += 1;
+  }
+  return members;
+}
+
+/** Puts the name that stands from `from` to `end` among those of its object. Returns it as a reader would have it. */
+function addName({ names, freeForm }: Open, bytes: Buffer, from: number, end: number): string {
+  const { name, folded } = nameOf(bytes, from, end, freeForm);
+  if (names?.has(folded)) throw invalid(`an object has more than one ${shown(name)}, or the like`);
+  names?.add(folded);
+  return name;
+}
+
+function beginMember(bytes: Buffer, member: Member | undefined, from: number): void {
+  if (!member) return;
+  let start = from;
+  while (isBlank(bytes[start])) start += 1;
+  member.start = start;
+}
+
+function endMember(bytes: Buffer, member: Member | undefined, to: number): void {
+  if (!member) return;
+  let end = to;
+  while (end > member.start && isBlank(bytes[end - 1])) end -= 1;
+  member.end = end;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /** The end of the string that begins at `from`. */
 function stringEnd(bytes: Buffer, from: number): number {
-  let at = bytes.indexOf(quote, from + 1);
-  while (isEscaped(bytes, at)) at = bytes.indexOf(quote, at + 1);
-  return at === -1 ? bytes.length : at + 1;
-}
-
-function isEscaped(bytes: Buffer, at: number): boolean {
-  let before = at - 1;
-  while (bytes[before] === backslash) before -= 1;
-  return (at - 1 - before) % 2 === 1;
-}
-
-function valueEnd(bytes: Buffer, start: number): number {
-  if (bytes[start] === quote) return stringEnd(bytes, start);
-  let depth = 0;
-  let at = start;
-  while (at < bytes.length) {
-    const byte = bytes[at] ?? 0;
-    if (byte === quote) {
-      at = stringEnd(bytes, at);
-      continue;
-    }
-    if (opening.has(byte)) depth += 1;
-    else if (closing.has(byte)) {
-      if (depth === 0) return at;
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    } else if (depth === 0 && (byte === comma || blank.has(byte))) return at;
-    at += 1;
+  const { length } = bytes;
+  let at = from + 1;
+  while (at < length) {
+    const byte = bytes[at];
+    if (byte === quote) return at + 1;
+    at += byte === backslash ? 2 : 1;
   }
-  return at;
+  return length;
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, 100));
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal(400, 'BODY_INVALID', message);
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Wire } from '../suite/model-config.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
@@ -14,46 +15,21 @@ export interface ModelRequestBody {
   members: readonly Member[];
 }
 
-/** Members that this gateway judges by, and those by which some servers and routers take another model. */
-const judged: ReadonlySet<string> = new Set([
-  'model',
-  'stream',
-  'stream_options',
-  'tools',
-  'background',
-  'prompt',
-  'web_search_options',
-  'plugins',
-  'mcp_servers',
-  'models',
-  'fallbacks',
-]);
-
 /**
- * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model, and for what the upstream might read in
- * another way than this gateway does: names that are repeated, or (Go's servers) differ in case only.
+ * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model in UTF-8, and for what the upstream might read in
+ * another way than this gateway does.
  */
 export function readRequestBody(bytes: Buffer): ModelRequestBody {
-  const json = parse(bytes);
+  // Damaged bytes are replaced by some readers, and overlong ones decoded by others.
+  if (!isUtf8(bytes)) throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
   const members = membersOf(bytes);
-  const names = members.map(({ name }) => name);
-  if (new Set(names).size < names.length) {
-    const repeated = names.find((name, index) => names.indexOf(name) < index) ?? '';
-    throw invalid(`the body has more than one ${JSON.stringify(repeated.slice(0, 100))}`);
-  }
-  // NFKC folds what Go folds as well: ſ is s.
-  const disguised = names.find((name) => {
-    const folded = name.normalize('NFKC').toLowerCase();
-    return folded !== name && judged.has(folded);
-  });
-  if (disguised !== undefined)
-    throw invalid(`the body has ${disguised}, which some servers read in lower case`);
-
+  const json = parse(bytes);
   const { model } = json;
   if (typeof model !== 'string' || model === '') throw invalid('the body has no "model"');
-  const other = ['models', 'fallbacks'].find((name) => json[name] != null);
-  if (other)
-    throw new Refusal(400, 'MODEL_NOT_ALLOWED', `"${other}" may bring in other models than the trial's`);
+  for (const name of ['stream', 'background']) {
+    if (json[name] != null && typeof json[name] !== 'boolean')
+      throw invalid(`"${name}" is neither true nor false`);
+  }
   if (json.background === true) {
     throw new Refusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
   }

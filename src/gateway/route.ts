@@ -4,7 +4,7 @@ import { relayPort } from './relay/relay.ts';
 
 /** What a request that came over the relay asks for. */
 export type Route =
-  /** An answer, or a count of tokens. `path` has no /v1 and keeps its query. */
+  /** An answer, or a count of tokens. `path` is one of ours, without /v1, with what is known of the query. */
   | { to: 'model'; wire: Wire; purpose: 'answer' | 'count'; path: string }
   | { to: 'models'; wire: Wire; name: string | undefined }
   /** `HEAD /`, by which some clients open their connection ahead of need. */
@@ -13,12 +13,19 @@ export type Route =
   | { to: 'proxy'; authority: string; path: string }
   | { to: 'nothing'; wire: Wire; status: 400 | 404; why: string };
 
-const served: Record<string, { wire: Wire; purpose: 'answer' | 'count' }> = {
+interface Served {
+  wire: Wire;
+  purpose: 'answer' | 'count';
+  /** The one parameter that goes on to the model; all others are left out, and steer nothing. */
+  parameter?: string;
+}
+
+const served: Record<string, Served> = {
   '/chat/completions': { wire: 'openai-chat', purpose: 'answer' },
   '/responses': { wire: 'openai-responses', purpose: 'answer' },
   '/responses/input_tokens': { wire: 'openai-responses', purpose: 'count' },
-  '/messages': { wire: 'anthropic-messages', purpose: 'answer' },
-  '/messages/count_tokens': { wire: 'anthropic-messages', purpose: 'count' },
+  '/messages': { wire: 'anthropic-messages', purpose: 'answer', parameter: 'beta=true' },
+  '/messages/count_tokens': { wire: 'anthropic-messages', purpose: 'count', parameter: 'beta=true' },
 };
 
 /** Clients that were told of the proxy, but not to leave this address alone. */
@@ -27,7 +34,7 @@ const ownAuthorities: ReadonlySet<string> = new Set([`127.0.0.1:${relayPort}`, `
 /** Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. `Host` says nothing. */
 export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage): Route {
   if (url.startsWith('/')) return ownRoute(method, url, headers);
-  const [, authority, rest = ''] = /^http:\/\/([^/?#@\s]+)([^#]*)/i.exec(url) ?? [];
+  const [, authority, rest = ''] = /^http:\/\/([^/?#@\\\s]+)([/?][^#]*)?$/i.exec(url) ?? [];
   const path = rest.startsWith('/') ? rest : `/${rest}`;
   if (authority === undefined) {
     const why = 'the target is neither a path nor an http:// URL';
@@ -39,17 +46,27 @@ export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage)
 
 function ownRoute(method: string, url: string, headers: IncomingMessage['headers']): Route {
   const [full = '/', ...rest] = url.split('?');
+  const query = rest.join('?').split('&');
   const path = full.startsWith('/v1/') ? full.slice(3) : full;
   if (method === 'HEAD' && path === '/') return { to: 'greeting' };
   const known = Object.hasOwn(served, path) ? served[path] : undefined;
   const wire = known?.wire ?? guessWire(path, headers);
   if (known) {
-    if (method === 'POST') return { to: 'model', ...known, path: [path, ...rest].join('?') };
+    const { purpose, parameter } = known;
+    const isKnown =
+      parameter !== undefined && query.filter((one) => isOf(parameter, one)).join('&') === parameter;
+    if (method === 'POST')
+      return { to: 'model', wire, purpose, path: isKnown ? `${path}?${parameter}` : path };
     return { to: 'nothing', wire, status: 404, why: `${full} takes POST, not ${method}` };
   }
   const listed = method === 'GET' ? /^\/models(?:\/(.+))?$/.exec(path) : null;
   if (listed) return { to: 'models', wire, name: decoded(listed[1]) };
   return { to: 'nothing', wire, status: 404, why: `there is no ${method} ${full.slice(0, 200)} here` };
+}
+
+/** Whether a part of a query has the name of a parameter, whatever value. */
+function isOf(parameter: string, part: string): boolean {
+  return part.split('=')[0] === parameter.split('=')[0];
 }
 
 /** Whose error shape a client will understand. */

@@ -1,4 +1,5 @@
 import type { Usage } from '../contract/report.ts';
+import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { cliEnding } from './cli-ending.ts';
 import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import { cliStream, type LineTaker } from './cli-stream.ts';
@@ -7,6 +8,10 @@ import { type Told, TurnRecord, usageSince } from './turn-record.ts';
 
 /** Bytes of stderr that are kept, and of stdout, which has been read by then. */
 const KEPT_BYTES = 64 * 1024;
+
+/** Characters of each stream that a result may show: some CLIs say what is wrong first and then print their help. */
+const FIRST_CHARACTERS = 500;
+const LAST_CHARACTERS = 1_500;
 
 /** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
 export interface Cli {
@@ -92,7 +97,24 @@ async function cliTurn(
   const stderr = result.stderr.text.trim();
   if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, place.clock.now());
   const { trajectory, events, finalMessage, version, usage } = record;
-  return { ending, trajectory, events, finalMessage, version, usage };
+  return { ending, trajectory, events, finalMessage, version, usage, lastOutput: lastOutput(result) };
+}
+
+function lastOutput({ stdout, stderr }: ExecResult): string {
+  return [stdout, stderr]
+    .map(({ text }) => excerpt(withoutVersion(text).trim()))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+function excerpt(text: string): string {
+  if (text.length <= FIRST_CHARACTERS + LAST_CHARACTERS) return text;
+  return `${text.slice(0, FIRST_CHARACTERS)}\n…\n${text.slice(-LAST_CHARACTERS)}`;
+}
+
+/** The launcher's own line says nothing of what happened. */
+function withoutVersion(stdout: string): string {
+  return stdout.replace(/^\{"type":"offsite\/version".*\n/, '');
 }
 
 function brokenRun(message: string): HarnessRun {

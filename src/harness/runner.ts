@@ -85,6 +85,8 @@ export interface HarnessRun {
   events: HarnessEvent[];
   /** What it said last to the user. */
   finalMessage?: string | undefined;
+  /** The beginning and the end of what it printed on both streams, where it is a program. */
+  lastOutput?: string | undefined;
   /** The version that it says it has. */
   version?: string | undefined;
   /** Its own count of this turn's tokens, to check ours with. Input tokens include cached ones. */

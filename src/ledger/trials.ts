@@ -2,6 +2,7 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
+import { BrokenHarnesses } from './broken-harnesses.ts';
 import { finishAbove } from './finish-above.ts';
 import type { Records } from './records.ts';
 
@@ -45,12 +46,15 @@ export class Trials {
   readonly #blobs: BlobStore;
 
   readonly #redactor: Redactor | undefined;
+  /** Those of this ledger's trials. */
+  readonly brokenHarnesses: BrokenHarnesses;
 
   /** @param redactor takes secrets out of causes; the blobs have their own */
   constructor(records: Records, blobs: BlobStore, redactor?: Redactor) {
     this.#records = records;
     this.#blobs = blobs;
     this.#redactor = redactor;
+    this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
   /** Those of a batch's planned runs, but for what was withdrawn. */
@@ -155,6 +159,7 @@ export class Trials {
       records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
       finishAbove(records, attempt.trial);
     });
+    if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
   }
 
   #redacted(text: string): string {
@@ -171,12 +176,12 @@ export class Trials {
       result,
       key,
     );
-    const detail = (cause as { kind?: unknown } | undefined)?.kind;
+    const detail = kindOf(cause);
     records.note({
       subject: 'attempt',
       key,
       state: ending,
-      detail: detail === undefined ? undefined : String(detail),
+      detail,
     });
   }
 
@@ -184,4 +189,9 @@ export class Trials {
     this.#records.run('UPDATE trials SET state = ? WHERE key = ?', state, trial);
     this.#records.note({ subject: 'trial', key: trial, state });
   }
+}
+
+function kindOf(cause: unknown): string | undefined {
+  const kind = (cause as { kind?: unknown } | undefined)?.kind;
+  return kind === undefined ? undefined : String(kind);
 }

@@ -38,6 +38,10 @@ const shared = {
   hostedTools: z.enum(['deny', 'allow']).default('deny').meta({
     description: "Tools that run at the model's provider, such as web search: a way out of a sealed sandbox.",
   }),
+  requestMembers: z.array(z.string().min(1)).default([]).meta({
+    description:
+      'Members of a request that this server takes besides those that Offsite knows; others are refused.',
+  }),
 };
 
 const HttpModel = z.strictObject({

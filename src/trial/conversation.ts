@@ -24,6 +24,8 @@ export interface Conversation {
   usage: Usage | undefined;
   commandCount: number | undefined;
   turns: number;
+  /** Of the last turn. */
+  lastOutput: string | undefined;
 }
 
 export interface ConversationLimits {
@@ -78,6 +80,7 @@ function together(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversa
     usage: sumOfUsage(runs.map(({ usage }) => usage)),
     commandCount: sum(runs.map(({ commandCount }) => commandCount)),
     turns: runs.length,
+    lastOutput: last.lastOutput,
   };
 }
 

@@ -10,8 +10,8 @@ export type PhaseName = 'sandbox' | 'harness' | 'collect' | 'verify' | 'validate
 
 /** Why a trial has no verdict, or what went wrong on the way to one. */
 export interface Cause {
-  /** Whose trouble it was. `task` is the case's own scripts. */
-  kind: 'task' | 'agent' | 'model' | 'infrastructure' | 'grading';
+  /** Whose trouble it was. `task` is the case's own scripts; `harness` a CLI that failed before any model was asked. */
+  kind: 'task' | 'agent' | 'harness' | 'model' | 'infrastructure' | 'grading';
   phase: PhaseName | 'install' | 'prepare';
   message: string;
   /** What was printed, where that tells more. */
@@ -29,6 +29,8 @@ export interface PhaseTiming {
 export interface TrialResult {
   verdict: 'passed' | 'failed' | 'void';
   cause?: Cause | undefined;
+  /** It was not run, since the harness of its variant had not worked; the cause says so. */
+  notRun?: true | undefined;
   startedAt: number;
   finishedAt: number;
   /** The engine's id of the sandbox container. */

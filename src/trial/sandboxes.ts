@@ -93,6 +93,13 @@ export class Sandboxes implements AsyncDisposable {
     this.#ahead.set(spec, starting);
   }
 
+  /** Takes the sandbox that was begun ahead of a trial out of use, if there is one: the trial is not run. */
+  forget(spec: TrialSpec): void {
+    const ahead = this.#ahead.get(spec);
+    this.#ahead.delete(spec);
+    if (ahead) this.giveBack(ahead);
+  }
+
   /** Takes a sandbox out of use, be it still starting; it is removed meanwhile. */
   giveBack(sandbox: StartedSandbox | Promise<StartedSandbox>): void {
     // What cannot be removed now is removed with all else of this agent when the engine is left.

@@ -7,7 +7,7 @@ const answered = json(200, chatAnswer, { 'x-request-id': 'r1' });
 const allWires = { wire: ['openai-chat', 'openai-responses', 'anthropic-messages'] };
 
 test('a request reaches the model with the real key, and the answer comes back byte for byte', async () => {
-  const odd = `{ "model" : "big-1",\n "messages":[{"role":"user","content":"\\u00e9 – \\"big-1\\""}], "x": 1.50 }`;
+  const odd = `{ "model" : "big-1",\n "messages":[{"role":"user","content":"\\u00e9 – \\"big-1\\""}], "temperature": 1.50 }`;
   await using at = await place({ model: { model: undefined, aliases: ['big-1'] } }, answered);
   const exact = odd.replaceAll('big-1', 'big');
   const answer = await at.sandbox.ask({ headers: at.agent, body: exact });

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { judgeMembers } from '../../src/gateway/judge-members.ts';
+import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
+import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
 import { usageOfAnswer } from './model-wires.ts';
 import {
   INSTALL_PATIENCE,
   openRunnerBench,
   type RunnerBench,
+  type RunnerSandbox,
   TOOL_SERVER,
   TURN_PATIENCE,
 } from './runner-bench.ts';
@@ -78,6 +82,7 @@ export function conformance(runner: Runner, expected: Expected): void {
       const last = JSON.stringify((await sandbox.requests()).at(-1));
       expect(last).toContain('Make the file.');
       expect(last).toContain('Is it there?');
+      await expectToPass(sandbox, runner);
     });
 
     test('that is refused by its model has a failed model, and what it did before is kept', async () => {
@@ -146,6 +151,17 @@ export function conformance(runner: Runner, expected: Expected): void {
       });
     });
 
+    test('that is called as it cannot be ends with an error, prints what it can, and asks its model nothing', async () => {
+      await using sandbox = await sandboxWith([], { profile: { args: ['--no-such-argument-at-all'] } });
+      const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
+      const { ending } = run;
+      if (ending.ended === 'exited') expect(ending.exitCode).not.toBe(0);
+      else expect(ending.ended).toBeOneOf(['runner-broke', 'agent-failed', 'model-failed']);
+      // Some name the argument, some print their help only.
+      expect(run.lastOutput).toMatch(/no-such-argument-at-all|--help|--auto/);
+      expect((await sandbox.requests()).filter(({ model }) => model !== undefined)).toEqual([]);
+    });
+
     test.runIf(runner.mcp)("lets its model call the tools of the profile's servers", async () => {
       const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
       await using sandbox = await sandboxWith(
@@ -192,6 +208,18 @@ export function conformance(runner: Runner, expected: Expected): void {
         trajectory: [{ command: 'echo 1 > mark-wire', exitCode: 0 }],
         usage: usageOf(2),
       });
+      await expectToPass(sandbox, runner, wire);
     });
   });
+}
+
+/** All that the CLI asked for is what the gateway lets through to a model that runs no tools of its own. */
+async function expectToPass(sandbox: RunnerSandbox, { wires }: Runner, wire = wires[0]): Promise<void> {
+  if (wires === 'any' || wire === undefined) return;
+  const model = { name: 'scripted', config: ModelConfig.parse({ scripted: 'turns.yaml' }) };
+  for (const request of await sandbox.requests()) {
+    if (request.model === undefined) continue;
+    const { json } = readRequestBody(Buffer.from(JSON.stringify(request)));
+    expect(() => judgeMembers(json, wire as Wire, model)).not.toThrow();
+  }
 }

@@ -34,13 +34,16 @@ interface BenchParts {
   /** Of the configuration, which trials may name. */
   models?: Record<string, ModelConfig>;
   budgets?: TrialParts['budgets'];
+  /** Besides those that Offsite has. */
+  runners?: TrialParts['runners'];
 }
 
 export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-trial-'));
   const engine = await connectEngine({ instance: `test-${folder.split('-').pop()}` });
   const blobs = new BlobStore(join(folder, 'blobs'));
-  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, { runners });
+  const allRunners = [...runners, ...(given.runners ?? [])];
+  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, { runners: allRunners });
   const gateway = openGateway({
     models: given.models ?? {},
     env: {},
@@ -48,7 +51,7 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
     scripted: (file) => scriptedUpstream(file, systemClock),
   });
   const budgets = given.budgets ?? { trial: {}, batch: undefined };
-  const parts: TrialParts = { sandboxes, runners, blobs, clock: systemClock, gateway, budgets };
+  const parts: TrialParts = { sandboxes, runners: allRunners, blobs, clock: systemClock, gateway, budgets };
   const never = new AbortController().signal;
   return {
     engine,

@@ -25,6 +25,9 @@ export function observeAttempt(
       metrics.errors.inc({ of: 'disk' });
       log.error({ ...names, reason: event.message }, 'a result cannot be stored yet');
       return;
+    case 'broken-harness':
+      log.warn({ ...names, reason: event.told }, 'the harness of a variant does not work');
+      return;
     case 'finished': {
       const { verdict, cause, startedAt, finishedAt } = event.result;
       metrics.finished(event.result);

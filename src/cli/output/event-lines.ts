@@ -12,6 +12,8 @@ export function lineOf(event: BatchEvent): string | undefined {
       return undefined;
     case 'retried':
       return `  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n${indented(event.message)}`;
+    case 'broken-harness':
+      return `  ${event.trial.run.variant.name}\n${indented(event.told)}`;
     case 'finished':
       return finishedLine(event.trial, event.result);
     case 'unstored':

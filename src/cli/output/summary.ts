@@ -3,7 +3,7 @@ import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { commandsOf, usageOf } from '../../trial/report.ts';
 import type { TrialResult } from '../../trial/result.ts';
-import { cost, count, duration, percent } from './quantities.ts';
+import { cost, count, duration, percent, plural } from './quantities.ts';
 import { table } from './table.ts';
 
 /** What a batch came to, run by run. */
@@ -33,6 +33,8 @@ export interface RunSummary {
   passed: number;
   failed: number;
   void: number;
+  /** Of the void ones, those that were not run, since the harness of the variant did not work. */
+  notRun: number;
   passRate: number | undefined;
   /** Milliseconds: the sum over the run's trials. */
   durationMs: number;
@@ -78,6 +80,7 @@ export function summaryOf(
       variant: run.variant.name,
       model: run.variant.model,
       ...tally(trials),
+      notRun: trials.filter(({ result }) => result.notRun).length,
       ...totals(trials.map((trial) => trialSummary(trial, isReported(trial)))),
       harnessVersion: trials.find(({ result }) => result.harnessVersion !== undefined)?.result.harnessVersion,
     };
@@ -173,7 +176,7 @@ export function summaryTable(summary: BatchSummary): string {
     ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
     ...(versioned ? [{ title: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
   ];
-  return table(
+  const shown = table(
     [
       { title: 'run' },
       { title: 'passed', align: 'right' },
@@ -184,6 +187,19 @@ export function summaryTable(summary: BatchSummary): string {
     ],
     rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );
+  return [shown, ...stoppedLines(summary)].join('\n');
+}
+
+/** A line for each variant that was stopped. */
+function stoppedLines({ runs }: BatchSummary): string[] {
+  const stopped = Map.groupBy(
+    runs.filter(({ notRun }) => notRun > 0),
+    ({ variant }) => variant,
+  );
+  return [...stopped].map(([variant, ofVariant]) => {
+    const trials = ofVariant.reduce((sum, { notRun }) => sum + notRun, 0);
+    return `${variant} was stopped, since its harness did not work: ${plural(trials, 'trial')} not run`;
+  });
 }
 
 type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;

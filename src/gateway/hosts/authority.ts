@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { canonical } from './addresses.ts';
 
 /** A host and port that somebody asks for, in one spelling. */
@@ -25,4 +25,10 @@ export function readAuthority(text: string, usualPort: number | undefined): Auth
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(host)) return { host: canonical(host), port, address: true };
   return name.test(host) ? { host, port, address: false } : undefined;
+}
+
+/** The `Host` of a request for it: the very name that was judged. */
+export function hostHeader({ host, port, address }: Authority, usualPort: number): string {
+  const shown = address && isIPv6(host) ? `[${host}]` : host;
+  return port === usualPort ? shown : `${shown}:${port}`;
 }

@@ -1,4 +1,9 @@
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,7 +15,7 @@ import type { HostConnection } from '../gateway.ts';
 import { Refusal } from '../refusal.ts';
 import { plainAnswer } from '../relay/plain-answer.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
-import { readAuthority } from './authority.ts';
+import { type Authority, hostHeader, readAuthority } from './authority.ts';
 import { type ReachParts, reach } from './reach.ts';
 
 export interface ProxyParts extends ReachParts {
@@ -26,8 +31,12 @@ export async function proxyRequest(
 ): Promise<void> {
   const client = { stream: response, isDone: () => response.writableFinished };
   try {
-    await connected(parts, { authority: target.authority, usualPort: 80 }, client, (socket, signal) =>
-      carryRequest(request, target, response, socket, signal),
+    await connected(
+      parts,
+      { authority: target.authority, usualPort: 80 },
+      client,
+      (socket, signal, authority) =>
+        carryRequest(request, { authority, path: target.path }, response, socket, signal),
     );
   } catch (error) {
     answerText(response, error);
@@ -65,7 +74,7 @@ async function connected(
   parts: ProxyParts,
   asked: { authority: string; usualPort: number | undefined },
   client: { stream: Writable; isDone(): boolean },
-  carry: (socket: Socket, signal: AbortSignal) => Promise<void>,
+  carry: (socket: Socket, signal: AbortSignal, authority: Authority) => Promise<void>,
 ): Promise<void> {
   const { record, clock } = parts;
   const stopping = new AbortController();
@@ -96,7 +105,7 @@ async function connected(
     if (!authority) throw new Refusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
     Object.assign(connection, { host: authority.host, port: authority.port });
     socket = await reach(parts, authority, stopping.signal);
-    await carry(socket, stopping.signal);
+    await carry(socket, stopping.signal, authority);
   } catch (error) {
     connection.trouble = messageOf(stopping.signal.aborted ? stopping.signal.reason : error);
     throw error;
@@ -115,7 +124,7 @@ async function connected(
 /** A redirect is the client's business: it asks again, and is judged again. */
 async function carryRequest(
   request: IncomingMessage,
-  { authority, path }: { authority: string; path: string },
+  { authority, path }: { authority: Authority; path: string },
   response: ServerResponse,
   socket: Socket,
   signal: AbortSignal,
@@ -125,7 +134,12 @@ async function carryRequest(
     createConnection: () => socket,
     method: request.method,
     path,
-    headers: { ...toHost(request.headers), host: authority, connection: 'close' },
+    headers: {
+      ...toHost(request.headers),
+      ...framing(request.headers),
+      host: hostHeader(authority, 80),
+      connection: 'close',
+    },
     signal,
   });
   onward.once('response', resolve);
@@ -136,4 +150,13 @@ async function carryRequest(
   const answer = await promise;
   const { statusCode: status = 502, headers } = answer;
   await pass({ status, headers: Object.fromEntries(endToEnd(headers)), body: answer }, response, signal);
+}
+
+/**
+ * How the onward request says where its body ends. Never left to the client's own headers, some of which are of one hop: a body that nothing
+ * announces would be read as a request of its own.
+ */
+function framing({ 'content-length': length, 'transfer-encoding': coding }: IncomingHttpHeaders) {
+  if (coding !== undefined) return { 'transfer-encoding': 'chunked' };
+  return length === undefined ? {} : { 'content-length': length };
 }

@@ -1,13 +1,14 @@
 import type { Usage } from '../../contract/report.ts';
+import { acceptedInMessages } from './accepted.ts';
 import {
   type Dialect,
-  list,
   member,
   parsed,
   type StreamReader,
   type Told,
   text,
   tokens,
+  toolType,
   usageOf,
 } from './dialect.ts';
 
@@ -21,6 +22,7 @@ export const anthropicMessages: Dialect = {
     failure: text(member(member(body, 'error'), 'message')),
   }),
   readStream,
+  accepted: acceptedInMessages,
   hostedTool,
 };
 
@@ -79,12 +81,10 @@ function messagesUsage(usage: unknown): Usage {
   });
 }
 
-/** Tools whose calls come back to the client; all else runs at the provider, also what this gateway has never heard of. */
-const clientsOwn = /^(custom|(bash|text_editor|computer|memory|tool_search_tool)_.*)$/;
+/** Tools whose calls come back to the client, and the search among the request's own tools; all else runs at the provider. */
+const clientsOwn = /^(custom|(bash|text_editor|computer|memory|tool_search_tool_(regex|bm25))_\d{8})$/;
 
-function hostedTool(body: Record<string, unknown>): string | undefined {
-  if (list(body.mcp_servers).length > 0) return 'mcp_servers';
-  const types = list(body.tools).map((tool) => member(tool, 'type') ?? 'custom');
-  const hosted = types.find((type) => typeof type !== 'string' || !clientsOwn.test(type));
-  return hosted === undefined ? undefined : `the tool ${text(hosted) ?? 'of an unknown type'}`;
+function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type') ?? 'custom';
+  return typeof type === 'string' && clientsOwn.test(type) ? undefined : toolType(tool);
 }

@@ -1,4 +1,5 @@
 import type { Usage } from '../../contract/report.ts';
+import type { Accepted } from './accepted.ts';
 
 /** What the gateway must know of one wire. Bodies are parsed JSON from outside: any shape may come. */
 export interface Dialect {
@@ -8,8 +9,9 @@ export interface Dialect {
   readAnswer(body: unknown): Told;
   /** Reads an answer that comes as a stream. */
   readStream(): StreamReader;
-  /** The first thing in a request that would run at the model's provider, named for people. */
-  hostedTool(body: Record<string, unknown>): string | undefined;
+  accepted: Accepted;
+  /** Names a tool for people where it would run at the model's provider. */
+  hostedTool(tool: unknown): string | undefined;
 }
 
 export interface StreamReader {
@@ -65,6 +67,11 @@ export function usageOf(known: {
     inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens;
   const all = Object.entries({ ...known, totalTokens });
   return Object.fromEntries(all.filter(([, value]) => value !== undefined));
+}
+
+/** A tool's type, for people. */
+export function toolType(tool: unknown): string {
+  return text(member(tool, 'type')) ?? 'of an unknown type';
 }
 
 /** JSON of a stream's event; undefined where it is none. */

@@ -1,4 +1,5 @@
 import type { Usage } from '../../contract/report.ts';
+import { acceptedInChat } from './accepted.ts';
 import {
   type Dialect,
   isObject,
@@ -9,6 +10,7 @@ import {
   type Told,
   text,
   tokens,
+  toolType,
   usageOf,
 } from './dialect.ts';
 import { errorMessage, openAiError } from './openai-errors.ts';
@@ -23,6 +25,7 @@ export const openAiChat: Dialect = {
     failure: errorMessage(member(body, 'error')),
   }),
   readStream,
+  accepted: acceptedInChat,
   hostedTool,
 };
 
@@ -71,12 +74,7 @@ function chatUsage(usage: unknown): Usage {
 /** Tools that a client runs itself; all else is the provider's, also what this gateway has never heard of. */
 const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom']);
 
-function hostedTool(body: Record<string, unknown>): string | undefined {
-  // `plugins` is OpenRouter's name for web search and file parsing.
-  const option = ['web_search_options', 'plugins'].find((name) => body[name] != null);
-  if (option) return option;
-  const hosted = list(body.tools).find((tool) => !clientsOwn.has(member(tool, 'type') ?? 'function'));
-  return hosted === undefined
-    ? undefined
-    : `the tool ${text(member(hosted, 'type')) ?? 'of an unknown type'}`;
+function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type') ?? (isObject(member(tool, 'function')) ? 'function' : undefined);
+  return clientsOwn.has(type) ? undefined : toolType(tool);
 }

@@ -1,14 +1,15 @@
 import type { Usage } from '../../contract/report.ts';
+import { acceptedInResponses } from './accepted.ts';
 import {
   type Dialect,
   isObject,
-  list,
   member,
   parsed,
   type StreamReader,
   type Told,
   text,
   tokens,
+  toolType,
   usageOf,
 } from './dialect.ts';
 import { errorMessage, openAiError } from './openai-errors.ts';
@@ -18,6 +19,7 @@ export const openAiResponses: Dialect = {
   errorBody: openAiError,
   readAnswer: readResponse,
   readStream,
+  accepted: acceptedInResponses,
   hostedTool,
 };
 
@@ -65,25 +67,12 @@ function responsesUsage(usage: unknown): Usage {
 /** Tools whose calls come back to the client; all else runs at the provider, also what this gateway has never heard of. */
 const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom', 'local_shell', 'apply_patch']);
 
-function hostedTool(body: Record<string, unknown>): string | undefined {
-  // A prompt kept at the provider brings tools of its own.
-  if (body.prompt != null) return 'a stored prompt';
-  const hosted = list(body.tools)
-    .map(hostedIn)
-    .find((name) => name !== undefined);
-  return hosted === undefined ? undefined : `the tool ${hosted}`;
-}
-
-function hostedIn(tool: unknown): string | undefined {
+function hostedTool(tool: unknown): string | undefined {
   const type = member(tool, 'type');
-  if (clientsOwn.has(type)) return undefined;
-  // A group of tools is what its members are.
-  if (type === 'namespace')
-    return list(member(tool, 'tools'))
-      .map(hostedIn)
-      .find((name) => name !== undefined);
+  // The tools of a group are judged as all tools are, wherever they stand.
+  if (clientsOwn.has(type) || type === 'namespace') return undefined;
   if (type === 'tool_search' && member(tool, 'execution') === 'client') return undefined;
-  if (type === 'shell' && (member(member(tool, 'environment'), 'type') ?? 'local') === 'local')
-    return undefined;
-  return text(type) ?? 'of an unknown type';
+  const environment = member(tool, 'environment');
+  if (type === 'shell' && (environment == null || member(environment, 'type') === 'local')) return undefined;
+  return toolType(tool);
 }

@@ -5,6 +5,7 @@ import { modelAccess, reachThrough } from '../model-access.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
 import { answererOf } from '../simulated-user.ts';
+import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /** Lets the harness work, and leaves none of its processes. */
@@ -51,7 +52,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   return {
     ...foundOf(conversation, input),
     harnessTellsCommands: runner.tellsCommands,
-    cause: causeOf(conversation),
+    cause: (await harnessCause(runner, conversation, input)) ?? causeOf(conversation),
   };
 }
 

@@ -37,6 +37,7 @@ function batch(trials: TrialSummary[]): BatchSummary {
         variant: 'codex, fast: "mine"',
         model: 'm',
         commands: 6,
+        notRun: 0,
         harnessVersion: undefined,
         trials,
         ...counts,

@@ -1,0 +1,42 @@
+import type { Wire } from '../suite/model-config.ts';
+import { Refusal } from './refusal.ts';
+import type { ServedModel } from './served-model.ts';
+import { hostedMembers, knownMembers } from './wires/accepted.ts';
+import type { JsonObject } from './wires/dialect.ts';
+import { dialects } from './wires/dialects.ts';
+import { isNothing, providerSide } from './wires/provider-side.ts';
+
+/**
+ * Throws a {@link Refusal} for a request with a member that this gateway does not know, since it may bring in another model or a way out of the
+ * sandbox, and for one that has the provider work outside the conversation where the model's configuration does not allow that.
+ */
+export function judgeMembers(
+  body: JsonObject,
+  wire: Wire,
+  { name, config }: Pick<ServedModel, 'name' | 'config'>,
+): void {
+  const { accepted, hostedTool } = dialects[wire];
+  const unknown = Object.keys(body).find(
+    (member) =>
+      !knownMembers.has(member) &&
+      !hostedMembers.has(member) &&
+      !config.requestMembers.includes(member) &&
+      !isNothing(body[member]),
+  );
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 100));
+    throw new Refusal(
+      400,
+      'MEMBER_UNKNOWN',
+      `${shown} is no member of a request that Offsite knows. If the model's server takes it, name it in \`requestMembers\` of the model ${name} in offsite.yaml`,
+    );
+  }
+  if (config.hostedTools === 'allow') return;
+  const hosted = providerSide(body, accepted, hostedTool);
+  if (hosted === undefined) return;
+  throw new Refusal(
+    400,
+    'HOSTED_TOOL_DENIED',
+    `${hosted} would work at the model's provider, outside the sandbox. Allow it by \`hostedTools: allow\` of the model ${name} in offsite.yaml`,
+  );
+}

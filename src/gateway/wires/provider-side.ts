@@ -1,0 +1,85 @@
+import { isFreeForm } from '../member-names.ts';
+import { type Accepted, hostedMembers } from './accepted.ts';
+import { isObject, type JsonObject, list, member, text } from './dialect.ts';
+
+/** How a wire judges one tool: names it for people where it runs at the provider. */
+export type ToolJudge = (tool: unknown) => string | undefined;
+
+/** Members in which a conversation stands, in one piece or as a list. */
+const conversational: ReadonlySet<string> = new Set(['content', 'input', 'output', 'system']);
+
+/** Where the bytes of an image or a document stand in the request itself. */
+const inlineSources: ReadonlySet<unknown> = new Set(['base64', 'text', 'content']);
+
+const address = /ur[il]s?$/;
+
+/**
+ * The first thing in a request that its provider would do outside the conversation, named for people: run a tool, fetch an address, use
+ * what is kept there. What is not known to stay in the conversation counts as such.
+ */
+export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): string | undefined {
+  for (const name of hostedMembers) if (!isNothing(body[name])) return name;
+  return inObject(body, 1);
+
+  function inObject(object: JsonObject, level: number): string | undefined {
+    for (const [name, value] of Object.entries(object)) {
+      if (value === null || isFreeForm(name, level)) continue;
+      const found = ofMember(name, value) ?? within(value, level + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** `level` counts as the gateway's reading of names does: lists as well. */
+  function within(value: unknown, level: number): string | undefined {
+    if (isObject(value)) return inObject(value, level);
+    for (const element of list(value)) {
+      const found = within(element, level + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function ofMember(name: string, value: unknown): string | undefined {
+    if (name === 'tools') return inTools(value);
+    if (name === 'source' && isObject(value) && !inlineSources.has(value.type))
+      return 'a source outside the request';
+    if (name === 'file_id') return 'a file that is kept there';
+    if (address.test(name)) return [value].flat().every(isInline) ? undefined : 'an address to fetch';
+    if (conversational.has(name)) return inConversation(name, [value].flat());
+    return undefined;
+  }
+
+  function inTools(tools: unknown): string | undefined {
+    if (!Array.isArray(tools)) return 'tools of an unknown shape';
+    for (const tool of tools) {
+      const other = isObject(tool) && Object.keys(tool).find((name) => !wire.toolMembers.has(name));
+      if (other) return `the tool member ${JSON.stringify(other.slice(0, 100))}`;
+      const hosted = judge(tool);
+      if (hosted !== undefined) return `the tool ${hosted}`;
+    }
+    return undefined;
+  }
+
+  function inConversation(name: string, parts: unknown[]): string | undefined {
+    for (const part of parts) {
+      if (typeof part === 'string' || (isObject(part) && wire.parts.has(part.type))) continue;
+      // What a shell said has no type, and a message among other items needs none.
+      const untyped = isObject(part) && part.type === undefined;
+      if (untyped && (name === 'output' || (name === 'input' && typeof part.role === 'string'))) continue;
+      return `a part of the type ${text(member(part, 'type')) ?? 'unknown'}`;
+    }
+    return undefined;
+  }
+}
+
+/** An object around an address is looked into. */
+function isInline(value: unknown): boolean {
+  if (typeof value === 'string') return /^data:/i.test(value);
+  return value === null || isObject(value);
+}
+
+/** What is left out, or says that there is none. */
+export function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}

@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runners } from '../../runners/index.ts';
+import { Admission } from '../../src/agent/admission.ts';
+import { Circuits } from '../../src/agent/circuits.ts';
+import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { systemClock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
+import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
+import type { TrialKey } from '../../src/ledger/batches.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { ModelConfig } from '../../src/suite/model-config.ts';
+import { profileOf } from '../../src/suite/plan.ts';
+import type { TrialResult } from '../../src/trial/result.ts';
+import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import type { TrialSpec } from '../../src/trial/spec.ts';
+import { fixtureCli } from '../trial/fixture-cli.ts';
+import { specOf } from '../trial/trial-bench.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-stopped-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a time. */
+interface Bench extends AsyncDisposable {
+  ledger: Ledger;
+  finish(trials: readonly { key: TrialKey; run: string }[]): Promise<TrialResult[]>;
+  told: AttemptEvent[];
+  begun: () => number;
+}
+
+async function openBench(concurrency: number): Promise<Bench> {
+  const stack = new AsyncDisposableStack();
+  const file = join(folder, 'model.yaml');
+  writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
+  const modelConfig = ModelConfig.parse({ scripted: file });
+  const engine = stack.use(await connectEngine({ instance: `test-stopped-${process.pid}` }));
+  const ledger = stack.use(new Ledger(folder, systemClock));
+  const all = [...runners, fixtureCli];
+  const sandboxes = stack.use(new Sandboxes(engine, undefined, { runners: all }));
+  const gateway = stack.use(
+    openGateway({
+      models: { model: modelConfig },
+      env: {},
+      clock: systemClock,
+      scripted: (name) => scriptedUpstream(name, systemClock),
+    }),
+  );
+  const told: AttemptEvent[] = [];
+  let begun = 0;
+  const parts: AttemptParts = {
+    ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
+    budgets: { trial: {}, batch: undefined },
+    admission: new Admission({ clock: systemClock, concurrency, requireRoom: async () => undefined }),
+    circuits: new Circuits({
+      ...{ engine, clock: systemClock, random: () => 0, patienceMs: 60_000 },
+      observe: () => undefined,
+    }),
+  };
+  const { signal } = new AbortController();
+  const spec = (run: string): TrialSpec =>
+    specOf('', {
+      ...{ model: 'model', modelConfig, harness: 'fixture-cli', verify: 'true' },
+      profile: profileOf({ name: 'fast', run }),
+    });
+  return {
+    ledger,
+    told,
+    begun: () => begun,
+    finish: (trials) =>
+      Promise.all(
+        trials.map(({ key, run }) => {
+          const tell = (event: AttemptEvent) => void told.push(event);
+          const count = () => {
+            begun += 1;
+          };
+          return finishTrial(spec(run), key, parts, { signal, admitted: signal }, tell, count);
+        }),
+      ),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** A batch of a run for each variant; returns the keys of so many trials of each. */
+function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch'): TrialKey[][] {
+  const { key } = ledger.batches.add({
+    ...{ service: 's', id, suite: 'S', file: undefined },
+    runs: variants.map((variant, variantIndex) => ({
+      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A', memory: {} },
+      ...{ variant, variantIndex },
+    })),
+  });
+  const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
+  ledger.batches.queueTrials(
+    ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals })),
+  );
+  const all = ledger.trials.ofBatch(key);
+  return ledger.batches
+    .runs(key)
+    .map((run) => all.filter((trial) => trial.run === run.key).map((trial) => trial.key));
+}
+
+const broken = 'echo no such option >&2; exit 2';
+const working = `eval "$ASK"; echo '{"type":"end"}'`;
+const of = (keys: readonly TrialKey[] = [], run: string) => keys.map((key) => ({ key, run }));
+const kindsOf = (results: readonly TrialResult[]) =>
+  results.map(({ verdict, cause, notRun }) => [verdict, cause?.kind, notRun === true]);
+
+const brokenOne = ['void', 'harness', false];
+const stoppedOne = ['void', 'harness', true];
+
+test('a variant whose harness does not work is warned of once, and stopped after three trials', async () => {
+  await using bench = await openBench(1);
+  const [first, second] = queue(bench.ledger, ['fast', 'slow'], 4);
+  const results = await bench.finish([...of(first, broken), ...of(second?.slice(0, 2), working)]);
+  expect(kindsOf(results)).toEqual([
+    ...[brokenOne, brokenOne, brokenOne, stoppedOne],
+    ...Array(2).fill(['passed', undefined, false]),
+  ]);
+  const told = bench.told.filter((event) => event.kind === 'broken-harness');
+  expect(told.map(({ place }) => place)).toEqual([1, 3]);
+  expect(told[0]?.told).toMatch(
+    /warning: fixture-cli ended with an error[\s\S]*no such option[\s\S]*Check install/,
+  );
+  expect(told[1]?.told).toContain('are not run');
+  // An attempt each, since no other would fare better, and every trial has its report.
+  expect(bench.told.filter(({ kind }) => kind === 'retried')).toEqual([]);
+  expect(bench.begun()).toBe(5);
+  const [, , , stopped = 0] = first ?? [];
+  const { outcome, usage } = bench.ledger.outbox.body(stopped);
+  expect(outcome.passed).toBeUndefined();
+  expect(outcome.voidFields).toEqual(expect.arrayContaining(['passed', 'exitCode', 'commandCount']));
+  expect(usage?.totalTokens).toBe(0);
+  expect(bench.ledger.outbox.pending()).toHaveLength(6);
+});
+
+test('trials that run at the same time are warned of once', async () => {
+  await using bench = await openBench(3);
+  const [keys] = queue(bench.ledger, ['fast'], 6);
+  const results = await bench.finish(of(keys, broken));
+  expect(results.every(({ cause }) => cause?.kind === 'harness')).toBe(true);
+  expect(results.filter(({ notRun }) => notRun).length).toBeGreaterThanOrEqual(1);
+  const told = bench.told.filter((event) => event.kind === 'broken-harness');
+  expect(told.map(({ place }) => place).toSorted()).toEqual([1, 3]);
+});
+
+test('a variant stays stopped when its batch is resumed, and other batches are not', async () => {
+  let keys: TrialKey[] | undefined;
+  {
+    await using bench = await openBench(1);
+    [keys] = queue(bench.ledger, ['fast'], 5);
+    expect(kindsOf(await bench.finish(of(keys?.slice(0, 3), broken)))).toEqual(Array(3).fill(brokenOne));
+  }
+  await using bench = await openBench(1);
+  expect(kindsOf(await bench.finish(of(keys?.slice(3), working)))).toEqual([stoppedOne, stoppedOne]);
+  const [others] = queue(bench.ledger, ['fast'], 1, 'another');
+  expect(kindsOf(await bench.finish(of(others, working)))).toEqual([['passed', undefined, false]]);
+});
+
+test('a run that is queued anew after its variant was stopped is run', async () => {
+  await using bench = await openBench(1);
+  const found = { service: 's', batchId: 'batch', suite: 'S', caseId: 'a', caseName: 'A', variant: 'fast' };
+  const claim = (id: string, trials: number) => {
+    const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
+    bench.ledger.claims.claim({ ...found, id, memory: {}, setup: undefined, ordinals });
+    return bench.ledger.claims.openTrials('s', id).map(({ key }) => key);
+  };
+  expect(kindsOf(await bench.finish(of(claim('first', 4), broken)))).toEqual([
+    ...Array(3).fill(brokenOne),
+    stoppedOne,
+  ]);
+  expect(kindsOf(await bench.finish(of(claim('again', 1), working)))).toEqual([['passed', undefined, false]]);
+});
