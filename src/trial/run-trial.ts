@@ -6,6 +6,7 @@ import type { Budget } from '../suite/model-config.ts';
 import { FreshSandbox } from './control.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
+import { keptPaths } from './kept-paths.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { phases } from './phases/phases.ts';
 import type { Cause, PhaseName, PhaseTiming, TrialResult } from './result.ts';
@@ -83,6 +84,7 @@ export async function runTrial(
   return {
     verdict: 'void',
     ...found,
+    ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
     phases: timings,
