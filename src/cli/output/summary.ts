@@ -1,10 +1,13 @@
-import { styleText } from 'node:util';
 import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
+import { ours, type Printable, styled, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { commandsOf, usageOf } from '../../trial/report.ts';
 import type { TrialResult } from '../../trial/result.ts';
 import { cost, count, duration, percent } from './quantities.ts';
-import { table } from './table.ts';
+
+/** Entries of a trial's list that the JSON document has; beside it stands how many there are. */
+export const mostListed = 1_000;
 
 /** What a batch came to, run by run. */
 export interface BatchSummary {
@@ -56,8 +59,12 @@ export interface TrialSummary {
   costUsd: number | undefined;
   /** What was checked and did not hold, a line each. */
   failures: string[];
+  failuresCount: number;
+  failuresTruncated: boolean;
   cause?: { kind: string; phase: string; message: string } | undefined;
   filesChanged: string[];
+  filesChangedCount: number;
+  filesChangedTruncated: boolean;
 }
 
 /** @param pending the reports that the service has not taken */
@@ -95,6 +102,9 @@ export function summaryOf(
 
 function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): TrialSummary {
   const { cause } = result;
+  const failures = failuresOf(result);
+  const filesChanged = (result.filesChanged ?? []).slice(0, mostListed);
+  const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
   const usage = usageOf(result);
   return {
     ordinal,
@@ -104,9 +114,13 @@ function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): Tr
     commands: commandsOf(result)?.length ?? 0,
     tokens: usage?.totalTokens,
     costUsd: usage?.costUsd,
-    failures: failuresOf(result),
+    failures: failures.slice(0, mostListed),
+    failuresCount: failures.length,
+    failuresTruncated: failures.length > mostListed,
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
-    filesChanged: result.filesChanged ?? [],
+    filesChanged,
+    filesChangedCount,
+    filesChangedTruncated: filesChangedCount > filesChanged.length,
   };
 }
 
@@ -144,18 +158,18 @@ function tally(trials: readonly FinishedTrial[]) {
 }
 
 /** The closing table. */
-export function summaryTable(summary: BatchSummary): string {
+export function summaryTable(summary: BatchSummary): Printable {
   const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate'>) => [
     String(row.passed),
-    row.failed > 0 ? styleText('red', String(row.failed)) : '0',
-    row.void > 0 ? styleText('yellow', String(row.void)) : '0',
+    row.failed > 0 ? styled('red', row.failed) : '0',
+    row.void > 0 ? styled('yellow', row.void) : '0',
     percent(row.passRate),
   ];
   const rows = [
-    ...summary.runs.map((run) => ({ ...run, name: `${run.case} · ${run.variant}` })),
+    ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
     {
       ...summary,
-      name: 'all',
+      name: ours('all'),
       harnessVersion: undefined,
       commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
     },
