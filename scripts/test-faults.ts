@@ -1,7 +1,8 @@
 // The long form of test/faults: every fault at every point, and a table of what came of it. Takes some minutes.
 
 import pLimit from 'p-limit';
-import { table } from '../src/cli/output/table.ts';
+import { plainText } from '../src/text/output.ts';
+import { table } from '../src/text/table.ts';
 import {
   filled,
   killed,
@@ -61,9 +62,11 @@ function print(rows: ReadonlyMap<string, Row>): void {
   const cells = (row: Row) => [row.injected, row.lost, row.duplicates].map(String);
   const all: Row = { injected: sum('injected'), lost: sum('lost'), duplicates: sum('duplicates') };
   console.log(
-    `\n${table(
-      [{ title: 'fault' }, right('injected'), right('results lost'), right('duplicates accepted')],
-      [...[...rows].map(([name, row]) => [name, ...cells(row)]), ['all', ...cells(all)]],
+    `\n${plainText(
+      table(
+        [{ title: 'fault' }, right('injected'), right('results lost'), right('duplicates accepted')],
+        [...[...rows].map(([name, row]) => [name, ...cells(row)]), ['all', ...cells(all)]],
+      ),
     )}\n`,
   );
 }

@@ -1,5 +1,7 @@
 import { OffsiteError } from '../offsite-error.ts';
 import { BadFile } from '../suite/file-issues.ts';
+import type { Output } from '../text/output.ts';
+import { lines, text } from '../text/printable.ts';
 
 /** The exit codes of every command. */
 export const exitCodes = {
@@ -11,23 +13,23 @@ export const exitCodes = {
 } as const;
 
 /** Prints a thrown error as a person needs it and says what the process should exit with. */
-export function printFailure(error: unknown, print: (line: string) => void): number {
+export function printFailure(error: unknown, err: Pick<Output, 'print'>): number {
   if (error instanceof BadFile) {
     // Each line is a place of its own, as editors and CI logs expect it.
-    print(error.message);
+    for (const issue of error.printed) err.print(issue);
     return exitCodes.badInput;
   }
   if (error instanceof OffsiteError) {
-    print(`error: ${error.message}`);
-    if (error.hint) print(`  ${error.hint}`);
+    err.print(text`error: ${lines(error.message)}`);
+    if (error.hint) err.print(text`  ${lines(error.hint)}`);
     return error.kind === 'input' ? exitCodes.badInput : exitCodes.infrastructure;
   }
   if (error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') {
-    print(`error: a database of the data folder cannot be used: ${error.message}`);
-    print('  Check that the disk is not full and works. What was stored before is safe.');
+    err.print(text`error: a database of the data folder cannot be used: ${lines(error.message)}`);
+    err.print('  Check that the disk is not full and works. What was stored before is safe.');
     return exitCodes.infrastructure;
   }
-  print('error: Offsite met something it did not expect; this is a defect of Offsite.');
-  print(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  err.print('error: Offsite met something it did not expect; this is a defect of Offsite.');
+  err.print(error instanceof Error ? (error.stack ?? error.message) : String(error));
   return exitCodes.infrastructure;
 }

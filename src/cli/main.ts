@@ -8,6 +8,8 @@ import { settleHeap } from '../heap.ts';
 enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
 settleHeap();
 const { runProgram } = await import('./program.ts');
+const { catchTheRest } = await import('./the-rest.ts');
+const { openTerminal } = await import('./terminal.ts');
 
 // Whoever read our output may have gone (`| head`); the trials go on, and their results are kept and reported.
 for (const stream of [process.stdout, process.stderr]) {
@@ -16,4 +18,5 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+catchTheRest(openTerminal().err);
 process.exitCode = await runProgram(process.argv.slice(2));

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
+import { lines, ours, stack } from '../text/printable.ts';
 import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
@@ -30,16 +31,23 @@ import { statusCommand } from './commands/status.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
+import { openTerminal } from './terminal.ts';
 
 /** Runs the command line and returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
+  const { out, err } = openTerminal();
   const program = new Command('offsite')
     .description(
       'Runs evaluation trials of coding agents in sealed local sandboxes and reports every result.',
     )
     .version(versionOf())
     .enablePositionalOptions()
-    .showHelpAfterError('(--help shows what there is)');
+    .configureOutput({
+      writeOut: (help) => out.print(ours(help.trimEnd())),
+      // It repeats what was typed, which a script may have got from anywhere.
+      writeErr: (message) => err.print(stack(message.trimEnd().split('\n').map(lines))),
+    })
+    .showHelpAfterError('Run it with --help to see what there is.');
   for (const command of commands()) program.addCommand(command.copyInheritedSettings(program));
   throwInsteadOfExiting(program);
   try {
@@ -49,11 +57,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
     if (error instanceof Interrupted) return exitCodes.interrupted;
-    return printFailure(error, (line) => console.error(line));
+    return printFailure(error, err);
   }
 }
 
-function commands(): Command[] {
+/** All commands, without what belongs to the program. */
+export function commands(): Command[] {
   const all = [
     runCommand(),
     resumeCommand(),

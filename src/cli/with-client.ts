@@ -2,11 +2,13 @@ import { runners } from '../../runners/index.ts';
 import type { Client } from '../client/client.ts';
 import { systemClock } from '../clock.ts';
 import { loadConfig } from '../suite/config-file.ts';
+import type { Content } from '../text/output.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { integrationsOf } from './integrations.ts';
 import { interruption } from './interruption.ts';
 import { accessService } from './service-access.ts';
+import { openTerminal } from './terminal.ts';
 
 /** Options of every command that asks the service. */
 export interface ServiceOptions {
@@ -23,11 +25,12 @@ export interface ServiceOptions {
 export async function askService<Answer>(
   options: ServiceOptions,
   ask: (client: Client, signal: AbortSignal) => Promise<Answer>,
-  show: (answer: Answer) => string,
+  show: (answer: Answer) => Content,
 ): Promise<void> {
   const { env } = process;
+  const { out, err } = openTerminal();
   const config = loadConfig({ named: options.config, env });
-  using interrupted = interruption((message) => console.error(message));
+  using interrupted = interruption((message) => err.print(message));
   await using access = await accessService({
     config,
     dataFolder: dataFolderOf(options.dataFolder, config, env),
@@ -38,5 +41,6 @@ export async function askService<Answer>(
     insecureHttp: options.insecureHttp,
   });
   const answer = await ask(access.client, interrupted.signal);
-  console.log(options.json ? JSON.stringify(answer, null, 2) : show(answer));
+  if (options.json) out.json(answer);
+  else out.print(show(answer));
 }

@@ -18,13 +18,17 @@ function printFileIssue({ file, line, column, path, message }: FileIssue): strin
 export class BadFile extends OffsiteError {
   override readonly name = 'BadFile';
   readonly issues: readonly FileIssue[];
+  /** Each as a line of its own. */
+  readonly printed: readonly string[];
 
   constructor(issues: readonly FileIssue[]) {
     const sorted = issues.toSorted(
       (a, b) => a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column,
     );
-    super(sorted.map(printFileIssue).join('\n'), { code: 'BAD_FILE', kind: 'input' });
+    const printed = sorted.map(printFileIssue);
+    super(printed.join('\n'), { code: 'BAD_FILE', kind: 'input' });
     this.issues = sorted;
+    this.printed = printed;
   }
 }
 

@@ -58,11 +58,14 @@ export interface TrialResult {
   disagreements?: string[] | undefined;
   /** What the trial's models were asked and what that took. */
   models?: ModelAccount | undefined;
-  /** Workspace-relative paths. */
+  /** Workspace-relative paths; the first ones where there are very many. */
   filesChanged?: string[] | undefined;
+  /** How many there were. */
+  filesChangedCount?: number | undefined;
   artifacts?: Artifact[] | undefined;
   /** Files that matched but were over the limits on number and size. */
   artifactsOmitted?: string[] | undefined;
+  artifactsOmittedCount?: number | undefined;
   verifySteps?: VerifiedStep[] | undefined;
   /** Whether verify ran in a fresh sandbox or in the harness's own; absent where there is no verify. */
   verifiedIn?: 'fresh' | 'same' | undefined;

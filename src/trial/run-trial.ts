@@ -7,6 +7,7 @@ import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
+import { keptPaths } from './kept-paths.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
@@ -83,6 +84,7 @@ export async function runTrial(
   return {
     verdict: 'void',
     ...result,
+    ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
     phases: timings,

@@ -14,13 +14,13 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 /** What a command prints on stdout. */
 async function printed(command: ReturnType<typeof imagesCommand | typeof cleanCommand>, ...args: string[]) {
   const lines: string[] = [];
-  const log = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+  const out = vi.spyOn(process.stdout, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
   try {
     await command.parseAsync(args, { from: 'user' });
   } finally {
-    log.mockRestore();
+    out.mockRestore();
   }
-  return lines.join('\n');
+  return lines.join('').trimEnd();
 }
 
 test('images: list says what each snapshot is and takes, and prune says first what it would remove', async () => {

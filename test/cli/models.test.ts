@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { modelsCommand } from '../../src/cli/commands/models.ts';
 import { printFailure } from '../../src/cli/failure.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { Output } from '../../src/text/output.ts';
 import { openPlace } from './place.ts';
 
 afterEach(() => {
@@ -24,14 +25,15 @@ async function models(config: string, args: string[], { files = {}, clock = syst
   for (const [name, content] of Object.entries(files)) place.write(name, content);
   const printed: string[] = [];
   const failure: string[] = [];
-  vi.spyOn(console, 'log').mockImplementation((line) => printed.push(String(line)));
+  const out = new Output({ write: (characters) => printed.push(characters) });
+  const err = new Output({ write: (characters) => failure.push(characters) });
   let exitCode = 0;
   try {
-    await modelsCommand(clock).parseAsync([...args, '--config', file], { from: 'user' });
+    await modelsCommand(clock, { out, err }).parseAsync([...args, '--config', file], { from: 'user' });
   } catch (error) {
-    exitCode = printFailure(error, (line) => failure.push(line));
+    exitCode = printFailure(error, err);
   }
-  return { exitCode, stdout: printed.join('\n'), stderr: failure.join('\n') };
+  return { exitCode, stdout: printed.join(''), stderr: failure.join('') };
 }
 
 const key = 'sk-a-secret-that-is-long-enough';

@@ -24,12 +24,13 @@ export interface Running {
 
 interface RunOptions {
   env?: Record<string, string>;
-  dataFolder?: string;
+  /** Null for a command that knows none. */
+  dataFolder?: string | null;
 }
 
 /** Starts the command line as a process of its own, which sees nothing of this one's home and settings. */
 export function start(place: Place, args: string[], { env = {}, dataFolder }: RunOptions = {}): Running {
-  const folder = ['--data-folder', dataFolder ?? place.dataFolder];
+  const folder = dataFolder === null ? [] : ['--data-folder', dataFolder ?? place.dataFolder];
   const child = execa(process.execPath, [main, ...args, ...folder], {
     cwd: place.folder,
     extendEnv: false,

@@ -80,7 +80,7 @@ describe('offsite run', () => {
     expect(ended.stderr).toMatch(/✓ good · worker #0 {2}passed {2}\d/);
     expect(ended.stderr).toMatch(/✗ bad · worker #1 {2}failed/);
     expect(ended.stderr).toMatch(
-      /○ unprepared · worker #0 {2}void .*\n +task, in prepare: prepare exited with 4\n +out\n +why\n/,
+      /○ unprepared · worker #0 {2}void .*\n +task, in prepare: prepare exited with 4\n +│ out\n +│ why\n/,
     );
   });
 

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
+import { plainText } from '../../text/output.ts';
 import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
 /** A batch to be started by the daemon: a file in the data folder that holds all of the checked suite. */
@@ -75,7 +76,7 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const target = join(folder, basename(file));
   // The reason first: a file without one would be a riddle.
-  await writeFile(`${target}.reason.txt`, `${reason}\n`, { mode: 0o600 });
+  await writeFile(`${target}.reason.txt`, `${plainText(reason)}\n`, { mode: 0o600 });
   await rename(file, target);
   return target;
 }

@@ -5,6 +5,7 @@ import { connectEngine } from '../../engine/connect.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { hostCertificates } from '../host-certificates.ts';
 import { interruption } from '../interruption.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function baseImageCommand() {
   return new Command('base-image')
@@ -17,8 +18,9 @@ export function baseImageCommand() {
       // Other commands do without the programs that it takes.
       const { ensureBaseImage } = await import('../../base-image/ensure-base-image.ts');
       const { env } = process;
+      const { out, err } = openTerminal();
       const config = loadConfig({ named: options.config, env });
-      using interrupted = interruption((message) => console.error(message));
+      using interrupted = interruption((message) => err.print(message));
       const { signal } = interrupted;
       await using engine = await connectEngine({
         host: config.engine?.host,
@@ -30,12 +32,12 @@ export function baseImageCommand() {
       const caBundle = await hostCertificates(config, env);
       const image = await ensureBaseImage({
         docker: engine.docker,
-        log: (line) => console.error(line),
+        log: (line) => err.print(line),
         ...(caBundle && { caBundle }),
         signal,
         force: options.force === true,
         env,
       });
-      console.log(`${image.name} (${image.built}): ${image.id}`);
+      out.print(`${image.name} (${image.built}): ${image.id}`);
     });
 }

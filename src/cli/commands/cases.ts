@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
+import { table } from '../../text/table.ts';
 import { withService } from '../options.ts';
-import { table } from '../output/table.ts';
 import { askService } from '../with-client.ts';
 
 export function casesCommand() {

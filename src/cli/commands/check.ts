@@ -8,6 +8,8 @@ import { openGateway } from '../../gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
@@ -16,7 +18,7 @@ import { hostCertificates } from '../host-certificates.ts';
 import { interruption } from '../interruption.ts';
 import { wholeNumber, withPlaces } from '../options.ts';
 import { plural } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
+import { openTerminal } from '../terminal.ts';
 import { concurrencyFor } from '../workplace.ts';
 
 export function checkCommand() {
@@ -42,11 +44,11 @@ interface CheckCommandOptions {
 
 async function check(file: string, options: CheckCommandOptions): Promise<number> {
   const env = process.env;
+  const { out, err } = openTerminal();
   const clock = systemClock;
   const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
   const plan = loadSuite(file, config, runners);
-  const note = (line: string) => console.error(line);
-  using interrupted = interruption(note);
+  using interrupted = interruption((message) => err.print(message));
   const { signal } = interrupted;
 
   await using engine = await connectEngine({
@@ -76,10 +78,11 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
       signal,
       onCase: (one) =>
-        note(`${one.id}: ${one.states.every(({ asExpected }) => asExpected) ? 'ok' : 'NOT OK'}`),
+        err.print(text`${one.id}: ${one.states.every(({ asExpected }) => asExpected) ? 'ok' : 'NOT OK'}`),
     },
   );
-  console.log(options.json ? JSON.stringify({ cases: checked }, null, 2) : `\n${checkTable(checked)}\n`);
+  if (options.json) out.json({ cases: checked });
+  else out.print(text`\n${checkTable(checked)}\n`);
   return exitCodeOf(checked);
 }
 
@@ -90,7 +93,7 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
 }
 
-function checkTable(checked: readonly CheckedCase[]): string {
+function checkTable(checked: readonly CheckedCase[]): Printable {
   const rows = checked.flatMap(({ id, states }) => [
     ...states.map((state) => [id, state.state, verdictsOf(state), remarkOn(state)]),
     ...(states.length > 1 ? [] : [[id, 'solved', '–', 'the case has no solution to try']]),

@@ -5,9 +5,12 @@ import { connectEngine } from '../../engine/connect.ts';
 import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
 import { loadConfig } from '../../suite/config-file.ts';
+import type { Content } from '../../text/output.ts';
+import { text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { interruption } from '../interruption.ts';
 import { plural } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function cleanCommand() {
   return new Command('clean')
@@ -19,8 +22,9 @@ export function cleanCommand() {
     .option('--config <file>', 'the configuration')
     .action(async ({ dryRun = false, json, config: named }) => {
       const { env } = process;
+      const { out, err } = openTerminal();
       const config = loadConfig({ named, env });
-      using interrupted = interruption((message) => console.error(message));
+      using interrupted = interruption((message) => err.print(message));
       const { signal } = interrupted;
       await using engine = await connectEngine({
         host: config.engine?.host,
@@ -30,11 +34,12 @@ export function cleanCommand() {
         clock: systemClock,
       });
       const swept = await engine.sweep(signal, { dryRun });
-      console.log(json ? JSON.stringify({ dryRun, ...swept }, null, 2) : told(swept, dryRun));
+      if (json) out.json({ dryRun, ...swept });
+      else out.print(told(swept, dryRun));
     });
 }
 
-function told({ removed, left, instances }: Swept, dryRun: boolean): string {
+function told({ removed, left, instances }: Swept, dryRun: boolean): Content {
   if (removed.length + left.length === 0) return 'there is nothing of dead agents on the engine';
   const rows = [
     ...removed.map((object) => row(object, dryRun ? 'would be removed' : 'removed')),
@@ -44,7 +49,7 @@ function told({ removed, left, instances }: Swept, dryRun: boolean): string {
   const kinds = Map.groupBy(removed, ({ kind }) => kind);
   const counts = [...kinds].map(([kind, objects]) => plural(objects.length, kind)).join(', ') || 'nothing';
   const verb = dryRun ? 'would be removed' : 'removed';
-  return `${table(titles, rows)}\n\n${counts} ${verb}, of ${plural(instances.length, 'dead agent')}`;
+  return text`${table(titles, rows)}\n\n${counts} ${verb}, of ${plural(instances.length, 'dead agent')}`;
 }
 
 function row(object: OwnedObject, fate: string): string[] {

@@ -3,6 +3,7 @@ import { loadConfig } from '../../suite/config-file.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { wholeNumber, withPlaces } from '../options.ts';
+import { openTerminal } from '../terminal.ts';
 
 interface Places {
   config?: string | undefined;
@@ -46,5 +47,5 @@ async function tell(options: Places, path: string): Promise<void> {
   const { env } = process;
   const config = loadConfig({ named: options.config, env });
   const answer = await askDaemon(dataFolderOf(options.dataFolder, config, env), 'POST', path);
-  console.log((answer as { message: string }).message);
+  openTerminal().out.print((answer as { message: string }).message);
 }

@@ -3,9 +3,11 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { type Config, ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { ours, text } from '../../text/printable.ts';
 import { withPlaces } from '../options.ts';
 import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
 import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function daemonInstall() {
   return withPlaces(new Command('install'))
@@ -17,20 +19,21 @@ export function daemonInstall() {
     .option('--print', 'only print the file')
     .option('--force', 'replace a file that Offsite did not write')
     .action((options) => {
+      const { out } = openTerminal();
       const config = loadConfig({ named: options.config, env: process.env });
       const { unit, spec } = planned(options, config);
       if (options.print) {
-        process.stdout.write(unit.text);
+        out.print(ours(unit.text.replace(/\n$/, '')));
         return;
       }
       const fate = writeUnit(unit, { force: options.force === true });
-      console.log(fate === 'unchanged' ? `${unit.file} is as it should be` : `${fate} ${unit.file}`);
-      console.log(
-        `\nIts variables, such as OFFSITE_URL, OFFSITE_API_KEY and the models' keys, go into a file`,
+      out.print(fate === 'unchanged' ? `${unit.file} is as it should be` : `${fate} ${unit.file}`);
+      out.print(
+        text`\nIts variables, such as OFFSITE_URL, OFFSITE_API_KEY and the models' keys, go into a file`,
       );
-      console.log(`that only its user can read:\n\n  ${spec.environmentFile}\n\nThen:\n`);
+      out.print(text`that only its user can read:\n\n  ${spec.environmentFile}\n\nThen:\n`);
       const status = `offsite status --data-folder ${spec.dataFolder}`;
-      for (const command of [...unit.start, status]) console.log(`  ${command}`);
+      for (const command of [...unit.start, status]) out.print(`  ${command}`);
     });
 }
 
@@ -41,20 +44,21 @@ export function daemonUninstall() {
     .option('--print', 'only print which file')
     .option('--force', 'remove it even where Offsite did not write it, or while it is enabled')
     .action((options) => {
+      const { out } = openTerminal();
       // Where the file is does not depend on the configuration, which may be broken or gone by now.
       const { unit } = planned(options, { ...ConfigFile.parse({}), file: undefined });
       if (options.print) {
-        console.log(unit.file);
+        out.print(unit.file);
         return;
       }
       const fate = removeUnit(unit, { force: options.force === true });
       if (fate === 'absent') {
-        console.log(`there is no ${unit.file}`);
+        out.print(`there is no ${unit.file}`);
         return;
       }
-      console.log(`removed ${unit.file}`);
-      if (unit.forget.length > 0) console.log('\nThen:\n');
-      for (const command of unit.forget) console.log(`  ${command}`);
+      out.print(`removed ${unit.file}`);
+      if (unit.forget.length > 0) out.print(text`\nThen:\n`);
+      for (const command of unit.forget) out.print(`  ${command}`);
     });
 }
 

@@ -11,6 +11,7 @@ import { doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { withService } from '../options.ts';
+import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 
 export function doctorCommand() {
@@ -23,9 +24,10 @@ export function doctorCommand() {
 
 async function doctor(options: ServiceOptions): Promise<number> {
   const { env } = process;
+  const { out, err } = openTerminal();
   const loaded = await attempt(() => loadConfig({ named: options.config, env }));
   const config = loaded.got ? loaded.value : { ...ConfigFile.parse({}), file: undefined };
-  using interrupted = interruption((message) => console.error(message));
+  using interrupted = interruption((message) => err.print(message));
   const { signal } = interrupted;
   const engine = await attempt(() =>
     connectEngine({ host: config.engine?.host, env, instance: randomUUID(), signal, clock: systemClock }),
@@ -43,7 +45,8 @@ async function doctor(options: ServiceOptions): Promise<number> {
     engine,
   });
   const report = doctorReport(engine, examined);
-  console.log(options.json ? JSON.stringify(report, null, 2) : printedReport(report));
+  if (options.json) out.json(report);
+  else out.print(printedReport(report));
   return exitCodeOf(examined);
 }
 

@@ -6,6 +6,7 @@ import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { withPlaces } from '../options.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function enqueueCommand() {
   return withPlaces(new Command('enqueue'))
@@ -18,6 +19,6 @@ export function enqueueCommand() {
       const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
       const plan = loadSuite(file, config, runners);
       const ticket = await writeTicket(dataFolderOf(options.dataFolder, config, env), plan);
-      console.log(`queued as ${ticket}; \`offsite status\` shows how far the daemon is`);
+      openTerminal().out.print(`queued as ${ticket}; \`offsite status\` shows how far the daemon is`);
     });
 }

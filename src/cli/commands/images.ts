@@ -7,9 +7,12 @@ import { type EvictionRule, evictable } from '../../engine/snapshot/eviction.ts'
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import { type Config, loadConfig } from '../../suite/config-file.ts';
 import { ByteSize } from '../../suite/quantities.ts';
+import type { Output } from '../../text/output.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { interruption } from '../interruption.ts';
 import { plural } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function imagesCommand() {
   const images = new Command('images').description(
@@ -25,20 +28,20 @@ function listCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
-      withEngine(options, async (engine, _, signal) => {
+      withEngine(options, async ({ engine, signal, out }) => {
         const base = await engine.findImage('offsite/base', signal);
         const snapshots = byUse(await engine.keptSnapshots(signal));
         if (options.json) {
           const names = base && { id: base.id, names: base.names, bytes: base.bytes };
-          console.log(JSON.stringify({ base: names ?? null, snapshots }, null, 2));
+          out.json({ base: names ?? null, snapshots });
           return;
         }
         const baseRow = base && [shortId(base.id), 'base image', size(base.bytes), '', '', ''];
         const rows = [...(baseRow ? [baseRow] : []), ...snapshots.map(row)];
-        console.log(rows.length === 0 ? 'the engine keeps no image of Offsite' : tableOf(rows));
+        out.print(rows.length === 0 ? 'the engine keeps no image of Offsite' : tableOf(rows));
         const bytes = snapshots.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
-        console.log(
-          `\n${plural(snapshots.length, 'snapshot')} in ${size(bytes)} beside the images they are based on`,
+        out.print(
+          text`\n${plural(snapshots.length, 'snapshot')} in ${size(bytes)} beside the images they are based on`,
         );
       }),
     );
@@ -60,18 +63,18 @@ function pruneCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
-      withEngine(options, async (engine, config, signal) => {
+      withEngine(options, async ({ engine, config, signal, out }) => {
         const rule = ruleOf(options, config);
         const chosen = evictable(await engine.keptSnapshots(signal), rule, systemClock.now());
         const removed = options.dryRun ? chosen : await engine.removeSnapshots(chosen, signal);
         const freed = removed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
         if (options.json) {
-          console.log(JSON.stringify({ dryRun: options.dryRun === true, bytes: freed, removed }, null, 2));
+          out.json({ dryRun: options.dryRun === true, bytes: freed, removed });
           return;
         }
-        if (removed.length > 0) console.log(`${tableOf(removed.map(row))}\n`);
+        if (removed.length > 0) out.print(text`${tableOf(removed.map(row))}\n`);
         const verb = options.dryRun ? 'would be removed' : 'removed';
-        console.log(`${plural(removed.length, 'snapshot')} ${verb}, ${size(freed)}`);
+        out.print(`${plural(removed.length, 'snapshot')} ${verb}, ${size(freed)}`);
       }),
     );
 }
@@ -87,20 +90,21 @@ function ruleOf(
 
 async function withEngine(
   options: { config?: string | undefined },
-  work: (engine: Engine, config: Config, signal: AbortSignal) => Promise<void>,
+  work: (parts: { engine: Engine; config: Config; signal: AbortSignal; out: Output }) => Promise<void>,
 ): Promise<void> {
   const { env } = process;
+  const { out, err } = openTerminal();
   const config = loadConfig({ named: options.config, env });
-  using interrupted = interruption((message) => console.error(message));
+  using interrupted = interruption((message) => err.print(message));
   const { signal } = interrupted;
   const host = config.engine?.host;
   await using engine = await connectEngine({ host, env, instance: randomUUID(), signal, clock: systemClock });
-  await work(engine, config, signal);
+  await work({ engine, config, signal, out });
 }
 
 const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);
 
-function tableOf(rows: string[][]): string {
+function tableOf(rows: string[][]): Printable {
   const titles = ['image', 'what it is', 'size', 'made (UTC)', 'last used', ''];
   return table(
     titles.map((title) => ({ title, align: title === 'size' ? 'right' : 'left' })),

@@ -3,10 +3,11 @@ import { systemClock } from '../../clock.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { loadConfig } from '../../suite/config-file.ts';
+import { table } from '../../text/table.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { withPlaces } from '../options.ts';
-import { table } from '../output/table.ts';
 import { localOrganization } from '../service-access.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function keysCommand() {
   const keys = new Command('keys').description(
@@ -24,14 +25,15 @@ function createCommand() {
     .option('--permission <permission...>', 'what it may do (default: everything)', permission)
     .action((options) =>
       withEmbedded(options, (service) => {
+        const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
           organization,
           permissions: options.permission ?? permissions,
           ...(name !== undefined && { name }),
         });
-        console.error(`key ${key.id} of ${key.organization}; its secret is shown now and never again:`);
-        console.log(key.secret);
+        err.print(`key ${key.id} of ${key.organization}; its secret is shown now and never again:`);
+        out.print(key.secret);
       }),
     );
 }
@@ -42,8 +44,9 @@ function listCommand() {
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
       withEmbedded(options, (service) => {
+        const { out } = openTerminal();
         const keys = service.listKeys();
-        if (options.json) console.log(JSON.stringify(keys, null, 2));
+        if (options.json) out.json(keys);
         else {
           const rows = keys.map((key) => [
             key.id,
@@ -54,7 +57,7 @@ function listCommand() {
             key.permissions.length === permissions.length ? 'everything' : key.permissions.join(', '),
           ]);
           const titles = ['key', 'organization', 'name', 'start', 'state', 'permissions'];
-          console.log(
+          out.print(
             table(
               titles.map((title) => ({ title })),
               rows,
@@ -72,7 +75,7 @@ function revokeCommand() {
     .action((id, options) =>
       withEmbedded(options, (service) => {
         service.revokeKey(id);
-        console.log(`key ${id} is revoked`);
+        openTerminal().out.print(`key ${id} is revoked`);
       }),
     );
 }

@@ -5,11 +5,14 @@ import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { loadConfig } from '../../suite/config-file.ts';
+import type { Content } from '../../text/output.ts';
+import { stack, text } from '../../text/printable.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { withPlaces } from '../options.ts';
 import { plural } from '../output/quantities.ts';
+import { openTerminal, type Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {
   const ledger = new Command('ledger').description(
@@ -26,9 +29,10 @@ function checkCommand() {
     .description('read everything and say what is damaged or missing; exit 3 where something is')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withLedger(options, async (ledger, signal) => {
+      withLedger(options, async ({ ledger, signal, out }) => {
         const found = await checkLedger(ledger, signal);
-        console.log(options.json ? JSON.stringify(found, null, 2) : described(found));
+        if (options.json) out.json(found);
+        else out.print(described(found));
         if (!isSound(found)) process.exitCode = exitCodes.infrastructure;
       }),
     );
@@ -41,13 +45,13 @@ function backUpCommand() {
     )
     .argument('<folder>', 'a folder that does not exist yet')
     .action((folder, options) =>
-      withLedger(options, async (ledger, signal) => {
+      withLedger(options, async ({ ledger, signal, out, err }) => {
         const backedUp = await backUpLedger(ledger, folder, signal);
-        console.log(
+        out.print(
           `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
         if (backedUp.damaged.length === 0) return;
-        console.error(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite ledger check`);
+        err.print(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite ledger check`);
         process.exitCode = exitCodes.infrastructure;
       }),
     );
@@ -60,7 +64,7 @@ function pruneCommand() {
     .option('--dry-run', 'only say what would go')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withLedger(options, async (ledger, signal) => {
+      withLedger(options, async ({ ledger, signal, out }) => {
         const now = systemClock.now();
         const dryRun = options.dryRun ?? false;
         const pruned = await pruneLedger(ledger, { before: now - options.olderThan, now, dryRun }, signal);
@@ -70,34 +74,39 @@ function pruneCommand() {
           `${plural(pruned.blobs, 'blob')} (${size(pruned.byteSize)})`,
         ];
         const line = `${dryRun ? 'would remove' : 'removed'} ${what.join(', ')}`;
-        console.log(options.json ? JSON.stringify(pruned, null, 2) : line);
+        if (options.json) out.json(pruned);
+        else out.print(line);
       }),
     );
 }
 
 async function withLedger(
   options: { config?: string | undefined; dataFolder?: string | undefined },
-  work: (ledger: Ledger, signal: AbortSignal) => Promise<void>,
+  work: (parts: Terminal & { ledger: Ledger; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig({ named: options.config, env: process.env });
-  using interrupted = interruption((message) => console.error(message));
+  const terminal = openTerminal();
+  using interrupted = interruption((message) => terminal.err.print(message));
   using ledger = new Ledger(dataFolderOf(options.dataFolder, config, process.env), systemClock);
-  await work(ledger, interrupted.signal);
+  await work({ ledger, signal: interrupted.signal, ...terminal });
 }
 
 function isSound({ database, damaged, missing }: CheckedLedger): boolean {
   return database === undefined && damaged.length === 0 && missing.length === 0;
 }
 
-function described(found: CheckedLedger): string {
+function described(found: CheckedLedger): Content {
   if (found.database !== undefined) return found.database;
   const lines = [
-    ...found.damaged.map(({ what, sha256 }) => `damaged: ${what} (blob ${sha256})`),
-    ...found.missing.map(({ what, sha256 }) => `missing: ${what} (blob ${sha256})`),
+    ...found.damaged.map(({ what, sha256 }) => text`damaged: ${what} (blob ${sha256})`),
+    ...found.missing.map(({ what, sha256 }) => text`missing: ${what} (blob ${sha256})`),
   ];
   const counted = `${plural(found.blobs, 'blob')} read, ${found.orphaned} of them needed by nothing`;
   const advice = 'A backup may have what is damaged or missing: copy its blobs/ over this one.';
-  return [...lines, isSound(found) ? `the ledger is whole: ${counted}` : `${counted}\n${advice}`].join('\n');
+  return stack([
+    ...lines,
+    isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,
+  ]);
 }
 
 function size(bytes: number): string {

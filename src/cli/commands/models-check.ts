@@ -8,13 +8,16 @@ import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
+import type { Output } from '../../text/output.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { hostCertificates } from '../host-certificates.ts';
 import { interruption } from '../interruption.ts';
 import { wholeNumber, withPlaces } from '../options.ts';
 import { duration } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
+import type { Terminal } from '../terminal.ts';
 
-export function modelsCheckCommand(clock: Clock) {
+export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
   return withPlaces(new Command('check'))
     .description('make one real, minimal call of a model and say what came back')
     .argument('<name>', 'as `offsite models` shows it')
@@ -22,8 +25,9 @@ export function modelsCheckCommand(clock: Clock) {
     .option('--timeout <seconds>', 'how long to wait for the answer (default: 120)', wholeNumber)
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
-      const checked = await check(name, options, clock);
-      console.log(options.json ? JSON.stringify(checked, null, 2) : described(checked));
+      const checked = await check(name, options, clock, err);
+      if (options.json) out.json(checked);
+      else out.print(described(checked));
     });
 }
 
@@ -47,12 +51,12 @@ interface CheckedModel {
 }
 
 /** Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's failure is. */
-async function check(name: string, options: CheckOptions, clock: Clock): Promise<CheckedModel> {
+async function check(name: string, options: CheckOptions, clock: Clock, err: Output): Promise<CheckedModel> {
   const { env } = process;
   const config = loadConfig({ named: options.config, env });
   const model = config.models[name];
   const models = model ? { ...config.models, [name]: asked(name, model, options.wire) } : config.models;
-  using interrupted = interruption(() => console.error('stopping'));
+  using interrupted = interruption(() => err.print('stopping'));
   const seconds = options.timeout ?? 120;
   const deadline = AbortSignal.timeout(seconds * 1000);
   await using gateway = openGateway({
@@ -124,7 +128,7 @@ function tooSlow(name: string, seconds: number): OffsiteError {
   });
 }
 
-function described(checked: CheckedModel): string {
+function described(checked: CheckedModel): Printable {
   const { answer, usage, failedTries } = checked;
   const count = (tokens: number | undefined) => tokens ?? 'unknown';
   const cost =
@@ -132,10 +136,7 @@ function described(checked: CheckedModel): string {
       ? []
       : [['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${checked.pricesOf})`]];
   const rows = [
-    [
-      'answer',
-      `${JSON.stringify(answer.text.slice(0, 200))}${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`,
-    ],
+    ['answer', text`"${answer.text}"${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`],
     ['answered by', checked.answeredBy ?? 'unknown'],
     ['wire', checked.wire],
     ['where', checked.where],

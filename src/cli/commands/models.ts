@@ -2,21 +2,24 @@ import { Command } from '@commander-js/extra-typings';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../suite/config-file.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
+import type { Content } from '../../text/output.ts';
+import { table } from '../../text/table.ts';
 import { withPlaces } from '../options.ts';
-import { table } from '../output/table.ts';
+import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between tries of `check` */
-export function modelsCommand(clock: Clock = systemClock) {
+export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = openTerminal()) {
   return withPlaces(new Command('models'))
     .description('list the models of offsite.yaml, and whether their keys are set')
     .option('--json', 'print one JSON document on stdout')
     .enablePositionalOptions()
     .action((options) => {
       const models = listed(loadConfig({ named: options.config, env: process.env }), process.env);
-      console.log(options.json ? JSON.stringify(models, null, 2) : listing(models));
+      if (options.json) terminal.out.json(models);
+      else terminal.out.print(listing(models));
     })
-    .addCommand(modelsCheckCommand(clock));
+    .addCommand(modelsCheckCommand(clock, terminal));
 }
 
 interface ListedModel {
@@ -43,7 +46,7 @@ function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
   });
 }
 
-function listing(models: readonly ListedModel[]): string {
+function listing(models: readonly ListedModel[]): Content {
   if (models.length === 0) return 'no models are configured: see models in offsite.yaml';
   const titles = ['model', 'wire', 'where', 'key', 'prices of', 'aliases'];
   return table(

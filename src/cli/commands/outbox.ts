@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { stripVTControlCharacters } from 'node:util';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
@@ -8,16 +7,17 @@ import { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
+import { printableJson } from '../../text/escape.ts';
+import type { Printable } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { withPlaces, withService } from '../options.ts';
 import { plural } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
+import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { openReporting } from '../workplace.ts';
-
-const note = (line: string) => console.error(line);
 
 export function outboxCommand() {
   const outbox = withService(new Command('outbox'))
@@ -54,7 +54,7 @@ function retryCommand() {
       withLedger(options, (ledger) => {
         const chosen = ids ?? parked(ledger).map(({ trial }) => trial);
         for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
-        note(
+        openTerminal().err.print(
           `queued ${plural(chosen.length, 'result')} again; the next run or \`offsite outbox send\` reports them`,
         );
       }),
@@ -77,7 +77,7 @@ function dropCommand() {
           });
         }
         for (const { trial } of reports) ledger.outbox.drop(trial);
-        note(`dropped ${plural(reports.length, 'result')}`);
+        openTerminal().err.print(`dropped ${plural(reports.length, 'result')}`);
       }),
     );
 }
@@ -93,10 +93,10 @@ function exportCommand() {
           ...report,
           report: ledger.outbox.body(report.trial),
         }));
-        const text = `${JSON.stringify(reports, null, 2)}\n`;
-        if (file === '-') process.stdout.write(text);
-        else writeNew(file, text);
-        note(`exported ${plural(reports.length, 'result')}`);
+        const { out, err } = openTerminal();
+        if (file === '-') out.json(reports);
+        else writeNew(file, `${printableJson(JSON.stringify(reports, null, 2))}\n`);
+        err.print(`exported ${plural(reports.length, 'result')}`);
       }),
     );
 }
@@ -110,6 +110,8 @@ async function send(options: ServiceOptions): Promise<void> {
   const config = loadConfig({ named: options.config, env });
   const dataFolder = dataFolderOf(options.dataFolder, config, env);
   const { insecureHttp } = options;
+  const { err } = openTerminal();
+  const note = (message: string) => err.print(message);
   using interrupted = interruption(note);
   await using reporting = await openReporting({
     config,
@@ -139,19 +141,20 @@ function withLedger(options: PlaceOptions, work: (ledger: Ledger) => void): void
 }
 
 function print(pending: readonly PendingReport[], json: boolean | undefined): void {
-  if (json) console.log(JSON.stringify(pending, null, 2));
-  else if (pending.length === 0) console.log('nothing waits to be reported');
-  else console.log(pendingTable(pending));
+  const { out } = openTerminal();
+  if (json) out.json(pending);
+  else if (pending.length === 0) out.print('nothing waits to be reported');
+  else out.print(pendingTable(pending));
 }
 
-function pendingTable(pending: readonly PendingReport[]): string {
+function pendingTable(pending: readonly PendingReport[]): Printable {
   const rows = pending.map(({ trial, service, runId, ordinal, state, tries, answer = '' }) => [
     String(trial),
     service,
     `${runId} #${ordinal}`,
     state,
     String(tries),
-    stripVTControlCharacters(answer).replaceAll('\n', ' '),
+    answer.replaceAll('\n', ' '),
   ]);
   const titles = ['id', 'service', 'trial', 'state', 'tries', 'last answer'];
   return table(

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { readText } from '../../suite/yaml-file.ts';
+import { text, whole } from '../../text/printable.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { askService } from '../with-client.ts';
 
@@ -11,7 +12,7 @@ export function promptsCommand() {
 
 function getCommand() {
   return withService(new Command('get'))
-    .description('print a prompt: its newest version, or another')
+    .description('show a prompt: its newest version, or another; --json has its exact text')
     .argument('<id>')
     .option('--version <n>', 'this version', wholeNumber)
     .option('--channel <name>', 'the version that this channel points to')
@@ -19,7 +20,7 @@ function getCommand() {
       askService(
         options,
         (client, signal) => client.call('prompts.get', { id, version, channel }, { signal }),
-        (prompt) => prompt.content,
+        (prompt) => whole(prompt.content),
       ),
     );
 }
@@ -34,7 +35,7 @@ function promoteCommand() {
       askService(
         options,
         (client, signal) => client.call('prompts.promote', { id, channel, version }, { signal }),
-        () => `${channel} of ${id} is now version ${version}`,
+        () => text`${channel} of ${id} is now version ${version}`,
       ),
     );
 }
@@ -50,7 +51,7 @@ function writeCommand() {
       askService(
         options,
         (client, signal) => client.call('prompts.write', { id, content: readText(file) }, { signal }),
-        (prompt) => `${id} has version ${prompt.version}`,
+        (prompt) => text`${id} has version ${prompt.version}`,
       ),
     );
 }

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { text } from '../../text/printable.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { askService } from '../with-client.ts';
 
@@ -13,7 +14,7 @@ export function rerunCommand() {
         options,
         (client, signal) =>
           client.call('evals.rerunCell', { id, cellKey, trials: options.trials }, { signal }),
-        (answer) => `queued run ${answer.id}`,
+        (answer) => text`queued run ${answer.id}`,
       ),
     );
 }

@@ -6,6 +6,7 @@ import { systemClock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { loadConfig, SandboxConfig } from '../../suite/config-file.ts';
+import { text } from '../../text/printable.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
@@ -14,6 +15,7 @@ import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
 import { redactorOf } from '../redactor.ts';
+import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
@@ -37,11 +39,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const env = process.env;
   const config = loadConfig({ named: options.config, env });
   const redactor = redactorOf(config, env);
-  using progress = await openProgress({
-    stream: process.stderr,
-    plain: options.json === true,
-    redact: (text) => redactor.text(text),
-  });
+  const { out, err } = openTerminal((text) => redactor.text(text));
+  using progress = await openProgress({ err, plain: options.json === true });
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
   const dataFolder = dataFolderOf(options.dataFolder, config, env);
@@ -62,17 +61,18 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
     } else if (resumed.kind === 'busy') {
       busy++;
-      progress.note(`another process is at ${nameOf(what)}`);
+      progress.note(text`another process is at ${nameOf(what)}`);
     } else {
-      progress.note(`the service has not started ${nameOf(what)}: run the suite again`);
+      progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
   }
   await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
   progress[Symbol.dispose]();
 
-  if (options.json) console.log(redactor.text(JSON.stringify(summaries, null, 2)));
-  else if (summaries.length === 0) console.log('nothing to resume');
-  else for (const summary of summaries) console.log(`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+  if (options.json) out.json(summaries);
+  else if (summaries.length === 0) out.print('nothing to resume');
+  else
+    for (const summary of summaries) out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     progress.note(

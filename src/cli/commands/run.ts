@@ -8,6 +8,7 @@ import { systemClock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import { text } from '../../text/printable.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { dataFolderOf } from '../data-folder.ts';
@@ -20,6 +21,7 @@ import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
 import { redactorOf } from '../redactor.ts';
+import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
@@ -52,11 +54,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const plan = loadSuite(file, config, runners);
 
   const redactor = redactorOf(configured, process.env);
-  using progress = await openProgress({
-    stream: process.stderr,
-    plain: options.json === true,
-    redact: (text) => redactor.text(text),
-  });
+  const redact = (text: string) => redactor.text(text);
+  const { out, err } = openTerminal(redact);
+  using progress = await openProgress({ err, plain: options.json === true });
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
   const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
@@ -78,7 +78,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
   const concurrency =
     options.concurrency ?? config.concurrency ?? concurrencyFor(workplace.engine, sandboxes);
-  progress.note(`service: ${service}; ${plural(concurrency, 'trial')} at a time; results in ${dataFolder}`);
+  progress.note(
+    text`service: ${service}; ${plural(concurrency, 'trial')} at a time; results in ${dataFolder}`,
+  );
 
   let batch: FinishedBatch;
   try {
@@ -93,16 +95,15 @@ async function run(file: string, options: RunOptions): Promise<number> {
   progress[Symbol.dispose]();
 
   const summary = summaryOf(batch, service, ledger.outbox.pending());
-  if (options.json) console.log(redactor.text(JSON.stringify(summary, null, 2)));
-  else console.log(`\n${summaryTable(summary)}\n`);
+  if (options.json) out.json(summary);
+  else out.print(text`\n${summaryTable(summary)}\n`);
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
-    writeText(options.junit, redactor.text(junitXml(summary)));
+    writeText(options.junit, junitXml(summary, redact));
   }
   const step = githubStep(env);
   // With --json stdout is one document; annotations are read from stderr as well.
-  const print = (line: string) => (options.json ? console.error : console.log)(redactor.text(line));
-  if (step) tellGithub(step, summary, { print, warn: progress.note });
+  if (step) tellGithub(step, summary, { output: options.json ? err : out, warn: progress.note, redact });
   if (summary.unreported > 0) {
     progress.note(
       `${plural(summary.unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,

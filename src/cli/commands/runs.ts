@@ -1,8 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
 import type { RunRecord } from '../../contract/record.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { percent, plural } from '../output/quantities.ts';
-import { table } from '../output/table.ts';
 import { askService } from '../with-client.ts';
 
 export function runsCommand() {
@@ -22,13 +23,13 @@ export function runsCommand() {
           ),
         ({ runs, page, pageSize, total }) =>
           total === 0
-            ? `no runs of case ${caseId}`
-            : `${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${plural(total, 'run')}`,
+            ? text`no runs of case ${caseId}`
+            : text`${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${plural(total, 'run')}`,
       ),
     );
 }
 
-function runsTable(runs: readonly RunRecord[]): string {
+function runsTable(runs: readonly RunRecord[]): Printable {
   return table(
     [
       { title: 'run' },

@@ -5,11 +5,14 @@ import { systemClock } from '../../clock.ts';
 import { permissions } from '../../contract/identity.ts';
 import { openService } from '../../service/service.ts';
 import { loadConfig } from '../../suite/config-file.ts';
+import { logDestination } from '../../text/log-destination.ts';
+import { text } from '../../text/printable.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { integrationsOf } from '../integrations.ts';
 import { interruption } from '../interruption.ts';
 import { port } from '../options.ts';
 import { localOrganization } from '../service-access.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function serveCommand() {
   return new Command('serve')
@@ -27,7 +30,7 @@ export function serveCommand() {
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
       const dataFolder = dataFolderOf(options.data, config, env);
-      const log = pino({ level: options.quiet ? 'warn' : 'info' }, pino.destination(2));
+      const log = pino({ level: options.quiet ? 'warn' : 'info' }, logDestination(openTerminal().err));
       using interrupted = interruption((message) => log.info(message));
       await using service = openService({
         dataFolder,
@@ -43,7 +46,7 @@ export function serveCommand() {
         });
       }
       const { url } = await service.listen({ host: options.host, port: options.port });
-      console.log(`Eval Service at ${url}; its data is in ${dataFolder}`);
+      openTerminal().out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
       if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
     });
 }

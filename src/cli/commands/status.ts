@@ -5,6 +5,7 @@ import { askDaemon } from '../daemon/ask-daemon.ts';
 import { statusText } from '../daemon/status-text.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { withPlaces } from '../options.ts';
+import { openTerminal } from '../terminal.ts';
 
 export function statusCommand() {
   return withPlaces(new Command('status'))
@@ -14,6 +15,8 @@ export function statusCommand() {
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
       const answer = await askDaemon(dataFolderOf(options.dataFolder, config, env), 'GET', '/status');
-      console.log(options.json ? JSON.stringify(answer, null, 2) : statusText(answer as DaemonStatus));
+      const { out } = openTerminal();
+      if (options.json) out.json(answer);
+      else out.print(statusText(answer as DaemonStatus));
     });
 }

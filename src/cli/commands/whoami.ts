@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { stack, text } from '../../text/printable.ts';
 import { withService } from '../options.ts';
 import { askService } from '../with-client.ts';
 
@@ -10,11 +11,13 @@ export function whoamiCommand() {
         options,
         (client, signal) => client.call('auth.whoami', {}, { signal }),
         ({ organization, credential, permissions }) =>
-          [
-            `organization  ${organization.name} (${organization.slug}, ${organization.id})`,
-            `credential    ${credential.kind}${credential.kind === 'apiKey' ? ` ${credential.name ?? ''} ${credential.start ?? ''}…` : ''}`,
-            `permissions   ${permissions.join(', ')}`,
-          ].join('\n'),
+          stack([
+            text`organization  ${organization.name} (${organization.slug}, ${organization.id})`,
+            credential.kind === 'apiKey'
+              ? text`credential    apiKey ${credential.name ?? ''} ${credential.start ?? ''}…`
+              : text`credential    ${credential.kind}`,
+            text`permissions   ${permissions.join(', ')}`,
+          ]),
       ),
     );
 }

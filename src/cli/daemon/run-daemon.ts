@@ -13,6 +13,7 @@ import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { address } from '../options.ts';
 import { redactorOf, secretsOf } from '../redactor.ts';
+import { openTerminal } from '../terminal.ts';
 import { openWorkshop, type Surroundings, type Workshop } from '../workplace.ts';
 import { daemonLog } from './log.ts';
 import { generationOf, readAgain } from './read-generation.ts';
@@ -35,7 +36,8 @@ export async function runDaemon(
   let config = loadConfig({ named: options.config, env });
   const dataFolder = dataFolderOf(options.dataFolder, config, env);
   const redactor = redactorOf(config, env);
-  const log = daemonLog(process.stderr, redactor);
+  const { err } = openTerminal((text) => redactor.text(text));
+  const log = daemonLog(err);
   const note = (message: string) => log.info(message);
   const systemd = serviceManager(env, note);
   const monotonic = () => performance.now();

@@ -1,7 +1,7 @@
-import { styleText } from 'node:util';
 import type { Capabilities } from '../../engine/capabilities.ts';
 import { EngineUnreachable, type TriedEngine } from '../../engine/connection/unreachable.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
 import type { Attempt } from './check.ts';
 import type { Examined } from './examine.ts';
@@ -26,26 +26,26 @@ export function doctorReport(engine: Attempt<Engine>, examined: Examined[]): Doc
 }
 
 const marks = {
-  ok: styleText('green', 'ok  '),
-  warn: styleText('yellow', 'warn'),
-  fail: styleText('red', 'FAIL'),
-  skipped: styleText('dim', '–   '),
+  ok: styled('green', ours('ok  ')),
+  warn: styled('yellow', ours('warn')),
+  fail: styled('red', ours('FAIL')),
+  skipped: styled('dim', ours('–   ')),
 } as const;
 
 /** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
-export function printedReport({ ready, engine, checks }: DoctorReport): string {
+export function printedReport({ ready, engine, checks }: DoctorReport): Printable {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const indent = ' '.repeat(6 + width + 2);
-  const lines = checks.flatMap((check) => [
-    `${marks[check.state]}  ${check.name.padEnd(width)}  ${check.found.replaceAll('\n', `\n${indent}`)}`,
-    ...('mend' in check ? [`${indent}${styleText('bold', check.mend)}`] : []),
+  const indent = ours(' '.repeat(6 + width + 2));
+  const printed = checks.flatMap((check) => [
+    text`${marks[check.state]}  ${ours(check.name.padEnd(width))}  ${lines(check.found)}`,
+    ...('mend' in check ? [text`${indent}${styled('bold', lines(check.mend))}`] : []),
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;
   const closing = ready
     ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
     : `Not ready: ${failures} of ${checks.length} checks failed.`;
-  return [...(engine ? [printedEngine(engine), ''] : []), ...lines, '', closing].join('\n');
+  return stack([...(engine ? [printedEngine(engine), ''] : []), ...printed, '', ours(closing)]);
 }
 
 function printedEngine({
@@ -54,10 +54,10 @@ function printedEngine({
 }: {
   address: string;
   capabilities: Capabilities;
-}): string {
+}): Printable {
   const { security } = engine;
   const yesNo = (value: boolean) => (value ? 'yes' : 'no');
-  const facts: [string, string][] = [
+  const facts: [string, Value][] = [
     ['engine', address],
     ['version', `${engine.serverVersion}, API ${engine.apiVersion}`],
     ['machine', `${engine.os} ${engine.arch}, kernel ${engine.kernel}`],
@@ -70,7 +70,7 @@ function printedEngine({
       'security',
       `seccomp: ${yesNo(security.seccomp)}; AppArmor: ${yesNo(security.apparmor)}; SELinux: ${yesNo(security.selinux)}`,
     ],
-    ...engine.warnings.map((warning): [string, string] => ['it warns', warning]),
+    ...engine.warnings.map((warning): [string, Value] => ['it warns', lines(warning)]),
   ];
-  return facts.map(([name, value]) => `${name.padEnd(17)}${value}`).join('\n');
+  return stack(facts.map(([name, value]) => text`${ours(name.padEnd(17))}${value}`));
 }

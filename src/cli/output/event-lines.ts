@@ -1,55 +1,59 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
 import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import type { TrialResult } from '../../trial/result.ts';
 import { duration } from './quantities.ts';
 
+/** Lines of a script's output that are shown. */
+const outputLines = 8;
+
 /** What is told of an event once; undefined where nothing is. */
-export function lineOf(event: BatchEvent): string | undefined {
+export function lineOf(event: BatchEvent): Printable | undefined {
   switch (event.kind) {
     case 'started':
-      return `batch ${event.batchId}: ${event.trials.length} trials`;
+      return text`batch ${event.batchId}: ${event.trials.length} trials`;
     case 'phase':
       return undefined;
     case 'retried':
-      return `  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n${indented(event.message)}`;
+      return text`  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n      ${lines(event.message)}`;
     case 'broken-harness':
-      return `  ${event.trial.run.variant.name}\n${indented(event.told)}`;
+      return text`  ${event.trial.run.variant.name}\n      ${lines(event.told)}`;
     case 'finished':
       return finishedLine(event.trial, event.result);
     case 'unstored':
-      return `  ${nameOf(event.trial)}  finished, and cannot be stored yet: ${event.message}`;
+      return text`  ${nameOf(event.trial)}  finished, and cannot be stored yet: ${lines(event.message)}`;
     case 'note':
-      return event.message;
+      return lines(event.message);
     case 'waiting':
-      return `trials wait for ${event.for}: ${event.reason}`;
+      return text`trials wait for ${event.for}: ${lines(event.reason)}`;
     case 'resumed':
-      return `${event.for} works again; trials go on`;
-    case 'report':
-      if (event.delivered.kind === 'delivered') return undefined;
-      return `  ${nameOf(event.trial)}  not reported yet (${event.delivered.state}): ${event.delivered.answer}`;
+      return text`${event.for} works again; trials go on`;
+    case 'report': {
+      const { delivered } = event;
+      if (delivered.kind === 'delivered') return undefined;
+      return text`  ${nameOf(event.trial)}  not reported yet (${delivered.state}): ${lines(delivered.answer)}`;
+    }
   }
 }
 
-function finishedLine(trial: BatchTrial, result: TrialResult): string {
-  const time = duration(result.finishedAt - result.startedAt);
-  const line = `  ${mark(result.verdict)} ${nameOf(trial)}  ${result.verdict}  ${time}`;
-  const { cause } = result;
+function finishedLine(trial: BatchTrial, { verdict, cause, finishedAt, startedAt }: TrialResult): Printable {
+  const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}`;
   if (!cause) return line;
-  const output = cause.output?.trim().split('\n').slice(-8).join('\n') ?? '';
-  return `${line}\n${indented(`${cause.kind}, in ${cause.phase}: ${cause.message}\n${output}`)}`;
+  const why = text`      ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`;
+  const output = cause.output?.trim() ?? '';
+  return stack([line, why, ...(output === '' ? [] : [text`      ${quoted(output, outputLines)}`])]);
 }
 
-/** As lines below a trial's, and without what would steer the terminal: a sandbox may have printed it. */
-function indented(text: string): string {
-  return stripVTControlCharacters(text).trim().replace(/^/gm, '      ');
-}
-
-function mark(verdict: TrialResult['verdict']): string {
-  if (verdict === 'passed') return styleText('green', '✓');
-  return verdict === 'failed' ? styleText('red', '✗') : styleText('yellow', '○');
+function mark(verdict: TrialResult['verdict']): Printable {
+  if (verdict === 'passed') return styled('green', ours('✓'));
+  return verdict === 'failed' ? styled('red', ours('✗')) : styled('yellow', ours('○'));
 }
 
 /** `case · variant #0` */
-export function nameOf({ run, ordinal }: BatchTrial): string {
-  return `${run.case.request.id} · ${run.variant.name} #${ordinal}`;
+export function nameOf({ run, ordinal }: BatchTrial): Printable {
+  return text`${run.case.request.id} · ${run.variant.name} #${ordinal}`;
+}
+
+/** Tells one trial of a batch from all others. */
+export function keyOf({ run, ordinal }: BatchTrial): string {
+  return `${run.id} ${ordinal}`;
 }

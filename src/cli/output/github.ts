@@ -1,6 +1,9 @@
 import { appendFileSync } from 'node:fs';
-import { stripVTControlCharacters } from 'node:util';
 import { messageOf } from '../../offsite-error.ts';
+import type { Annotation } from '../../text/annotation.ts';
+import { markdownCell } from '../../text/markdown.ts';
+import type { Content, Output } from '../../text/output.ts';
+import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
 import { cost, duration, percent, plural } from './quantities.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
 
@@ -15,56 +18,49 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
   return env.GITHUB_ACTIONS === 'true' ? { summaryFile: env.GITHUB_STEP_SUMMARY } : undefined;
 }
 
+export interface GithubMeans {
+  /** Where GitHub reads annotations: either stream. */
+  output: Pick<Output, 'annotation'>;
+  warn(message: Content): void;
+  redact: Redact;
+}
+
 /** Adds a batch to the step's summary and prints an annotation for each run that has trials which did not pass. */
 export function tellGithub(
   step: GithubStep,
   summary: BatchSummary,
-  { print, warn }: { print(line: string): void; warn(message: string): void },
+  { output, warn, redact }: GithubMeans,
 ): void {
-  for (const line of annotations(summary)) print(line);
+  for (const annotation of annotations(summary)) output.annotation(annotation);
   if (step.summaryFile === undefined) return;
   try {
-    appendFileSync(step.summaryFile, markdown(summary));
+    appendFileSync(step.summaryFile, markdown(summary, redact));
   } catch (error) {
     // The results are in the ledger; a summary that cannot be written must not hide them.
-    warn(`cannot write the step summary to ${step.summaryFile}: ${messageOf(error)}`);
+    warn(text`cannot write the step summary to ${step.summaryFile}: ${messageOf(error)}`);
   }
 }
 
-export function annotations({ runs }: BatchSummary): string[] {
+export function annotations({ runs }: BatchSummary): Annotation[] {
   return runs.flatMap((run) => {
-    const title = `${run.case} · ${run.variant}`;
+    const title = text`${run.case} · ${run.variant}`;
     const failed = run.trials.filter(({ verdict }) => verdict === 'failed');
     const voided = run.trials.filter(({ verdict }) => verdict === 'void');
-    return [
-      ...(failed.length > 0
-        ? [
-            command(
-              'error',
-              title,
-              `${failed.length} of ${plural(run.trials.length, 'trial')} failed\n${reasons(failed)}`,
-            ),
-          ]
-        : []),
-      ...(voided.length > 0
-        ? [
-            command(
-              'warning',
-              title,
-              `${voided.length} of ${plural(run.trials.length, 'trial')} void\n${reasons(voided)}`,
-            ),
-          ]
-        : []),
-    ];
+    const told = (kind: Annotation['kind'], verdict: string, trials: RunSummary['trials']) => {
+      const message = text`${trials.length} of ${plural(run.trials.length, 'trial')} ${verdict}\n${reasons(trials)}`;
+      return trials.length > 0 ? [{ kind, title, message }] : [];
+    };
+    return [...told('error', 'failed', failed), ...told('warning', 'void', voided)];
   });
 }
 
-function markdown(summary: BatchSummary): string {
+function markdown(summary: BatchSummary, redact: Redact): string {
+  const cell = (text: string) => markdownCell(text, redact);
   const row = (
     name: string,
     of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'durationMs' | 'costUsd'>,
   ) =>
-    `| ${cell(name)} | ${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)} | ${duration(of.durationMs)} | ${cost(of.costUsd)} |`;
+    `| ${name} | ${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)} | ${duration(of.durationMs)} | ${cost(of.costUsd)} |`;
   const unreported =
     summary.unreported > 0 ? [`${plural(summary.unreported, 'result')} could not be reported yet.`, ''] : [];
   return [
@@ -72,7 +68,7 @@ function markdown(summary: BatchSummary): string {
     '',
     '| run | passed | failed | void | pass rate | time | cost |',
     '|---|--:|--:|--:|--:|--:|--:|',
-    ...summary.runs.map((run) => row(`${run.case} · ${run.variant}`, run)),
+    ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run)),
     row('all', summary),
     '',
     ...unreported,
@@ -80,29 +76,11 @@ function markdown(summary: BatchSummary): string {
   ].join('\n');
 }
 
-function reasons(trials: RunSummary['trials']): string {
-  return trials
-    .map(
+function reasons(trials: RunSummary['trials']): Printable {
+  return stack(
+    trials.map(
       ({ ordinal, cause, failures }) =>
-        `#${ordinal}: ${cause?.message ?? failures[0] ?? 'no reason is known'}`,
-    )
-    .join('\n');
-}
-
-/** A workflow command. What a sandbox printed must not become a command of its own. */
-function command(kind: 'error' | 'warning', title: string, message: string): string {
-  return `::${kind} title=${escaped(title).replaceAll(':', '%3A').replaceAll(',', '%2C')}::${escaped(message)}`;
-}
-
-function escaped(text: string): string {
-  return stripVTControlCharacters(text)
-    .replaceAll('%', '%25')
-    .replaceAll('\r', '%0D')
-    .replaceAll('\n', '%0A');
-}
-
-function cell(text: string): string {
-  return stripVTControlCharacters(text)
-    .replace(/[\r\n]+/g, ' ')
-    .replace(/[\\|`<>[\]]/g, '\\$&');
+        text`#${ordinal}: ${lines(cause?.message ?? failures[0] ?? 'no reason is known')}`,
+    ),
+  );
 }

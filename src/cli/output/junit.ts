@@ -1,5 +1,6 @@
-import { stripVTControlCharacters } from 'node:util';
 import { XMLBuilder } from 'fast-xml-parser';
+import { type Content, plainText } from '../../text/output.ts';
+import { lines, type Redact, stack, text } from '../../text/printable.ts';
 import type { BatchSummary, TrialSummary } from './summary.ts';
 
 const builder = new XMLBuilder({
@@ -10,25 +11,26 @@ const builder = new XMLBuilder({
 });
 
 /** A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not a failure. */
-export function junitXml(summary: BatchSummary): string {
+export function junitXml(summary: BatchSummary, redact?: Redact): string {
+  const plain = (content: Content) => plainText(content, redact);
   const suites = summary.runs.map((run) => ({
-    '@name': plain(`${run.case} · ${run.variant}`),
+    '@name': plain(text`${run.case} · ${run.variant}`),
     '@tests': run.trials.length,
     '@failures': run.failed,
     '@errors': run.void,
     '@skipped': 0,
     '@time': seconds(run.durationMs),
     testcase: run.trials.map((trial) => ({
-      '@classname': plain(`${run.case}.${run.variant}`),
+      '@classname': plain(text`${run.case}.${run.variant}`),
       '@name': `trial ${trial.ordinal}`,
       '@time': seconds(trial.durationMs),
-      ...problemOf(trial),
+      ...problemOf(trial, plain),
     })),
   }));
   const document = {
     '?xml': { '@version': '1.0', '@encoding': 'UTF-8' },
     testsuites: {
-      '@name': plain(`batch ${summary.batchId}`),
+      '@name': plain(text`batch ${summary.batchId}`),
       '@tests': summary.passed + summary.failed + summary.void,
       '@failures': summary.failed,
       '@errors': summary.void,
@@ -39,24 +41,21 @@ export function junitXml(summary: BatchSummary): string {
   return builder.build(document);
 }
 
-function problemOf({ verdict, cause, failures }: TrialSummary): Record<string, unknown> {
+function problemOf(
+  { verdict, cause, failures }: TrialSummary,
+  plain: (content: Content) => string,
+): Record<string, unknown> {
   if (verdict === 'passed') return {};
-  const why = cause ? `${cause.kind}, in ${cause.phase}: ${cause.message}` : failures[0];
+  const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : [];
+  const all = [...why, ...failures];
   const problem = {
-    '@message': plain(why?.split('\n')[0] ?? verdict),
+    '@message': plain(text`${all[0]?.split('\n', 1)[0] ?? verdict}`),
     '@type': cause?.kind ?? 'verdict',
-    '#text': plain([...(cause ? [why] : []), ...failures].join('\n')),
+    '#text': plain(stack(all.map(lines))),
   };
   return verdict === 'failed' ? { failure: problem } : { error: problem };
 }
 
 function seconds(ms: number): string {
   return (ms / 1000).toFixed(3);
-}
-
-/** Without what XML 1.0 cannot hold, and what would steer a terminal: a sandbox may have printed it. */
-function plain(text: string): string {
-  return stripVTControlCharacters(text)
-    .replace(/[[\p{Cc}\ufffe\uffff]--[\t\n\r]]/gv, '')
-    .toWellFormed();
 }

@@ -1,36 +1,37 @@
-import { styleText } from 'node:util';
 import { createLogUpdate } from 'log-update';
+import type { BatchTrial } from '../../agent/batch.ts';
+import type { Content, Output } from '../../text/output.ts';
+import { ours, stack, styled, text } from '../../text/printable.ts';
 import type { PhaseName } from '../../trial/result.ts';
-import { lineOf, nameOf } from './event-lines.ts';
+import { keyOf, lineOf, nameOf } from './event-lines.ts';
 import type { Progress } from './progress.ts';
 import { duration } from './quantities.ts';
 
 /** Each running trial has a line at the bottom of the terminal, with its phase and time. */
-export function liveProgress(stream: NodeJS.WriteStream, redact: (text: string) => string): Progress {
+export function liveProgress(stream: NodeJS.WriteStream, err: Output): Progress {
   const log = createLogUpdate(stream);
-  const running = new Map<string, { phase: PhaseName; since: number }>();
-  const draw = () =>
-    log(
-      [...running]
-        .map(
-          ([name, { phase, since }]) =>
-            `  ${styleText('cyan', '…')} ${name}  ${phase} ${duration(Date.now() - since)}`,
-        )
-        .join('\n'),
-    );
+  const running = new Map<string, { trial: BatchTrial; phase: PhaseName; since: number }>();
+  const draw = () => {
+    const lines = [...running.values()].map(({ trial, phase, since }) => {
+      const forMs = duration(Date.now() - since);
+      return text`  ${styled('cyan', ours('…'))} ${nameOf(trial)}  ${phase} ${forMs}`;
+    });
+    log(err.shown(stack(lines)));
+  };
   const ticking = setInterval(draw, 200);
-  const printAbove = (line: string) => {
+  const printAbove = (content: Content) => {
     log.clear();
-    stream.write(`${redact(line)}\n`);
+    err.print(content);
     draw();
   };
   return {
     event(event) {
       if (event.kind === 'phase') {
-        const name = nameOf(event.trial);
-        running.set(name, { phase: event.phase, since: running.get(name)?.since ?? Date.now() });
+        const { trial, phase } = event;
+        const key = keyOf(trial);
+        running.set(key, { trial, phase, since: running.get(key)?.since ?? Date.now() });
       }
-      if (event.kind === 'finished') running.delete(nameOf(event.trial));
+      if (event.kind === 'finished') running.delete(keyOf(event.trial));
       const line = lineOf(event);
       if (line !== undefined) printAbove(line);
     },

@@ -1,33 +1,32 @@
 import type { BatchEvent } from '../../agent/batch.ts';
+import type { Content, Output } from '../../text/output.ts';
 import { lineOf } from './event-lines.ts';
 
 /** Shows a batch while it runs. Disposing takes the live lines away and leaves the finished ones. */
 export interface Progress extends Disposable {
   event(event: BatchEvent): void;
-  note(message: string): void;
+  note(message: Content): void;
 }
 
 export interface ProgressOptions {
-  stream: NodeJS.WriteStream;
+  /** Prints on the process's standard error. */
+  err: Output;
   /** No live lines, even on a terminal. */
   plain: boolean;
-  /** Takes known secrets out of what is printed. */
-  redact(text: string): string;
 }
 
 /** Live lines on a terminal; elsewhere one plain line when a trial ends. */
-export async function openProgress({ stream, plain, redact }: ProgressOptions): Promise<Progress> {
-  if (stream.isTTY && !plain) {
+export async function openProgress({ err, plain }: ProgressOptions): Promise<Progress> {
+  if (err.isTerminal && !plain) {
     const { liveProgress } = await import('./live-progress.ts');
-    return liveProgress(stream, redact);
+    return liveProgress(process.stderr, err);
   }
-  const print = (line: string) => stream.write(`${redact(line)}\n`);
   return {
     event(event) {
       const line = lineOf(event);
-      if (line !== undefined) print(line);
+      if (line !== undefined) err.print(line);
     },
-    note: print,
+    note: (message) => err.print(message),
     [Symbol.dispose]: () => undefined,
   };
 }

@@ -1,10 +1,14 @@
-import { styleText } from 'node:util';
 import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
+import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
 import { commandsOf, usageOf } from '../../trial/report.ts';
 import type { TrialResult } from '../../trial/result.ts';
+import type { SystemChanges } from '../../trial/system-changes.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
-import { table } from './table.ts';
+
+/** Entries of a trial's list that the JSON document has; beside it stands how many there are. */
+export const mostListed = 1_000;
 
 /** What a batch came to, run by run. */
 export interface BatchSummary {
@@ -58,8 +62,17 @@ export interface TrialSummary {
   costUsd: number | undefined;
   /** What was checked and did not hold, a line each. */
   failures: string[];
+  failuresCount: number;
+  failuresTruncated: boolean;
   cause?: { kind: string; phase: string; message: string } | undefined;
   filesChanged: string[];
+  filesChangedCount: number;
+  filesChangedTruncated: boolean;
+  /** Where it was graded: in fresh sandboxes, or in the harness's own. */
+  verifiedIn?: 'fresh' | 'same';
+  validatedIn?: 'fresh' | 'same';
+  /** What changed outside the workspace where verify ran. */
+  systemChanges?: SystemChanges;
   /** What its sandboxes did without; absent where that is nothing. */
   sandboxLacks?: string[];
 }
@@ -100,6 +113,9 @@ export function summaryOf(
 
 function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): TrialSummary {
   const { cause } = result;
+  const failures = failuresOf(result);
+  const filesChanged = (result.filesChanged ?? []).slice(0, mostListed);
+  const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
   const usage = usageOf(result);
   return {
     ordinal,
@@ -109,9 +125,16 @@ function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): Tr
     commands: commandsOf(result)?.length ?? 0,
     tokens: usage?.totalTokens,
     costUsd: usage?.costUsd,
-    failures: failuresOf(result),
+    failures: failures.slice(0, mostListed),
+    failuresCount: failures.length,
+    failuresTruncated: failures.length > mostListed,
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
-    filesChanged: result.filesChanged ?? [],
+    filesChanged,
+    filesChangedCount,
+    filesChangedTruncated: filesChangedCount > filesChanged.length,
+    ...(result.verifiedIn && { verifiedIn: result.verifiedIn }),
+    ...(result.validatedIn && { validatedIn: result.validatedIn }),
+    ...(result.systemChanges && { systemChanges: result.systemChanges }),
     ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
   };
 }
@@ -150,18 +173,18 @@ function tally(trials: readonly FinishedTrial[]) {
 }
 
 /** The closing table. */
-export function summaryTable(summary: BatchSummary): string {
+export function summaryTable(summary: BatchSummary): Printable {
   const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate'>) => [
     String(row.passed),
-    row.failed > 0 ? styleText('red', String(row.failed)) : '0',
-    row.void > 0 ? styleText('yellow', String(row.void)) : '0',
+    row.failed > 0 ? styled('red', row.failed) : '0',
+    row.void > 0 ? styled('yellow', row.void) : '0',
     percent(row.passRate),
   ];
   const rows = [
-    ...summary.runs.map((run) => ({ ...run, name: `${run.case} · ${run.variant}` })),
+    ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
     {
       ...summary,
-      name: 'all',
+      name: ours('all'),
       harnessVersion: undefined,
       commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
     },
@@ -187,18 +210,37 @@ export function summaryTable(summary: BatchSummary): string {
     ],
     rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );
-  return [shown, ...stoppedLines(summary)].join('\n');
+  return stack([shown, ...stoppedLines(summary), ...sameSandboxLines(summary)]);
 }
 
 /** A line for each variant that was stopped. */
-function stoppedLines({ runs }: BatchSummary): string[] {
+function stoppedLines({ runs }: BatchSummary): Printable[] {
   const stopped = Map.groupBy(
     runs.filter(({ notRun }) => notRun > 0),
     ({ variant }) => variant,
   );
   return [...stopped].map(([variant, ofVariant]) => {
     const trials = ofVariant.reduce((sum, { notRun }) => sum + notRun, 0);
-    return `${variant} was stopped, since its harness did not work: ${plural(trials, 'trial')} not run`;
+    const notRun = plural(trials, 'trial');
+    return text`${variant} was stopped, since its harness did not work: ${ours(notRun)} not run`;
+  });
+}
+
+/** A line for each run that was graded where its harness had worked: what passes there says less. */
+function sameSandboxLines({ runs }: BatchSummary): Printable[] {
+  return runs.flatMap((run) => {
+    const same = run.trials.filter(({ verifiedIn, validatedIn }) =>
+      [verifiedIn, validatedIn].includes('same'),
+    );
+    if (same.length === 0) return [];
+    const unexpected = same.reduce(
+      (sum, { systemChanges }) => sum + (systemChanges?.unexpected.count ?? 0),
+      0,
+    );
+    const changes = plural(unexpected, 'unexpected change');
+    return [
+      text`${run.case} · ${run.variant} was graded in the harness's own sandbox: ${ours(changes)} there`,
+    ];
   });
 }
 

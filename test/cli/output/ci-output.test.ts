@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { annotations, githubStep, tellGithub } from '../../../src/cli/output/github.ts';
 import { junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
+import { type Content, Output, plainText } from '../../../src/text/output.ts';
 
 const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => ({
   ordinal,
@@ -16,7 +17,11 @@ const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => 
   tokens: 10,
   costUsd: 0.01,
   failures: [],
+  failuresCount: 0,
+  failuresTruncated: false,
   filesChanged: [],
+  filesChangedCount: 0,
+  filesChangedTruncated: false,
   ...change,
 });
 
@@ -69,7 +74,9 @@ describe('JUnit XML of a batch', () => {
     expect(testsuites.testsuite).toMatchObject({ name: 'hello · codex, fast: "mine"', tests: '3' });
     const [passed, failed, voided] = testsuites.testsuite.testcase;
     expect(passed).toEqual({ classname: 'hello.codex, fast: "mine"', name: 'trial 0', time: '1.500' });
-    expect(failed.failure.message).toBe('verify: test -f x (exit 1) red <b>&"\'');
+    expect(failed.failure.message).toBe(
+      'verify: test -f x (exit 1) \\u{1b}[31mred\\u{1b}[0m <b>&"\'\\u{0}\\u{7}',
+    );
     expect(failed.failure['#text']).toContain('validation "a": no');
     expect(voided.error).toMatchObject({
       message: 'infrastructure, in sandbox: no engine',
@@ -84,13 +91,15 @@ describe('JUnit XML of a batch', () => {
 
 describe('in GitHub Actions', () => {
   test('each run with trials that did not pass gets one annotation, and no output of a sandbox becomes one', () => {
-    const lines = annotations(mixed);
+    const lines: string[] = [];
+    const output = new Output({ write: (line) => lines.push(line) });
+    for (const annotation of annotations(mixed)) output.annotation(annotation);
     expect(lines).toHaveLength(2);
-    expect(lines.join('').includes('\n')).toBe(false);
+    for (const line of lines) expect(line.slice(0, -1)).not.toMatch(/\p{Cc}/u);
     expect(lines[0]).toMatch(
       /^::error title=hello · codex%2C fast%3A "mine"::1 of 3 trials failed%0A#1: verify/,
     );
-    expect(lines[1]).toMatch(/^::warning .*::1 of 3 trials void%0A#2: no engine$/);
+    expect(lines[1]).toMatch(/^::warning .*::1 of 3 trials void%0A#2: no engine\n$/);
   });
 
   test('the step summary is added to what is there, and one that cannot be written is only said', () => {
@@ -98,14 +107,20 @@ describe('in GitHub Actions', () => {
     try {
       const file = join(folder, 'summary.md');
       const warnings: string[] = [];
-      const printers = { print: () => undefined, warn: (message: string) => warnings.push(message) };
+      const printers = {
+        output: new Output({ write: () => undefined }),
+        warn: (message: Content) => warnings.push(plainText(message)),
+        redact: (text: string) => text,
+      };
       const step = githubStep({ GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: file });
       if (!step) throw new Error('not taken for a step');
       tellGithub(step, mixed, printers);
       tellGithub(step, mixed, printers);
       const text = readFileSync(file, 'utf8');
-      expect(text.match(/^### Offsite: batch b1$/gm)).toHaveLength(2);
-      expect(text).toContain('| hello · codex, fast: "mine" | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |');
+      expect(text.match(/^### Offsite: batch <code>b1<\/code>$/gm)).toHaveLength(2);
+      expect(text).toContain(
+        '| <code>hello</code> · <code>codex, fast&#58; &#34;mine&#34;</code> | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |',
+      );
       tellGithub({ summaryFile: join(folder, 'none', 'x') }, mixed, printers);
       expect(warnings).toEqual([expect.stringContaining('cannot write the step summary')]);
       expect(githubStep({})).toBeUndefined();

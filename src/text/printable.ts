@@ -1,0 +1,136 @@
+import type { styleText } from 'node:util';
+import { bounds, cut } from './bounds.ts';
+import { escaped } from './escape.ts';
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** A piece of a line. `ours` are words of this program; all else was sent by somebody, and is escaped. */
+export interface Span {
+  readonly text: string;
+  readonly ours: boolean;
+  readonly style?: Style;
+}
+
+export type Line = readonly Span[];
+
+/** Takes known secrets out, before anything is cut or escaped. */
+export type Redact = (text: string) => string;
+
+/** Lines for people, in which our words and the texts of others are told apart. Only this folder makes it and turns it into characters. */
+export class Printable {
+  readonly lines: (redact: Redact) => Line[];
+
+  constructor(lines: (redact: Redact) => Line[]) {
+    this.lines = lines;
+  }
+}
+
+/** What a line may hold. A string is somebody else's text, whatever it is. */
+export type Value = string | number | Printable;
+
+/**
+ * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than {@link bounds}; a
+ * `Printable` of several lines keeps them, indented as the line that it stands in.
+ *
+ * @example text`batch ${id}: ${count} trials`
+ */
+export function text(parts: TemplateStringsArray, ...values: Value[]): Printable {
+  return new Printable((redact) => {
+    const page: Span[][] = [[]];
+    const add = ([first = [], ...rest]: Line[], indent: string) => {
+      page.at(-1)?.push(...first);
+      for (const line of rest) page.push(indent === '' ? [...line] : [{ text: indent, ours: true }, ...line]);
+    };
+    for (const [index, part] of parts.entries()) {
+      add(ownLines(part), '');
+      const value = values[index];
+      if (value !== undefined) add(linesOf(value, redact), indentOf(page.at(-1) ?? []));
+    }
+    return page;
+  });
+}
+
+/** Our own text, of any number of lines: help, a file that we write. */
+export function ours(own: string): Printable {
+  return new Printable(() => ownLines(own));
+}
+
+/** A text of somebody else's that may have several lines: the first stands where it is put, each further one behind a bar. */
+export function lines(foreign: string): Printable {
+  return new Printable((redact) => {
+    const [first = '', ...rest] = linesIn(redact(foreign));
+    return [[theirs(first)], ...rest.map((line) => [bar, theirs(line)])];
+  });
+}
+
+/** The same with every line behind a bar, as output of programs is shown. @param last only so many lines, from the end */
+export function quoted(foreign: string, last?: number): Printable {
+  return new Printable((redact) => {
+    const all = linesIn(redact(foreign));
+    return (last === undefined ? all : all.slice(-last)).map((line) => [bar, theirs(line)]);
+  });
+}
+
+/** The same with all there is of it, for what was asked for by name. */
+export function whole(foreign: string): Printable {
+  return new Printable((redact) =>
+    redact(foreign)
+      .split(/\r?\n/)
+      .map((line) => [bar, { text: escapedButTabs(line), ours: false }]),
+  );
+}
+
+export function styled(style: Style, value: Value): Printable {
+  return new Printable((redact) =>
+    linesOf(value, redact).map((line) => line.map((span) => ({ ...span, style }))),
+  );
+}
+
+/** One below the other. */
+export function stack(values: readonly Value[]): Printable {
+  return new Printable((redact) => values.flatMap((value) => linesOf(value, redact)));
+}
+
+/** One beside the other. */
+export function joined(values: readonly Value[], separator: string): Printable {
+  const rest = values.slice(1).map((value) => text`${ours(separator)}${value}`);
+  return values
+    .slice(0, 1)
+    .concat(rest)
+    .reduce<Printable>((all, value) => text`${all}${value}`, ours(''));
+}
+
+/** The lines of a value that stands within a line. */
+export function linesOf(value: Value, redact: Redact): Line[] {
+  if (value instanceof Printable) return value.lines(redact);
+  return [[{ text: escaped(cut(redact(String(value)), bounds.value)), ours: false }]];
+}
+
+/** What stands before a line of somebody else's, so that it does not begin with their text. */
+export const bar: Span = { text: '│ ', ours: true, style: 'dim' };
+
+function ownLines(own: string): Line[] {
+  return own.split('\n').map((line) => [{ text: escapedButTabs(line), ours: true }]);
+}
+
+function linesIn(foreign: string): string[] {
+  // What nobody will see is not looked at: a text may have many megabytes.
+  const all = foreign.trimEnd().split(/\r?\n/);
+  const spare = all.length - bounds.lines;
+  if (spare <= 0) return all;
+  const half = bounds.lines / 2;
+  return [...all.slice(0, half), `… ${spare} lines left out …`, ...all.slice(-half)];
+}
+
+function theirs(line: string): Span {
+  return { text: escapedButTabs(cut(line, bounds.line)), ours: false };
+}
+
+function escapedButTabs(line: string): string {
+  return line.split('\t').map(escaped).join('\t');
+}
+
+function indentOf(line: Line): string {
+  const whole = line.map((span) => (span.ours ? span.text : '.')).join('');
+  return /^ */.exec(whole)?.[0] ?? '';
+}

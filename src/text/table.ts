@@ -1,0 +1,48 @@
+import stringWidth from 'string-width';
+import { type Line, linesOf, Printable, type Span, type Value } from './printable.ts';
+import { needsBar, safeLine } from './safe-line.ts';
+
+export interface Column {
+  title: string;
+  align?: 'left' | 'right';
+}
+
+/** Columns stand this far apart. */
+const gap = '  ';
+
+/** Rows in aligned columns, a title line above. Titles may come from elsewhere as well. */
+export function table(columns: readonly Column[], rows: readonly (readonly Value[])[]): Printable {
+  return new Printable((redact) => {
+    const cell = (value: Value = '') => safeCell(linesOf(value, redact).flat());
+    const titles = columns.map(({ title }) => cell(title));
+    const cells = [titles, ...rows.map((row) => columns.map((_, index) => cell(row[index])))];
+    const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? []))));
+    const lines = cells.map((row) => lineOf(row, columns, widths));
+    // Where one line has a bar before it, the others keep their columns below it.
+    return lines.some(needsBar) ? lines.map((line) => (needsBar(line) ? line : [space(2), ...line])) : lines;
+  });
+}
+
+function lineOf(row: readonly Line[], columns: readonly Column[], widths: readonly number[]): Line {
+  const last = row.findLastIndex((cell) => widthOf(cell) > 0);
+  return row.slice(0, last + 1).flatMap((cell, index): Span[] => {
+    const spare = space((widths[index] ?? 0) - widthOf(cell));
+    const before = index === 0 ? [] : [{ text: gap, ours: true }];
+    if (columns[index]?.align === 'right') return [...before, spare, ...cell];
+    return [...before, ...cell, ...(index === last ? [] : [spare])];
+  });
+}
+
+/** What a line would do to a cell is done before its width is taken; the bar is the row's. */
+function safeCell(cell: Line): Line {
+  return safeLine([{ text: 'a row', ours: true }, ...cell]).slice(1);
+}
+
+function space(width: number): Span {
+  return { text: ' '.repeat(width), ours: true };
+}
+
+/** In cells of a terminal. */
+function widthOf(line: Line): number {
+  return stringWidth(line.map(({ text }) => text).join(''));
+}

@@ -1,0 +1,253 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { XMLValidator } from 'fast-xml-parser';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { commands } from '../../src/cli/program.ts';
+import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
+import { type Ended, offsite, start } from '../cli/offsite.ts';
+import { openPlace, type Place } from '../cli/place.ts';
+import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
+import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
+
+/** What GitHub Actions is told on purpose. */
+const annotation = /^::(error|warning) title=/;
+
+const name = (attack: string) => attack.toWellFormed().replaceAll('\0', '');
+const shellName = name(hostileText).replaceAll("'", '');
+const say = `printf '%s\\n' '${shellName}' '::stop-commands::x' '##[error]y' >&2`;
+
+let place: Place;
+let flaky: FlakyService;
+let suite: string;
+let ran: Ended;
+const parties: AsyncDisposable[] = [];
+let kind: Party;
+let refusing: Party;
+let lengthy: Party;
+let model: Party;
+
+beforeAll(async () => {
+  place = openPlace();
+  flaky = await openFlakyService(place);
+  kind = await hostileService();
+  refusing = await hostileService('all');
+  lengthy = await hostileService('at-length');
+  model = await refusingParty();
+  parties.push(flaky, kind, refusing, lengthy, model);
+  suite = place.suite({
+    cases: [
+      { id: name(attacks.stop), verify: `${say}; false`, variables: { act: say } },
+      { id: hostileName, prepare: `${say}; exit 3`, verify: 'true' },
+      {
+        id: 'files',
+        verify: 'true',
+        variables: { act: "touch ':x' \"$(printf '\\033]52;c;x\\007\\n::y')\"" },
+      },
+    ],
+    variants: [{ name: hostileName, model: 'none', harness: 'command', profile: 'worker' }],
+    config: {
+      models: {
+        [hostileName]: { wire: 'openai-chat', baseUrl: `${model.url}/v1`, aliases: [name(attacks.osc52)] },
+        wild: { wire: 'openai-chat', baseUrl: `${model.url}/v1` },
+      },
+      daemon: { suites: [hostileName] },
+    },
+  });
+  flaky.down.add('evals.reportTrial');
+  flaky.alter = (operation, body) =>
+    operation === 'evals.reportTrial' ? JSON.stringify({ _tag: hostileText, message: hostileText }) : body;
+  ran = await offsite(place, ['run', suite, '--json', '--junit', join(place.folder, 'junit.xml')], {
+    env: { ...flaky.env, GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: join(place.folder, 'summary.md') },
+  });
+});
+afterAll(async () => {
+  for (const party of parties) await party[Symbol.asyncDispose]();
+  place?.[Symbol.dispose]();
+});
+
+const at = ({ url }: Party) => ({ OFFSITE_URL: url, OFFSITE_API_KEY: 'key-for-tests' });
+const config = () => ['--config', join(place.folder, 'project', 'offsite.yaml')];
+
+/** The command as it is, with JSON, and where the service refuses it. */
+async function asked(...args: string[]): Promise<Ended[]> {
+  return [
+    await offsite(place, args, { env: at(kind) }),
+    await offsite(place, [...args, '--json'], { env: at(kind) }),
+    await offsite(place, args, { env: at(refusing) }),
+    await offsite(place, args, { env: at(lengthy) }),
+  ];
+}
+
+/** With an engine that only says hostile things. */
+const badEngine = () => ({ DOCKER_HOST: `tcp://127.0.0.1:${model.port}` });
+
+async function answered(...args: string[]): Promise<Ended[]> {
+  using own = openPlace();
+  mkdirSync(own.dataFolder, { recursive: true });
+  await using _socket = await hostileSocket(join(own.dataFolder, 'control.sock'));
+  return [await offsite(own, args)];
+}
+
+const plain = async (...args: string[]) => [await offsite(place, args)];
+
+/** For commands that know no data folder. @param env where the engine is, unless it is the real one */
+const bare = async (args: string[], env: Record<string, string> = {}) => [
+  await offsite(place, args, { env, dataFolder: null }),
+];
+
+/** One for each command there is; what each printed. */
+const trials: Record<string, () => Promise<Ended[]>> = {
+  run: async () => {
+    using other = openPlace();
+    const wild = other.suite({
+      cases: [{ id: name(attacks.lineStop), verify: 'true' }],
+      variants: [{ name: hostileName, model: hostileName, harness: 'bash' }],
+      config: { models: { [hostileName]: { wire: 'openai-chat', baseUrl: `${model.url}/v1` } } },
+    });
+    const running = start(other, ['run', wild]);
+    await running.printed(/trials wait for|attempt 1 failed/);
+    running.kill('SIGINT');
+    return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+  },
+  resume: () => plain('resume', hostileName, ...config()),
+  check: () => plain('check', suite),
+  daemon: async () => {
+    const running = start(place, ['daemon', ...config()], { env: at(refusing) });
+    await running.printed(/cannot look for runs|error/);
+    running.kill('SIGTERM');
+    return [await running.ended];
+  },
+  'daemon install': () => plain('daemon', 'install', '--user', '--print', ...config()),
+  'daemon uninstall': () => plain('daemon', 'uninstall', '--user', '--print'),
+  enqueue: () => plain('enqueue', suite),
+  status: async () => [...(await answered('status')), ...(await answered('status', '--json'))],
+  pause: () => answered('pause'),
+  unpause: () => answered('unpause'),
+  drain: () => answered('drain'),
+  cancel: () => answered('cancel', name(attacks.stop)),
+  concurrency: () => answered('concurrency', '2'),
+  serve: async () => {
+    const running = start(place, ['serve', '--port', '0']);
+    const [, url] = await running.printed(/Eval Service at (http:\S+);/);
+    await fetch(`${url}/${encodeURIComponent(name(attacks.v1))}/%E2%80%AEx`);
+    running.kill('SIGTERM');
+    return [await running.ended];
+  },
+  outbox: async () => [...(await plain('outbox')), ...(await plain('outbox', '--json'))],
+  'outbox list': async () => [
+    ...(await plain('outbox', 'list')),
+    ...(await plain('outbox', 'list', '--json')),
+  ],
+  'outbox send': async () => [await offsite(place, ['outbox', 'send'], { env: flaky.env })],
+  'outbox retry': () => plain('outbox', 'retry', '99'),
+  'outbox drop': () => plain('outbox', 'drop', '1'),
+  'outbox export': () => plain('outbox', 'export', '-'),
+  ledger: () => bare(['ledger']),
+  'ledger check': () => plain('ledger', 'check'),
+  'ledger backup': () => plain('ledger', 'backup', join(place.folder, name(attacks.stop))),
+  'ledger prune': () => plain('ledger', 'prune', '--older-than', '1d', '--dry-run'),
+  'base-image': () => bare(['base-image', ...config()], badEngine()),
+  doctor: async () => [
+    await offsite(place, ['doctor', ...config()], { env: { ...badEngine(), ...at(kind) } }),
+    await offsite(place, ['doctor', '--json', ...config()], { env: { ...badEngine(), ...at(refusing) } }),
+  ],
+  models: async () => [
+    ...(await plain('models', ...config())),
+    ...(await plain('models', '--json', ...config())),
+  ],
+  'models check': async () => [
+    ...(await plain('models', 'check', 'wild', ...config())),
+    ...(await plain('models', 'check', name(attacks.stop), ...config())),
+  ],
+  clean: async () => [
+    ...(await bare(['clean', '--dry-run'])),
+    ...(await bare(['clean', '--dry-run'], badEngine())),
+  ],
+  images: () => bare(['images']),
+  'images list': async () => [
+    ...(await bare(['images', 'list'])),
+    ...(await bare(['images', 'list', '--json'])),
+    ...(await bare(['images', 'list'], badEngine())),
+  ],
+  'images prune': () => bare(['images', 'prune', '--dry-run', '--older-than', '1000d']),
+  whoami: () => asked('whoami'),
+  integrations: () => asked('integrations'),
+  cases: () => asked('cases', '--suite', name(attacks.stop)),
+  runs: () => asked('runs', name(attacks.lineStop)),
+  rerun: () => asked('rerun', name(attacks.stop), hostileName),
+  prompts: () => bare(['prompts']),
+  'prompts get': () => asked('prompts', 'get', hostileName),
+  'prompts promote': () => asked('prompts', 'promote', hostileName, name(attacks.stop), '1'),
+  'prompts write': () => asked('prompts', 'write', name(attacks.stop), suite),
+  keys: () => bare(['keys']),
+  'keys create': () => plain('keys', 'create', '--name', hostileName, '--organization', hostileName),
+  'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],
+  'keys revoke': () => plain('keys', 'revoke', name(attacks.stop)),
+};
+
+describe('whatever others send, no command prints anything that steers a terminal or speaks to a CI system:', () => {
+  test('there is a case for each command', () => {
+    const paths = (list: ReturnType<typeof commands>, before: string[] = []): string[] =>
+      list.flatMap((command) => {
+        const path = [...before, command.name()];
+        return [path.join(' '), ...paths(command.commands as ReturnType<typeof commands>, path)];
+      });
+    expect(Object.keys(trials).toSorted()).toEqual(paths(commands()).toSorted());
+  });
+
+  test.each(Object.entries(trials))('%s', async (_, printed) => {
+    const ended = await printed();
+    for (const { stdout, stderr } of ended) {
+      expect(harmIn(stdout, annotation)).toEqual([]);
+      expect(harmIn(stderr, annotation)).toEqual([]);
+      expect(stdout.length + stderr.length).toBeGreaterThan(0);
+      expect(stderr).not.toContain('unknown option');
+    }
+  });
+
+  test('a command line that nobody knows', async () => {
+    const { stderr } = await offsite(place, [name(attacks.lineStop), name(attacks.osc52)]);
+    expect(stderr).toContain('unknown command');
+    expect(harmIn(stderr)).toEqual([]);
+  });
+
+  test('a suite that is wrong in hostile ways', async () => {
+    const bad = {
+      [hostileName]: 1,
+      suite: { id: hostileText, prompt: 'p' },
+      cases: [{ id: '', [hostileName]: 1 }],
+    };
+    const file = place.write('bad.yaml', stringify(bad));
+    const { stderr, exitCode } = await offsite(place, ['run', file]);
+    expect(exitCode).toBe(2);
+    expect(harmIn(stderr)).toEqual([]);
+    const keyed = place.write('keyed.yaml', `suite: { id: s, prompt: p }\n? ["\\e]52;c;x\\a", "::x"]\n: 1\n`);
+    expect(harmIn((await offsite(place, ['run', keyed])).stderr)).toEqual([]);
+  });
+});
+
+describe('a run of a hostile suite', () => {
+  test('prints JSON with every name as it is', () => {
+    const document = JSON.parse(ran.stdout);
+    expect(document.runs.map((run: { case: string }) => run.case).toSorted()).toEqual(
+      [name(attacks.stop), hostileName, 'files'].toSorted(),
+    );
+    const files = document.runs.find((run: { case: string }) => run.case === 'files');
+    expect(files.trials[0]).toMatchObject({
+      filesChanged: expect.arrayContaining([':x', '\u001b]52;c;x\u0007\n::y']),
+      filesChangedCount: 2,
+      filesChangedTruncated: false,
+    });
+  });
+
+  test('writes JUnit XML and a step summary that are text alone', () => {
+    const xml = readFileSync(join(place.folder, 'junit.xml'), 'utf8');
+    expect(XMLValidator.validate(xml)).toBe(true);
+    expect(harmIn(xml)).toEqual([]);
+    const markdown = readFileSync(join(place.folder, 'summary.md'), 'utf8');
+    expect(harmIn(markdown, /^### /)).toEqual([]);
+    for (const row of markdown.split('\n').filter((line) => line.startsWith('|')))
+      expect(row.match(/\|/g)).toHaveLength(8);
+  });
+});
