@@ -70,7 +70,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
   progress[Symbol.dispose]();
 
-  if (options.json) console.log(redactor.text(JSON.stringify(summaries, null, 2)));
+  if (options.json) console.log(redactor.json(summaries, 2));
   else if (summaries.length === 0) console.log('nothing to resume');
   else for (const summary of summaries) console.log(`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);

@@ -93,7 +93,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   progress[Symbol.dispose]();
 
   const summary = summaryOf(batch, service, ledger.outbox.pending());
-  if (options.json) console.log(redactor.text(JSON.stringify(summary, null, 2)));
+  if (options.json) console.log(redactor.json(summary, 2));
   else console.log(`\n${summaryTable(summary)}\n`);
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
