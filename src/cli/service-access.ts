@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
+import { openDataFolder } from '../ledger/data-folder.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { openService } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -87,7 +88,7 @@ async function embeddedService({ dataFolder, clock, integrations }: ServiceSetti
 function agentKey(dataFolder: string): string {
   const file = join(dataFolder, 'agent.key');
   if (!existsSync(file)) {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+    openDataFolder(dataFolder);
     try {
       writeFileSync(file, `ofs_${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
     } catch (error) {

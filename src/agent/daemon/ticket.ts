@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, watch } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { openDataFolder } from '../../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
@@ -23,6 +24,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
   const file = join(folder, `${at}-${suite}-${randomUUID()}${ending}`);
   const partial = `${file}${partialEnding}`;
   try {
+    openDataFolder(dataFolder);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await using handle = await open(partial, 'wx', 0o600);
     await handle.writeFile(JSON.stringify(storedPlan({ plan, prompt: '' })));
@@ -32,6 +34,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
     await directory.sync();
     return file;
   } catch (error) {
+    if (error instanceof OffsiteError) throw error;
     await rm(partial, { force: true });
     throw new OffsiteError(`cannot queue the suite in ${folder}: ${messageOf(error)}`, {
       code: 'QUEUE_NOT_WRITTEN',
