@@ -4,6 +4,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Runner } from '../../src/harness/runner.ts';
+import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
@@ -130,7 +131,9 @@ test('what a harness needs is installed before the profile’s own, once', async
 test('what the host passes is seen by every command and is in no image; another value is another preparation', async () => {
   const prepared: string[] = [];
   for (const TEAM of ['blue', 'green']) {
-    await using sandboxes = batch({ host: { variables: { TEAM, OTHER: 'no' }, credentials: new Set() } });
+    await using sandboxes = batch({
+      host: { variables: { TEAM, OTHER: 'no' }, credentials: new Set(), keys: new KnownKeys([]) },
+    });
     const spec = specOf('', { prepare: 'echo "$TEAM $OTHER" > team' }, { passEnv: ['TEAM'] });
     const sandbox = await sandboxes.take(spec, never);
     prepared.push(await printed(sandbox.container, 'cat team; echo "$TEAM $OTHER"'));
