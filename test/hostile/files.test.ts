@@ -275,3 +275,24 @@ describe('files of a profile are the owner’s choice, and bounded', () => {
     expect(await enqueue(place, suite)).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(why) });
   });
 });
+
+test('a pipe, a link or a device in the queue is no batch, and holds nobody up', () => {
+  using place = openPlace();
+  mkdirSync(place.dataFolder, { mode: 0o700 });
+  const queue = (name: string) => join(place.dataFolder, name);
+  execFileSync('mkfifo', [queue('pipe')]);
+  symlinkSync('/dev/zero', queue('zero'));
+  place.write('outside.json', '{"version":1,"prompt":"","plan":{"cases":[1],"variants":[]}}');
+  symlinkSync(join(place.folder, 'project', 'outside.json'), queue('link'));
+  const module = new URL('../../src/agent/daemon/ticket.ts', import.meta.url).href;
+  const read = `const { readTicket } = await import(process.argv[1]);
+    try { readTicket(process.argv[2]); } catch (error) { console.log(error.code, error.message); }`;
+  const said = (name: string) =>
+    execFileSync(process.execPath, ['--input-type=module', '-e', read, module, queue(name)], {
+      timeout: 30_000,
+      encoding: 'utf8',
+    });
+  expect(said('pipe')).toMatch(/^TICKET_BAD .*a pipe/);
+  expect(said('zero')).toMatch(/^TICKET_BAD .*a device/);
+  expect(said('link')).toMatch(/^TICKET_BAD .*outside/);
+});

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, watch } from 'node:fs';
+import { existsSync, mkdirSync, watch } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { openDataFolder } from '../../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
+import { readText } from '../../suite/yaml-file.ts';
 import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
 /** A batch to be started by the daemon: a file in the data folder that holds all of the checked suite. */
 
 const ending = '.batch.json';
 const partialEnding = '.partial';
+
+/** Bytes: a suite with all its files, and the files of its profiles in base64. */
+const largestTicket = 384 * 1024 ** 2;
 
 function queueFolderOf(dataFolder: string): string {
   return join(dataFolder, 'queue');
@@ -58,8 +62,10 @@ export async function queuedFiles(dataFolder: string): Promise<string[]> {
 
 /** Reads what {@link writeTicket} wrote; the batch's `file` is the ticket's own, which names it in the ledger. Throws `TICKET_BAD`. */
 export function readTicket(file: string): KnownPlan {
+  // What `enqueue` wrote stands in the folder itself.
+  const reach = { within: [dirname(file)], except: [] };
   try {
-    const { plan, prompt } = readPlan(JSON.parse(readFileSync(file, 'utf8')));
+    const { plan, prompt } = readPlan(JSON.parse(readText(file, { reach, maximumBytes: largestTicket })));
     if (plan.cases.length === 0 || plan.variants.length === 0)
       throw new Error('it has no case or no variant');
     return { prompt, plan: { ...plan, file } };
