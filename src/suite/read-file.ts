@@ -13,7 +13,7 @@ import { isAbsolute, relative, sep } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /** Bytes of one file that a suite or a configuration names. */
-export const largestFile = 16 * 1024 ** 2;
+const largestFile = 16 * 1024 ** 2;
 
 /** Which files may be read: any that the user may, or those below folders, links resolved. */
 export type Reach =

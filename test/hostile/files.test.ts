@@ -49,6 +49,10 @@ function suiteWith(place: Place, prompt: unknown, more: Record<string, unknown> 
   );
 }
 
+function makePipe(path: string): void {
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+}
+
 /** A file that takes no room. */
 function sparse(path: string, bytes: number): void {
   writeFileSync(path, '');
@@ -86,7 +90,7 @@ describe('a suite reads nothing but regular files of its own folder', () => {
   });
 
   const special: [string, RegExp, (path: string) => void][] = [
-    ['a pipe', /a pipe/, (path) => execFileSync('mkfifo', [path])],
+    ['a pipe', /a pipe/, (path) => makePipe(path)],
     ['a device without end', /a device/, (path) => symlinkSync('/dev/zero', path)],
     ['a folder', /a folder/, (path) => mkdirSync(path)],
     ['a file of 5 GiB', /16 MiB/, (path) => sparse(path, 5 * 1024 ** 3)],
@@ -125,7 +129,7 @@ describe('a suite reads nothing but regular files of its own folder', () => {
     using place = openPlace();
     place.write('x', '');
     const path = join(place.folder, 'project', 'pipe.yaml');
-    execFileSync('mkfifo', [path]);
+    makePipe(path);
     expect(await enqueue(place, path)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringMatching(/a pipe/),
@@ -243,7 +247,7 @@ describe('files of a profile are the owner’s choice, and bounded', () => {
     [
       'a pipe',
       /offsite\.yaml:\d+:\d+: profiles\.worker\.folders.*a pipe/,
-      (folder) => execFileSync('mkfifo', [join(folder, 'pipe')]),
+      (folder) => makePipe(join(folder, 'pipe')),
     ],
     [
       'a link in a circle',
@@ -280,7 +284,7 @@ test('a pipe, a link or a device in the queue is no batch, and holds nobody up',
   using place = openPlace();
   mkdirSync(place.dataFolder, { mode: 0o700 });
   const queue = (name: string) => join(place.dataFolder, name);
-  execFileSync('mkfifo', [queue('pipe')]);
+  makePipe(queue('pipe'));
   symlinkSync('/dev/zero', queue('zero'));
   place.write('outside.json', '{"version":1,"prompt":"","plan":{"cases":[1],"variants":[]}}');
   symlinkSync(join(place.folder, 'project', 'outside.json'), queue('link'));
