@@ -3,6 +3,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/base-image.ts';
 import { batchRun, type OpenBatch } from './batch-run.ts';
 import { type BatchEvent, type BatchParts, type FinishedBatch, workOff } from './batch-work.ts';
@@ -22,6 +23,12 @@ export function resumable(ledger: Ledger, service: string): Resumable[] {
   return [...starts, ...batches].filter(
     (one) => (one.kind === 'batch' ? one.batch : one.start).service === service,
   );
+}
+
+/** What a batch was planned as; undefined where it is not known, which {@link resume} says. */
+export function planOf(what: Resumable, ledger: Ledger): SuitePlan | undefined {
+  const stored = what.kind === 'batch' ? what.batch.plan : what.start.plan;
+  return stored === undefined ? undefined : readPlan(ledger.blobs.readJson(stored)).plan;
 }
 
 export type Resumed =

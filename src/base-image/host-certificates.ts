@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { readFile as readRegularFile } from '../suite/read-file.ts';
 
 /** Certificate authorities that this host trusts beside the public ones, as PEM. */
 export interface CaBundle {
@@ -56,6 +57,14 @@ export async function npmCafile(
   return text.match(/^\s*cafile\s*=\s*"?([^"\r\n]+?)"?\s*$/m)?.[1];
 }
 
+function readBounded(path: string, problem: (what: string, cause: unknown) => OffsiteError): Buffer {
+  try {
+    return readRegularFile(path).content;
+  } catch (cause) {
+    throw problem(`cannot be read (${messageOf(cause)})`, cause);
+  }
+}
+
 async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
   const problem = (what: string, cause?: unknown) =>
     new OffsiteError(`${namedBy} names ${path}, which ${what}.`, {
@@ -64,9 +73,7 @@ async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
       hint: 'Name a file of PEM certificates, or remove the setting.',
       cause,
     });
-  const pem = await readFile(path).catch((cause) => {
-    throw problem('cannot be read', cause);
-  });
+  const pem = readBounded(path, problem);
   if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw problem('holds no PEM certificate');
   return { path, pem, namedBy };
 }

@@ -1,6 +1,7 @@
-import { mkdirSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { openDataFolder } from '../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 
@@ -30,10 +31,11 @@ export function requireRoom(dataFolder: string): void {
 
 function freeBytes(folder: string): number {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    openDataFolder(folder);
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;
   } catch (error) {
+    if (error instanceof OffsiteError) throw error;
     throw new OffsiteError(`cannot keep results in ${folder}: ${messageOf(error)}`, {
       code: 'DATA_FOLDER_UNUSABLE',
       kind: 'infrastructure',

@@ -1,4 +1,6 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
+import type { SuiteOptions } from '../suite/load-suite.ts';
+import type { HostEnvironment } from '../trial/host-environment.ts';
 
 /** Where a command finds its configuration and its data. */
 export function withPlaces<Arguments extends unknown[], Options extends OptionValues>(
@@ -22,6 +24,25 @@ export function withService<Arguments extends unknown[], Options extends OptionV
   return withPlaces(command)
     .option('--json', 'print one JSON document on stdout')
     .option('--insecure-http', 'allow plain http to a service that is not on this machine');
+}
+
+/** For a command that reads a suite. */
+export function withAllowOutside<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command.option(
+    '--allow-outside <path...>',
+    "files or folders outside of the suite's own that it may read",
+  );
+}
+
+/** What a suite may read, and what nothing of it may hold. */
+export function suiteOptions(
+  { allowOutside }: { allowOutside?: string[] | undefined },
+  dataFolder: string,
+  { keys }: HostEnvironment,
+): SuiteOptions {
+  return { allowOutside, except: [dataFolder], keys };
 }
 
 export function wholeNumber(text: string): number {

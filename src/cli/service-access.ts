@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
+import { openDataFolder } from '../ledger/data-folder.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { KnownKeys } from '../redaction/known-keys.ts';
 import { openService } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
+import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
 
 export interface ServiceAccess extends AsyncDisposable {
   client: Client;
@@ -23,6 +26,8 @@ export interface ServiceSettings {
   caBundle: Buffer | undefined;
   integrations: readonly Integration[];
   insecureHttp: boolean | undefined;
+  /** What sandboxes may ask for, where that is not as the configuration says. */
+  host?: HostEnvironment;
 }
 
 /** The organization that this machine's own runs land in. */
@@ -38,10 +43,8 @@ export async function accessService(settings: ServiceSettings): Promise<ServiceA
   return url ? remoteService(url, settings) : embeddedService(settings);
 }
 
-function remoteService(
-  url: string,
-  { config, env, clock, caBundle, insecureHttp }: ServiceSettings,
-): ServiceAccess {
+function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
+  const { config, env, clock, caBundle, insecureHttp } = settings;
   const keyName = config.service?.apiKeyEnv ?? 'OFFSITE_API_KEY';
   const apiKey = env[keyName];
   if (!apiKey) {
@@ -56,19 +59,26 @@ function remoteService(
     apiKey,
     clock,
     env,
+    keys: keysWith(settings, apiKey),
     ...(caBundle && { caBundle }),
     insecureHttp: insecureHttp ?? config.service?.insecureHttp ?? false,
   });
   return { client, name: client.origin, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
-async function embeddedService({ dataFolder, clock, integrations }: ServiceSettings): Promise<ServiceAccess> {
+/** What no request may hold: what the sandboxes may not see either, and the key that this client is let in by. */
+function keysWith({ config, env, host }: ServiceSettings, apiKey: string): KnownKeys {
+  return new KnownKeys([...namedKeys(config, env), ...(host?.keys.named ?? []), ['the API key', apiKey]]);
+}
+
+async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess> {
+  const { dataFolder, clock, integrations } = settings;
   const service = openService({ dataFolder, clock, integrations });
   try {
     const apiKey = agentKey(dataFolder);
     service.seedKey(apiKey, { organization: localOrganization, permissions, name: 'this machine' });
     const { url } = await service.listen();
-    const client = createClient({ url, apiKey, clock });
+    const client = createClient({ url, apiKey, clock, keys: keysWith(settings, apiKey) });
     return {
       client,
       name: 'embedded',
@@ -87,7 +97,7 @@ async function embeddedService({ dataFolder, clock, integrations }: ServiceSetti
 function agentKey(dataFolder: string): string {
   const file = join(dataFolder, 'agent.key');
   if (!existsSync(file)) {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+    openDataFolder(dataFolder);
     try {
       writeFileSync(file, `ofs_${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
     } catch (error) {

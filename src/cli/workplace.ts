@@ -14,7 +14,7 @@ import { messageOf } from '../offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { Budget } from '../suite/model-config.ts';
-import { credentialNames, type HostEnvironment } from '../trial/host-environment.ts';
+import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { requireRoom } from './data-folder.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { integrationsOf } from './integrations.ts';
@@ -32,6 +32,8 @@ export interface Surroundings {
   insecureHttp: boolean | undefined;
   /** For what is kept; made from the configuration unless given. */
   redactor?: Redactor;
+  /** What sandboxes may ask for; made from the configuration unless given. */
+  host?: HostEnvironment;
   /** For what the user should know meanwhile. */
   note(message: string): void;
 }
@@ -139,7 +141,7 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
   return {
     ...workshop,
     gateway,
-    host: { variables: env, credentials: credentialNames(config) },
+    host: surroundings.host ?? hostEnvironmentOf(config, env),
     budgets: { trial: config.budgets.trial, batch: openBudget(config.budgets.batch, clock.now()) },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import { Redactor } from '../redaction/redactor.ts';
 
 /**
  * Checks that a key can travel in a header.
@@ -25,14 +26,15 @@ function invalid(message: string): OffsiteError {
 /** Makes text from outside fit for an error or a log: without the key or control characters, and no longer than `limit`. */
 export type Quote = (text: string, limit?: number) => string;
 
-/** Quotes what a service said. It may repeat the key it was sent, as it is or as JSON or a URL would write it. */
+/** Quotes what a service said. It may repeat the key it was sent, in whatever way it likes to write it. */
 export function quoteWithout(key: string): Quote {
-  const forms = [...new Set([key, JSON.stringify(key).slice(1, -1), encodeURIComponent(key)])];
+  const redactor = new Redactor([key], { shortest: 1, mark: '[API key]' });
   return (text, limit = 2000) => {
-    let shown = text;
-    for (const form of forms) shown = shown.replaceAll(form, '[API key]');
     // Escape sequences would act on the user's terminal.
-    shown = shown.replace(/\p{Cc}+/gu, ' ').trim();
+    const shown = redactor
+      .text(text)
+      .replace(/\p{Cc}+/gu, ' ')
+      .trim();
     return shown.length > limit ? `${shown.slice(0, limit)}…` : shown;
   };
 }

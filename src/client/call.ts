@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
 import { type Attempt, oversizedAnswer, readAnswer } from './answer.ts';
 import type { Quote } from './api-key.ts';
@@ -24,6 +25,7 @@ export interface CallParts {
   connections: Connections;
   apiKey: string;
   quote: Quote;
+  keys: KnownKeys;
   clock: Clock;
   random: () => number;
   log: ClientLog | undefined;
@@ -48,7 +50,7 @@ export async function call(
   { signal, deadlineMs = parts.deadlines.call }: CallOptions,
 ): Promise<unknown> {
   const { clock, limits, budget, closing, log } = parts;
-  const body = encodeRequest(operation, request, parts.quote);
+  const body = encodeRequest(operation, request, parts);
   const context: CallContext = { operation, attempt: 1 };
   const endsAt = clock.now() + deadlineMs;
   using whole = bounded(

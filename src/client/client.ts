@@ -1,6 +1,7 @@
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
 import type { RunRecord } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { KnownKeys } from '../redaction/known-keys.ts';
 import { parseAddress } from './address.ts';
 import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
@@ -45,6 +46,7 @@ export function createClient(options: ClientOptions): Client {
     connections,
     apiKey,
     quote: quoteWithout(apiKey),
+    keys: options.keys ?? new KnownKeys([['the API key', apiKey]]),
     clock,
     random,
     log,

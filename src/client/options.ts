@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
 
 /** What a client says about its work; a pino logger fits. */
 export interface ClientLog {
@@ -45,6 +46,8 @@ export interface ClientOptions {
   insecureHttp?: boolean;
   deadlines?: Partial<Deadlines>;
   retry?: Partial<RetryLimits>;
+  /** Keys that no request may hold; the API key alone unless given. */
+  keys?: KnownKeys;
   /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (either case) are looked up. Without it, no proxy is used. */
   env?: NodeJS.ProcessEnv;
 }

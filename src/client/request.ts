@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type Issue, printPath } from '../contract/errors.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
+import type { KeyInValue, KnownKeys } from '../redaction/known-keys.ts';
 import type { Quote } from './api-key.ts';
 import { ClientError } from './errors.ts';
 
@@ -9,15 +10,57 @@ class RequestInvalid extends ClientError {
   override readonly name = 'RequestInvalid';
 }
 
-/** The body of a request, checked strictly against the contract. Throws {@link RequestInvalid}, an input error. */
-export function encodeRequest(operation: OperationName, request: unknown, quote: Quote): string {
+/** A request that would have told the service a key; it was not sent. */
+class RequestHoldsKey extends ClientError {
+  override readonly name = 'RequestHoldsKey';
+}
+
+/** What has been done must not be lost: from a result keys are taken out. Any other request is refused. */
+const redacted: ReadonlySet<OperationName> = new Set(['evals.reportTrial']);
+
+/**
+ * The body of a request, checked strictly against the contract, without a key in it. Throws {@link RequestInvalid} and
+ * {@link RequestHoldsKey}, input errors.
+ */
+export function encodeRequest(
+  operation: OperationName,
+  request: unknown,
+  { quote, keys }: { quote: Quote; keys: KnownKeys },
+): string {
   const read = operations[operation].request.safeParse(request);
   if (!read.success) throw invalid(operation, printIssues(read.error.issues, quote));
+  if (!redacted.has(operation)) refuseKeys(operation, read.data, keys);
   try {
-    return JSON.stringify(read.data);
+    return redacted.has(operation) ? keys.json(read.data) : JSON.stringify(read.data);
   } catch (cause) {
     // A free-form value (a case's variables) can hold what JSON cannot: a cycle, a BigInt.
     throw invalid(operation, ' it cannot be written as JSON', cause);
+  }
+}
+
+function refuseKeys(operation: OperationName, request: unknown, keys: KnownKeys): void {
+  const held = findKey(operation, request, keys);
+  if (!held) return;
+  const { path, name, line, column } = held;
+  const where = printPath(path) || 'body';
+  throw new RequestHoldsKey(
+    `the request was not sent: ${where} holds the key in ${name} (line ${line}, column ${column})`,
+    {
+      code: 'CLIENT_REQUEST_HOLDS_KEY',
+      kind: 'input',
+      hint: 'Take it out: whatever the service is told, it keeps.',
+      context: { operation, attempt: 1 },
+    },
+  );
+}
+
+function findKey(operation: OperationName, request: unknown, keys: KnownKeys): KeyInValue | undefined {
+  try {
+    return keys.findIn(request);
+  } catch (cause) {
+    // A free-form value can be a cycle.
+    if (cause instanceof RangeError) throw invalid(operation, ' it cannot be written as JSON', cause);
+    throw cause;
   }
 }
 

@@ -83,7 +83,8 @@ const decoders: Record<string, () => Transform> = {
   zstd: createZstdDecompress,
 };
 
-function withoutKey(headers: UpstreamAnswer['headers'], { text }: Redaction): UpstreamAnswer['headers'] {
+function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): UpstreamAnswer['headers'] {
+  const text = (value: string) => redaction.text(value);
   const clean = ([name, value]: [string, string | string[]]) => [
     name,
     Array.isArray(value) ? value.map(text) : text(value),

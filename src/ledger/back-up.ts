@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BlobStore } from './blobs.ts';
@@ -36,6 +36,7 @@ export async function backUpLedger(
     await mkdir(partial, { recursive: true, mode: 0o700 });
     // The database first: what it names by now is among the blobs that are listed after.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
+    await chmod(join(partial, 'ledger.db'), 0o600);
     const copies = new BlobStore(join(partial, 'blobs'));
     const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [] };
     for (const sha256 of (await blobs.list()).blobs) {

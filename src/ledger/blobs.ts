@@ -39,8 +39,11 @@ export class BlobStore {
   }
 
   /** Keeps content, streaming; throws an `infrastructure` error where it cannot be written (for example a full disk). */
-  async put(given: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
-    const content = this.#redacted(given);
+  put(given: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
+    return this.#keep(this.#redacted(given));
+  }
+
+  async #keep(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
     const known = content instanceof Uint8Array ? this.#kept(content) : undefined;
     if (known) return known;
     const partial = join(this.folder, `${partialPrefix}${randomBytes(8).toString('hex')}`);
@@ -86,7 +89,8 @@ export class BlobStore {
 
   /** Keeps a value as JSON; returns the blob's hash. */
   async putJson(value: unknown): Promise<string> {
-    return (await this.put(Buffer.from(JSON.stringify(value)))).sha256;
+    const written = this.#redactor?.json(value) ?? JSON.stringify(value);
+    return (await this.#keep(Buffer.from(written))).sha256;
   }
 
   /** The content of a blob, checked against its hash. Throws `BLOB_MISSING` or `BLOB_DAMAGED`. */

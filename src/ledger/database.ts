@@ -1,18 +1,20 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
 /**
  * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes version n to n + 1. A backup
  * (`FILE.before-vN`) is made before a file that holds data is migrated. Throws an `infrastructure` error where the file cannot be
- * opened, is damaged, or was written by a newer version of Offsite.
+ * opened, is damaged, or was written by a newer version of Offsite; `DATA_FOLDER_OPEN` where others could read it.
  */
 export function openDatabase(file: string, migrations: readonly string[]): DatabaseSync {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    openDataFolder(dirname(file));
     const isNew = !existsSync(file);
+    closedDatabase(file);
     const database = new DatabaseSync(file, { timeout: 10_000 });
     try {
       database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;');
@@ -61,7 +63,9 @@ function migrate(
 }
 
 function backUp(database: DatabaseSync, target: string): void {
-  if (!existsSync(target)) database.prepare('VACUUM INTO ?').run(target);
+  if (existsSync(target)) return;
+  database.prepare('VACUUM INTO ?').run(target);
+  chmodSync(target, 0o600);
 }
 
 function versionOf(database: DatabaseSync): number {

@@ -162,8 +162,8 @@ export class Trials {
     if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
   }
 
-  #redacted(text: string): string {
-    return this.#redactor?.text(text) ?? text;
+  #redacted(value: unknown): string {
+    return this.#redactor?.json(value) ?? JSON.stringify(value);
   }
 
   #endAttempt(key: number, ending: Verdict | Abandonment, cause: unknown, result: string | null): void {
@@ -172,7 +172,7 @@ export class Trials {
       'UPDATE attempts SET ended_at = ?, ending = ?, cause = ?, result = ? WHERE key = ?',
       records.now(),
       ending,
-      cause === undefined ? null : this.#redacted(JSON.stringify(cause)),
+      cause === undefined ? null : this.#redacted(cause),
       result,
       key,
     );

@@ -1,86 +1,131 @@
-import { secretForms } from './secret-forms.ts';
+import { type Found, Scanner } from './scanner.ts';
+import { shortest } from './shortest.ts';
 
-const mark = '[redacted]';
+export interface RedactorOptions {
+  /** Characters; values that are shorter are not looked for. */
+  shortest?: number;
+  /** What stands in a secret's place. */
+  mark?: string;
+}
 
-/** Takes known secrets out of what is kept, logged and reported. */
+/** Redacts one stream of bytes; a secret is found wherever that is cut. */
+export interface StreamRedaction {
+  /** What may go on. Bytes that could be the beginning of a secret wait for the next call; all others go at once. */
+  push(chunk: Uint8Array): Buffer;
+  /** What was waiting. */
+  end(): Buffer;
+}
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * Takes known secrets out of what is kept, logged, reported and answered: as they are, escaped as in JSON or in URLs, one character or
+ * all, and in base64 and hexadecimal. What holds none stays as it is, byte for byte.
+ */
 export class Redactor {
-  /** Longest first. */
-  #forms: readonly Buffer[] = [];
-  #texts: readonly string[] = [];
+  readonly #shortest: number;
+  readonly #mark: Buffer;
+  #values: readonly string[] = [];
+  #scanner = new Scanner([]);
 
-  /** @param secrets their values; ones too short to be secrets are not looked for */
-  constructor(secrets: Iterable<string>) {
+  constructor(secrets: Iterable<string>, options: RedactorOptions = {}) {
+    this.#shortest = options.shortest ?? shortest.kept;
+    this.#mark = Buffer.from(options.mark ?? '[redacted]');
     this.learn(secrets);
   }
 
   /** Takes these out as well from now on. */
   learn(secrets: Iterable<string>): void {
-    const texts = new Set([...this.#texts, ...[...secrets].flatMap(secretForms)]);
-    this.#texts = [...texts].toSorted((a, b) => b.length - a.length);
-    this.#forms = this.#texts.map((text) => Buffer.from(text));
+    const values = [...secrets].filter(({ length }) => length >= this.#shortest);
+    this.#values = [...new Set([...this.#values, ...values])];
+    this.#scanner = new Scanner(this.#values);
+  }
+
+  /** Where the first secret stands, in bytes; undefined where there is none. */
+  find(content: string | Uint8Array): Pick<Found, 'at' | 'end'> | undefined {
+    if (this.#scanner.isIdle) return undefined;
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    const search = this.#scanner.find(bytes, 0, true);
+    return search.kind === 'found' ? search.found : undefined;
   }
 
   text(text: string): string {
-    return this.#texts.reduce((rest, form) => rest.replaceAll(form, mark), text);
+    if (this.#scanner.isIdle) return text;
+    const bytes = Buffer.from(text);
+    const { done } = this.#clear(bytes, true);
+    return done === bytes ? text : done.toString();
+  }
+
+  /** A value as JSON, with the secrets taken out of its texts, so that it stays JSON whatever they look like. */
+  json(value: unknown, space?: number): string {
+    const written = JSON.stringify(value, null, space);
+    // What an escaped text holds, the text that it stands for holds as well; hardly ever there is any.
+    if (written === undefined || this.find(written) === undefined) return written;
+    return JSON.stringify(this.#value(JSON.parse(written)), null, space);
   }
 
   /** The same for bytes, of which only those around a secret need be text. */
   whole(bytes: Uint8Array): Uint8Array {
-    return this.#forms.length === 0 ? bytes : this.#clear(Buffer.from(bytes), true).done;
+    return this.#clear(bufferOf(bytes), true).done;
   }
 
-  /** The same for bytes in pieces; a secret is found wherever the pieces are cut. */
+  /** The same for bytes in pieces. */
   async *bytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    if (this.#forms.length === 0) return yield* pieces;
-    let held: Uint8Array = Buffer.alloc(0);
+    const stream = this.stream();
     for await (const piece of pieces) {
-      const { done, rest } = this.#clear(Buffer.concat([held, piece]), false);
+      const done = stream.push(piece);
       if (done.length > 0) yield done;
-      held = rest;
     }
-    const { done } = this.#clear(Buffer.from(held), true);
-    if (done.length > 0) yield done;
+    const rest = stream.end();
+    if (rest.length > 0) yield rest;
+  }
+
+  stream(): StreamRedaction {
+    let held = nothing;
+    return {
+      push: (chunk) => {
+        const fresh = bufferOf(chunk);
+        if (this.#scanner.isIdle && held.length === 0) return fresh;
+        const { done, rest } = this.#clear(held.length > 0 ? Buffer.concat([held, fresh]) : fresh, false);
+        // Who gave the chunk may use its memory again.
+        held = rest.length > 0 ? Buffer.from(rest) : nothing;
+        return done;
+      },
+      end: () => {
+        const { done } = this.#clear(held, true);
+        held = nothing;
+        return done;
+      },
+    };
   }
 
   /** Redacts what is decided, and holds back a tail that the next piece could make a secret. */
   #clear(bytes: Buffer, last: boolean): { done: Buffer; rest: Buffer } {
     const parts: Buffer[] = [];
-    let from = 0;
-    for (;;) {
-      const found = this.#next(bytes, from);
-      const held = last ? bytes.length : this.#openTail(bytes, from);
-      // A longer form may have begun before the one that is whole already.
-      if (!found || held <= found.at) {
-        const until = found ? Math.min(found.at, held) : held;
-        parts.push(bytes.subarray(from, until));
-        return { done: Buffer.concat(parts), rest: bytes.subarray(until) };
+    for (let from = 0; ; ) {
+      const search = this.#scanner.find(bytes, from, last);
+      if (search.kind !== 'found') {
+        const until = search.kind === 'open' ? search.at : bytes.length;
+        const rest = bytes.subarray(until);
+        if (from === 0 && until === bytes.length) return { done: bytes, rest };
+        const tail = bytes.subarray(from, until);
+        return { done: parts.length === 0 ? tail : Buffer.concat([...parts, tail]), rest };
       }
-      parts.push(bytes.subarray(from, found.at), Buffer.from(mark));
-      from = found.at + found.length;
+      parts.push(bytes.subarray(from, search.found.at), this.#mark);
+      from = search.found.end;
     }
   }
 
-  /** The first secret from `from` on, the longest where several begin at one place. */
-  #next(bytes: Buffer, from: number): { at: number; length: number } | undefined {
-    let first: { at: number; length: number } | undefined;
-    for (const form of this.#forms) {
-      const at = bytes.indexOf(form, from);
-      if (at !== -1 && (!first || at < first.at)) first = { at, length: form.length };
-    }
-    return first;
+  #value(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) return value.map((member) => this.#value(member));
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [this.text(name), this.#value(member)]),
+    );
   }
+}
 
-  /** Where the longest tail begins that is the beginning of a secret; the end where there is none. */
-  #openTail(bytes: Buffer, from: number): number {
-    const longest = (this.#forms[0]?.length ?? 1) - 1;
-    for (let at = Math.max(from, bytes.length - longest); at < bytes.length; at++) {
-      const tail = bytes.subarray(at);
-      if (
-        this.#forms.some((form) => form.length > tail.length && form.subarray(0, tail.length).equals(tail))
-      ) {
-        return at;
-      }
-    }
-    return bytes.length;
-  }
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

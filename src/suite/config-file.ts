@@ -6,7 +6,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
-import { readYamlFile } from './yaml-file.ts';
+import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 /** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
 
@@ -167,6 +167,8 @@ export const ConfigFile = z
 export type Config = z.infer<typeof ConfigFile> & {
   /** The file it came from; undefined where there is none and all is default. */
   file: string | undefined;
+  /** A problem at a place in that file. */
+  issue?: YamlFile<unknown>['issue'];
 };
 
 /**
@@ -191,7 +193,7 @@ export function loadConfig(options: {
   const places = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
   const file = named ?? places.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
   if (file === undefined) return { ...ConfigFile.parse({}), file };
-  const config = readYamlFile(file, ConfigFile).value;
+  const { value: config, issue } = readYamlFile(file, ConfigFile);
   const beside = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(
@@ -206,5 +208,6 @@ export function loadConfig(options: {
     caBundle: beside(config.caBundle),
     dataFolder: beside(config.dataFolder),
     file,
+    issue,
   };
 }

@@ -1,36 +1,47 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, posix, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
+import { BadFile } from './file-issues.ts';
+import { FileReader } from './file-reader.ts';
 import { type Profile, profileOf } from './plan.ts';
 import type { Text } from './suite-file.ts';
-import { readText } from './yaml-file.ts';
 
-/** A profile of the configuration with its scripts and files read. Throws an `input` error where one cannot be. */
-export function loadProfile(name: string | undefined, config: Config): Profile {
+/**
+ * A profile of the configuration with its scripts and files read, wherever they are: who writes the configuration owns the machine.
+ * Throws {@link BadFile} where one cannot be.
+ *
+ * @param keys keys that no file of it may hold
+ */
+export function loadProfile(name: string | undefined, config: Config, keys?: KnownKeys): Profile {
   const source = name === undefined ? undefined : config.profiles[name];
   if (!source || config.file === undefined) return profileOf({ name });
   const folder = dirname(config.file);
-  const text = (part: Text | undefined) =>
-    typeof part === 'object' ? readText(resolve(folder, part.file)) : part;
+  const reader = new FileReader({ reach: 'anywhere', keys });
+  const reading = <Result>(part: string[], read: () => Result): Result => {
+    try {
+      return read();
+    } catch (error) {
+      throw unreadable(config, ['profiles', name ?? '', ...part], error);
+    }
+  };
+  const text = (part: Text | undefined, key: string) =>
+    typeof part === 'object' ? reading([key], () => reader.text(resolve(folder, part.file))) : part;
   return {
     name,
-    install: text(source.install),
-    run: text(source.run),
+    install: text(source.install, 'install'),
+    run: text(source.run, 'run'),
     version: source.version,
     args: source.args ?? [],
     env: source.env ?? {},
     files: [
       ...Object.entries(source.files ?? {}).map(([path, file]) => ({
         path,
-        content: read(() => readFileSync(resolve(folder, file)), file, `profiles.${name}.files`, config.file),
+        content: reading(['files', path], () => reader.file(resolve(folder, file)).content),
       })),
-      ...Object.entries(source.folders ?? {}).flatMap(([path, beside]) =>
-        read(
-          () => filesBelow(resolve(folder, beside), path),
-          beside,
-          `profiles.${name}.folders`,
-          config.file,
+      ...Object.entries(source.folders ?? {}).flatMap(([target, beside]) =>
+        reading(['folders', target], () => reader.folder(resolve(folder, beside), target)).map(
+          ({ path, content, isExecutable }) => ({ path, content, mode: isExecutable ? 0o755 : 0o644 }),
         ),
       ),
     ],
@@ -39,32 +50,13 @@ export function loadProfile(name: string | undefined, config: Config): Profile {
   };
 }
 
-/** Every file of a folder, under `path` in the sandbox; executable ones stay so. Links are read as what they point to. */
-function filesBelow(folder: string, path: string): Profile['files'] {
-  return readdirSync(folder)
-    .toSorted()
-    .flatMap((name) => {
-      const file = join(folder, name);
-      const target = posix.join(path, name);
-      const stats = statSync(file);
-      if (stats.isDirectory()) return filesBelow(file, target);
-      return [{ path: target, content: readFileSync(file), mode: stats.mode & 0o100 ? 0o755 : 0o644 }];
-    });
-}
-
-function read<Result>(
-  reading: () => Result,
-  path: string,
-  where: string,
-  configFile: string | undefined,
-): Result {
-  try {
-    return reading();
-  } catch (error) {
-    throw new OffsiteError(`${configFile}: ${where}: cannot read ${path}: ${messageOf(error)}`, {
-      code: 'FILE_UNREADABLE',
-      kind: 'input',
-      cause: error,
-    });
-  }
+function unreadable({ issue, file }: Config, path: string[], error: unknown): unknown {
+  if (error instanceof BadFile) return error;
+  const message = messageOf(error);
+  if (issue) return new BadFile([issue(path, message)]);
+  return new OffsiteError(`${file}: ${path.join('.')}: ${message}`, {
+    code: 'FILE_UNREADABLE',
+    kind: 'input',
+    cause: error,
+  });
 }

@@ -1,7 +1,10 @@
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
+import { messageOf } from '../offsite-error.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
+import { FileReader, heldKey } from './file-reader.ts';
 import {
   type CaseExtras,
   freshVerify,
@@ -13,7 +16,16 @@ import {
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
-import { readText, readYamlFile, type YamlFile } from './yaml-file.ts';
+import { readYamlFile, type YamlFile } from './yaml-file.ts';
+
+export interface SuiteOptions {
+  /** Files and folders outside of the suite's own that it may read. */
+  allowOutside?: readonly string[] | undefined;
+  /** Folders that it may never read. */
+  except?: readonly string[] | undefined;
+  /** Keys that nothing of it may hold. */
+  keys?: KnownKeys | undefined;
+}
 
 /**
  * Reads a suite file with all the files it names and checks it against the configuration. Throws {@link BadFile} with every problem
@@ -21,15 +33,22 @@ import { readText, readYamlFile, type YamlFile } from './yaml-file.ts';
  *
  * @param harnesses what this Offsite has
  */
-export function loadSuite(file: string, config: Config, harnesses: readonly HarnessOffer[]): SuitePlan {
+export function loadSuite(
+  file: string,
+  config: Config,
+  harnesses: readonly HarnessOffer[],
+  { allowOutside = [], except = [], keys }: SuiteOptions = {},
+): SuitePlan {
   const yaml = readYamlFile(file, SuiteFile);
   const source = yaml.value;
-  const reading = new SuiteReading(yaml, dirname(file));
+  const folder = dirname(file);
+  const reach = { within: [folder, ...allowOutside], except };
+  const reading = new SuiteReading(yaml, folder, new FileReader({ reach, keys }));
   const prompt = reading.prompt();
   const cases = source.cases.map((entry, index) => reading.plannedCase(entry, index, prompt));
   const meetsUser = source.cases.some(({ user }) => user !== undefined);
   const variants = source.variants.map((variant, index) =>
-    plannedVariant(variant, { config, harnesses, meetsUser }, (key, message) =>
+    plannedVariant(variant, { config, harnesses, meetsUser, keys }, (key, message) =>
       reading.report(['variants', index, key], message),
     ),
   );
@@ -47,7 +66,7 @@ export function loadSuite(file: string, config: Config, harnesses: readonly Harn
     'name',
   );
   if (reading.issues.length > 0) throw new BadFile(reading.issues);
-  return {
+  const plan: SuitePlan = {
     file,
     suite: { id: source.suite.id, name: source.suite.name ?? source.suite.id, prompt },
     trials: source.trials,
@@ -55,6 +74,13 @@ export function loadSuite(file: string, config: Config, harnesses: readonly Harn
     variants: variants.filter((variant) => variant !== undefined),
     judges: source.judges ?? [],
   };
+  // What files of it say has been looked at as they were read; this is what YAML itself says, and the configuration.
+  const held = keys?.findIn(plan);
+  if (held) {
+    const place = held.path.filter((key) => key !== 'request' && key !== 'local');
+    throw new BadFile([yaml.issue(place, heldKey(held.name))]);
+  }
+  return plan;
 }
 
 /** One reading of a suite file: follows the files it names and collects what is wrong. */
@@ -62,10 +88,12 @@ class SuiteReading {
   readonly issues: FileIssue[] = [];
   readonly #yaml: YamlFile<SuiteFile>;
   readonly #folder: string;
+  readonly #files: FileReader;
 
-  constructor(yaml: YamlFile<SuiteFile>, folder: string) {
+  constructor(yaml: YamlFile<SuiteFile>, folder: string, files: FileReader) {
     this.#yaml = yaml;
     this.#folder = folder;
+    this.#files = files;
   }
 
   prompt(): PromptSource {
@@ -194,9 +222,10 @@ class SuiteReading {
   #text(text: Text, path: Path): string {
     if (typeof text === 'string') return text;
     try {
-      return readText(join(this.#folder, text.file));
+      return this.#files.text(resolve(this.#folder, text.file));
     } catch (error) {
-      this.report(path, error instanceof Error ? error.message : String(error));
+      if (error instanceof BadFile) this.issues.push(...error.issues);
+      else this.report(path, messageOf(error));
       return '';
     }
   }

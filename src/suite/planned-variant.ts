@@ -1,3 +1,4 @@
+import type { KnownKeys } from '../redaction/known-keys.ts';
 import { type Config, SandboxConfig } from './config-file.ts';
 import { loadProfile } from './load-profile.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
@@ -18,12 +19,14 @@ interface VariantSurroundings {
   harnesses: readonly HarnessOffer[];
   /** Whether some case has a simulated user. */
   meetsUser: boolean;
+  /** Keys that no file of a profile may hold. */
+  keys?: KnownKeys | undefined;
 }
 
 /** A variant with all that its names stand for; undefined where that cannot be, after it was reported. */
 export function plannedVariant(
   variant: VariantSource,
-  { config, harnesses, meetsUser }: VariantSurroundings,
+  { config, harnesses, meetsUser, keys }: VariantSurroundings,
   reportIssue: (key: string, message: string) => void,
 ): PlannedVariant | undefined {
   let refused = false;
@@ -56,7 +59,7 @@ export function plannedVariant(
       `the ${harness} harness takes one message only, so that no simulated user can talk to it`,
     );
   }
-  const profile = loadProfile(variant.profile, config);
+  const profile = loadProfile(variant.profile, config, keys);
   for (const obstacle of profileObstacles(profile, offer)) {
     report(variant.profile === undefined ? 'harness' : 'profile', obstacle);
   }

@@ -1,11 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { printPath } from '../contract/errors.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { BadFile, type FileIssue } from './file-issues.ts';
+import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
+import { type ReadOptions, readFile } from './read-file.ts';
+import { boundsTrouble, documentTrouble } from './yaml-bounds.ts';
 
 type Path = (string | number)[];
+
+/** Bytes: what people write by hand, and programs for them, is far smaller. */
+const largestYaml = 4 * 1024 ** 2;
+
+/** Problems of one file that are told. */
+const issuesShown = 50;
 
 /** A YAML file read by a schema, with the way back from a value to its place. */
 export interface YamlFile<Value> {
@@ -23,8 +30,15 @@ export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
 ): YamlFile<z.output<Schema>> {
+  const text = readText(file, { maximumBytes: largestYaml });
+  const unbounded = boundsTrouble(text);
+  if (unbounded) {
+    const { offset, message } = unbounded;
+    throw new BadFile([{ file, ...placeInText(text, offset), path: '', message }]);
+  }
   const lines = new LineCounter();
-  const document = parseDocument(readText(file), { lineCounter: lines, prettyErrors: false });
+  // Keys that are there twice are looked for below: here it takes the square of their number.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
@@ -34,6 +48,8 @@ export function readYamlFile<Schema extends z.ZodType>(
     // What the parser says after its first stumble is mostly about the stumble.
     throw new BadFile([{ ...place(broken.pos[0]), path: '', message: firstLine(broken.message) }]);
   }
+  const trouble = documentTrouble(document);
+  if (trouble) throw new BadFile([{ ...place(trouble.offset), path: '', message: trouble.message }]);
   const issue = (path: Path, message: string): FileIssue => ({
     ...place(offsetOf(document, path)),
     path: printPath(path),
@@ -41,15 +57,28 @@ export function readYamlFile<Schema extends z.ZodType>(
   });
   const result = schema.safeParse(toValue(document, file));
   if (!result.success) {
-    throw new BadFile(result.error.issues.flatMap(flatten).map(({ path, message }) => issue(path, message)));
+    const issues = result.error.issues.flatMap(flatten);
+    const shown = issues.slice(0, issuesShown).map(({ path, message }) => issue(path, message));
+    const [first] = shown;
+    const more = issues.length - shown.length;
+    if (first && more > 0)
+      shown.push({
+        ...first,
+        line: lines.lineStarts.length,
+        column: 1,
+        path: '',
+        message: `and ${more} more`,
+      });
+    throw new BadFile(shown);
   }
   return { file, value: result.data, issue };
 }
 
-/** The text of a file of the user's. */
-export function readText(file: string): string {
+/** The text of a file of the user's. Throws as {@link readFile}. */
+export function readText(file: string, options?: ReadOptions): string {
+  const { content } = readFile(file, options);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+    return new TextDecoder('utf-8', { fatal: true }).decode(content);
   } catch (error) {
     throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
       code: 'FILE_UNREADABLE',
@@ -62,9 +91,10 @@ export function readText(file: string): string {
 
 function toValue(document: Document, file: string): unknown {
   try {
-    return document.toJS();
+    // What its aliases come to has been weighed.
+    return document.toJS({ maxAliasCount: -1 });
   } catch (error) {
-    // For example an alias that expands beyond all measure.
+    // For example an alias of nothing.
     throw new BadFile([{ file, line: 1, column: 1, path: '', message: messageOf(error) }]);
   }
 }

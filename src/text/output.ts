@@ -39,7 +39,10 @@ export class Output {
 
   /** A document for programs: the same value, in characters that may be shown. */
   json(value: unknown): void {
-    this.#sink.write(`${printableJson(this.#redact(JSON.stringify(value, null, 2)))}\n`);
+    // Text by text, so that it stays JSON whatever a secret looks like.
+    const redacted = (_name: string, member: unknown) =>
+      typeof member === 'string' ? this.#redact(member) : member;
+    this.#sink.write(`${printableJson(JSON.stringify(value, redacted, 2))}\n`);
   }
 
   /** An event of a log. @param line its JSON, on one line */

@@ -21,7 +21,9 @@ export function causeOf(thrown: unknown, phase: PhaseName): Cause {
     const message = thrown.hint === undefined ? thrown.message : `${thrown.message}\n${thrown.hint}`;
     // Removing /bin, say, must not earn the harness another try.
     const harnessDidIt = phase === 'harness' && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
-    return { kind: harnessDidIt ? 'agent' : 'infrastructure', phase, message };
+    // Who wrote the case, or the profile, put it there; another try would be the same.
+    const isCases = thrown.code === 'KEY_IN_SANDBOX';
+    return { kind: harnessDidIt ? 'agent' : isCases ? 'task' : 'infrastructure', phase, message };
   }
   // A defect of ours. The trial is void, never failed; the stack is what mends it.
   const stack = thrown instanceof Error ? thrown.stack : undefined;

@@ -1,4 +1,6 @@
+import { printPath } from '../contract/errors.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { isReservedName } from '../suite/variables.ts';
@@ -8,9 +10,31 @@ export interface HostEnvironment {
   variables: Readonly<NodeJS.ProcessEnv>;
   /** Names of those that hold a credential of a model or of the service: no sandbox gets them, whatever it asks for. */
   credentials: ReadonlySet<string>;
+  /** What they hold: no sandbox gets any of it, whatever it is called or wrapped in. */
+  keys: KnownKeys;
 }
 
-export const noHostEnvironment: HostEnvironment = { variables: {}, credentials: new Set() };
+export const noHostEnvironment: HostEnvironment = {
+  variables: {},
+  credentials: new Set(),
+  keys: new KnownKeys([]),
+};
+
+export function hostEnvironmentOf(
+  config: Pick<Config, 'service' | 'models'>,
+  variables: NodeJS.ProcessEnv,
+): HostEnvironment {
+  const credentials = credentialNames(config);
+  return { variables, credentials, keys: new KnownKeys(namedKeys(config, variables)) };
+}
+
+/** The keys of models and service, each called as its variable. */
+export function namedKeys(
+  config: Pick<Config, 'service' | 'models'>,
+  variables: NodeJS.ProcessEnv,
+): [name: string, key: string][] {
+  return [...credentialNames(config)].map((name) => [name, variables[name] ?? '']);
+}
 
 /** The names of all variables in which the configuration keeps credentials. */
 export function credentialNames({ service, models }: Pick<Config, 'service' | 'models'>): Set<string> {
@@ -25,19 +49,34 @@ export function credentialNames({ service, models }: Pick<Config, 'service' | 'm
  */
 export function passedEnvironment(
   { name: sandbox, passEnv }: Pick<Sandbox, 'name' | 'passEnv'>,
-  { variables, credentials }: HostEnvironment,
+  { variables, credentials, keys }: HostEnvironment,
 ): Record<string, string> {
   const secrets = new Set([...credentials].map((name) => variables[name]).filter((value) => value));
   const passed: Record<string, string> = {};
   for (const name of passEnv) {
     const value = variables[name];
     if (isReservedName(name)) throw refused(sandbox, name, 'it decides how programs in the sandbox run');
-    if (credentials.has(name) || secrets.has(value)) {
+    if (credentials.has(name) || secrets.has(value) || keys.find(value ?? '')) {
       throw refused(sandbox, name, 'it holds a key of a model or of the service, which no sandbox may see');
     }
     if (value !== undefined) passed[name] = value;
   }
   return passed;
+}
+
+/** Throws `KEY_IN_SANDBOX`, an input error, where something that a sandbox would be given holds a key. */
+export function refuseKeys(given: unknown, { keys }: HostEnvironment): void {
+  const held = keys.findIn(given);
+  if (!held) return;
+  const { path, name, line, column } = held;
+  throw new OffsiteError(
+    `${printPath(path)} holds the key in ${name} (line ${line}, column ${column}), which no sandbox may see`,
+    {
+      code: 'KEY_IN_SANDBOX',
+      kind: 'input',
+      hint: 'Take it out. Models are reached through the gateway, which puts the key in.',
+    },
+  );
 }
 
 function refused(sandbox: string, name: string, why: string): OffsiteError {

@@ -7,7 +7,12 @@ import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
-import { type HostEnvironment, noHostEnvironment, passedEnvironment } from './host-environment.ts';
+import {
+  type HostEnvironment,
+  noHostEnvironment,
+  passedEnvironment,
+  refuseKeys,
+} from './host-environment.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
@@ -82,7 +87,7 @@ export class Sandboxes implements AsyncDisposable {
    * they can be waited for before a trial takes its place. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    await preparedImage(this.#parts, spec, passedEnvironment(spec.sandbox, this.#host), signal, options);
+    await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
   }
 
   /** Begins the sandbox of a trial whose turn comes soon. What goes wrong is thrown to who takes it. */
@@ -115,8 +120,14 @@ export class Sandboxes implements AsyncDisposable {
     await Promise.all(this.#removals);
   }
 
+  /** What the host passes in. No sandbox is made without asking for it, and none of a trial that would bring a key along. */
+  #environment(spec: TrialSpec): Record<string, string> {
+    refuseKeys(spec, this.#host);
+    return passedEnvironment(spec.sandbox, this.#host);
+  }
+
   async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
-    const env = passedEnvironment(spec.sandbox, this.#host);
+    const env = this.#environment(spec);
     const { imageId, container, port, preparedHere } = await this.#make(spec, env, signal).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { quoteWithout } from '../../src/client/api-key.ts';
 import { createClient } from '../../src/client/client.ts';
+import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { apiKey, clientOf, errorOf, reportRequest } from './client-of.ts';
 import { json, type Step, scriptedService, text } from './scripted-service.ts';
 import { testClock } from './test-clock.ts';
@@ -54,6 +55,79 @@ test('the key travels in the Authorization header and nowhere else', async () =>
   expect(JSON.parse(body ?? '')).toEqual(reportRequest);
   delete headers?.authorization;
   expect(JSON.stringify([headers, path, body])).not.toContain('Zq8');
+});
+
+const modelKey = 'sk-live-Zq9/Xk2mN7vR4';
+const keys = new KnownKeys([
+  ['MODEL_KEY', modelKey],
+  ['the API key', apiKey],
+]);
+
+test.each([
+  [
+    'prompts.write',
+    { id: 'p', content: `one\ntwo ${modelKey}` },
+    /content holds the key in MODEL_KEY \(line 2, column 5\)/,
+  ],
+  [
+    'prompts.get',
+    {
+      id: 'p',
+      channel: encodeURIComponent(modelKey)
+        .toLowerCase()
+        .replace('zq9', 'Zq9')
+        .replace('xk2mn7vr4', 'Xk2mN7vR4'),
+    },
+    /channel holds the key in MODEL_KEY/,
+  ],
+  [
+    'prompts.write',
+    { id: 'p', content: Buffer.from(`a:${apiKey}`).toString('base64') },
+    /content holds the key in the API key/,
+  ],
+] as const)('a request %s that holds a key is refused, and nothing is sent', async (name, request, where) => {
+  await using service = await scriptedService(json(200, {}));
+  await using client = clientOf(service, { keys });
+  const error = await errorOf(client.call(name, request as never));
+  expect(error).toMatchObject({ code: 'CLIENT_REQUEST_HOLDS_KEY', kind: 'input' });
+  expect(String(error)).toMatch(where);
+  expect(String(error)).not.toContain('Xk2mN7vR4');
+  expect(service.received).toEqual([]);
+});
+
+test('the key in a variable of a case is refused where it stands, in names as well', () => {
+  const cases = [
+    { id: 'a', name: 'a' },
+    { id: 'b', name: 'b', variables: { deep: [{ [`x${modelKey}`]: 1 }] } },
+  ];
+  expect(keys.findIn({ cases })).toMatchObject({
+    path: ['cases', 1, 'variables', 'deep', 0],
+    name: 'MODEL_KEY',
+  });
+});
+
+test('from a report keys are taken out, and all else is sent', async () => {
+  await using service = await scriptedService(json(200, {}));
+  await using client = clientOf(service, { keys });
+  const { events } = reportRequest.trial;
+  const said = `echo \\u0073${modelKey.slice(1)} ${modelKey}`;
+  const command = {
+    _tag: 'command' as const,
+    command: said,
+    startedAtMillis: 1,
+    finishedAtMillis: 2,
+    exitCode: 0,
+  };
+  const request = { ...reportRequest, trial: { ...reportRequest.trial, events: [...events, command] } };
+  await client.call('evals.reportTrial', request as never);
+  const body = JSON.parse(service.received[0]?.body ?? '');
+  expect(body).toEqual({
+    ...reportRequest,
+    trial: {
+      ...reportRequest.trial,
+      events: [...events, { ...command, command: 'echo [redacted] [redacted]' }],
+    },
+  });
 });
 
 test('a quote never holds the key, wherever it stands and however short the quote is', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import { credentialNames, passedEnvironment } from '../../src/trial/host-environment.ts';
+import { credentialNames, hostEnvironmentOf, passedEnvironment } from '../../src/trial/host-environment.ts';
 
 const config = ConfigFile.parse({
   service: { url: 'https://evals.example', apiKeyEnv: 'SERVICE_KEY' },
@@ -10,17 +10,16 @@ const config = ConfigFile.parse({
     told: { scripted: 'turns.yaml' },
   },
 });
-const host = {
-  credentials: credentialNames(config),
-  variables: {
-    MODEL_KEY: 'sk-1',
-    COPY: 'sk-1',
-    SERVICE_KEY: 'ofs_1',
-    PATH: '/bin',
-    TEAM: 'blue',
-    TOKEN: 't',
-  },
+const variables = {
+  MODEL_KEY: 'sk-1',
+  COPY: 'sk-1',
+  SERVICE_KEY: 'ofs_1234567',
+  HEADER: `Basic ${Buffer.from('user:ofs_1234567').toString('base64')}`,
+  PATH: '/bin',
+  TEAM: 'blue',
+  TOKEN: 't',
 };
+const host = hostEnvironmentOf(config, variables);
 const passed = (...passEnv: string[]) => passedEnvironment({ name: 'local', passEnv }, host);
 
 test('a sandbox gets of the host what it names, and nothing else', () => {
@@ -47,6 +46,12 @@ test.each(['MODEL_KEY', 'SERVICE_KEY', 'OFFSITE_API_KEY'])(
 test('a key is refused under another name too, and not shown', () => {
   expect(() => passed('COPY')).toThrow(/COPY/);
   expect(() => passed('COPY')).not.toThrow(/sk-1/);
+});
+
+test('a variable that holds a key among other things is refused', () => {
+  expect(() => passed('HEADER')).toThrow(
+    expect.objectContaining({ code: 'PASS_ENV_REFUSED', kind: 'input' }),
+  );
 });
 
 test('what decides how programs run is refused', () => {

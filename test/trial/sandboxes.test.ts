@@ -4,6 +4,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Runner } from '../../src/harness/runner.ts';
+import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
@@ -127,10 +128,34 @@ test('what a harness needs is installed before the profile’s own, once', async
   expect(seen[1]).toBe(seen[0]);
 });
 
+test('no sandbox, and no image, is made of what holds a key, in whatever way it is written', async () => {
+  const key = 'sk-live-Zq8/Xk2mN7vR4';
+  const keys = new KnownKeys([['MODEL_KEY', key]]);
+  const host = { variables: {}, credentials: new Set<string>(), keys };
+  await using sandboxes = batch({ host });
+  const files = [{ path: '/opt/tool', content: Buffer.from(`a: ${key.replace('/', '\\/')}\n`) }];
+  const specs = {
+    prompt: specOf('', { prompt: `use ${key}` }),
+    prepare: specOf('', { prepare: `echo ${Buffer.from(key).toString('base64')} > token` }),
+    'variables.deep[0]': specOf('', { variables: { deep: [encodeURIComponent(key)] } }),
+    'profile.files[0].content': specOf('', { profile: profileOf({ files }) }),
+  };
+  for (const [where, spec] of Object.entries(specs)) {
+    const refusal = expect.objectContaining({
+      code: 'KEY_IN_SANDBOX',
+      message: expect.stringContaining(where),
+    });
+    await expect(sandboxes.take(spec, never)).rejects.toEqual(refusal);
+    await expect(sandboxes.prepare(spec, never)).rejects.toEqual(refusal);
+  }
+});
+
 test('what the host passes is seen by every command and is in no image; another value is another preparation', async () => {
   const prepared: string[] = [];
   for (const TEAM of ['blue', 'green']) {
-    await using sandboxes = batch({ host: { variables: { TEAM, OTHER: 'no' }, credentials: new Set() } });
+    await using sandboxes = batch({
+      host: { variables: { TEAM, OTHER: 'no' }, credentials: new Set(), keys: new KnownKeys([]) },
+    });
     const spec = specOf('', { prepare: 'echo "$TEAM $OTHER" > team' }, { passEnv: ['TEAM'] });
     const sandbox = await sandboxes.take(spec, never);
     prepared.push(await printed(sandbox.container, 'cat team; echo "$TEAM $OTHER"'));

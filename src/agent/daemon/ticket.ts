@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, watch } from 'node:fs';
+import { existsSync, mkdirSync, watch } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { openDataFolder } from '../../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
+import { readText } from '../../suite/yaml-file.ts';
 import { plainText } from '../../text/output.ts';
 import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
@@ -11,6 +13,9 @@ import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
 const ending = '.batch.json';
 const partialEnding = '.partial';
+
+/** Bytes: a suite with all its files, and the files of its profiles in base64. */
+const largestTicket = 384 * 1024 ** 2;
 
 function queueFolderOf(dataFolder: string): string {
   return join(dataFolder, 'queue');
@@ -24,6 +29,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
   const file = join(folder, `${at}-${suite}-${randomUUID()}${ending}`);
   const partial = `${file}${partialEnding}`;
   try {
+    openDataFolder(dataFolder);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await using handle = await open(partial, 'wx', 0o600);
     await handle.writeFile(JSON.stringify(storedPlan({ plan, prompt: '' })));
@@ -33,6 +39,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
     await directory.sync();
     return file;
   } catch (error) {
+    if (error instanceof OffsiteError) throw error;
     await rm(partial, { force: true });
     throw new OffsiteError(`cannot queue the suite in ${folder}: ${messageOf(error)}`, {
       code: 'QUEUE_NOT_WRITTEN',
@@ -56,8 +63,10 @@ export async function queuedFiles(dataFolder: string): Promise<string[]> {
 
 /** Reads what {@link writeTicket} wrote; the batch's `file` is the ticket's own, which names it in the ledger. Throws `TICKET_BAD`. */
 export function readTicket(file: string): KnownPlan {
+  // What `enqueue` wrote stands in the folder itself.
+  const reach = { within: [dirname(file)], except: [] };
   try {
-    const { plan, prompt } = readPlan(JSON.parse(readFileSync(file, 'utf8')));
+    const { plan, prompt } = readPlan(JSON.parse(readText(file, { reach, maximumBytes: largestTicket })));
     if (plan.cases.length === 0 || plan.variants.length === 0)
       throw new Error('it has no case or no variant');
     return { prompt, plan: { ...plan, file } };

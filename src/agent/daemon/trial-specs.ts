@@ -5,7 +5,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
-import { passedEnvironment } from '../../trial/host-environment.ts';
+import { passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { openBatch } from '../resume-batch.ts';
@@ -44,6 +44,7 @@ export async function specify(
     if (specified.kind !== 'ready') return specified;
     const { sandbox } = specified.spec;
     passedEnvironment(sandbox, parts.generation.host);
+    refuseKeys(specified.spec, parts.generation.host);
     const checked = JSON.stringify(sandbox);
     if (!parts.checked.has(checked)) await checkSandboxes(parts.engine, [sandbox], signal);
     parts.checked.add(checked);

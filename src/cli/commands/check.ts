@@ -11,18 +11,20 @@ import { loadSuite } from '../../suite/load-suite.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
+import { hostEnvironmentOf, noHostEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
+import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { hostCertificates } from '../host-certificates.ts';
 import { interruption } from '../interruption.ts';
-import { wholeNumber, withPlaces } from '../options.ts';
+import { suiteOptions, wholeNumber, withAllowOutside, withPlaces } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 import { openTerminal } from '../terminal.ts';
 import { concurrencyFor } from '../workplace.ts';
 
 export function checkCommand() {
-  return withPlaces(new Command('check'))
+  return withAllowOutside(withPlaces(new Command('check')))
     .description(
       "check a suite's grading without any agent: it must fail on the untouched workspace, and pass after the case's solution",
     )
@@ -37,6 +39,8 @@ export function checkCommand() {
 
 interface CheckCommandOptions {
   config?: string | undefined;
+  dataFolder?: string | undefined;
+  allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
   json?: true | undefined;
@@ -47,7 +51,9 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   const { out, err } = openTerminal();
   const clock = systemClock;
   const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
-  const plan = loadSuite(file, config, runners);
+  const host = hostEnvironmentOf(config, env);
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
   using interrupted = interruption((message) => err.print(message));
   const { signal } = interrupted;
 
@@ -69,7 +75,10 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
     scripted: (script) => scriptedUpstream(script, clock),
     caBundle: certificates,
   });
-  await using sandboxes = new Sandboxes(engine, certificates, { runners });
+  await using sandboxes = new Sandboxes(engine, certificates, {
+    runners,
+    host: { ...noHostEnvironment, keys: host.keys },
+  });
   const checked = await checkCases(
     plan,
     { sandboxes, runners, clock, gateway, budgets: { trial: config.budgets.trial, batch: undefined } },

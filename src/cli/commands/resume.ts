@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
-import { type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
+import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
 import { systemClock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -15,6 +15,7 @@ import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
 import { redactorOf } from '../redactor.ts';
+import { requirePlanned } from '../require-planned.ts';
 import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
@@ -55,7 +56,10 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes);
   const summaries: BatchSummary[] = [];
   let busy = 0;
-  for (const what of chosen(ledger, service, id)) {
+  const wanted = chosen(ledger, service, id);
+  // All of them before any: what is begun without its model is void, however often it is tried.
+  for (const what of wanted) await requirePlanned(nameOf(what), planOf(what, ledger), workplace);
+  for (const what of wanted) {
     const resumed = await resume(what, { ...workplace, concurrency }, signal, progress.event);
     if (resumed.kind === 'finished') {
       summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
@@ -86,7 +90,10 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
 /** What is to be resumed. Throws an `input` error for a batch that cannot be. */
 function chosen(ledger: Ledger, service: string, id: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
-  if (id === undefined) return open;
+  if (id === undefined) {
+    if (open.length === 0) refuseElsewhere(ledger, service);
+    return open;
+  }
   const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
   if (named.length > 0) return named;
   const found = ledger.batches.find(id);
@@ -98,6 +105,21 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
         : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+}
+
+/** Without its configuration a command asks the embedded service, which has none of the batches of another. */
+function refuseElsewhere(ledger: Ledger, service: string): void {
+  const all = [...ledger.batches.open(), ...ledger.starts.open()];
+  const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);
+  if (elsewhere.length === 0) return;
+  throw new OffsiteError(
+    `nothing is to be resumed at the service ${service}; what is not finished is of ${elsewhere.join(', ')}`,
+    {
+      code: 'NOTHING_TO_RESUME',
+      kind: 'input',
+      hint: 'Name the configuration that the batch was run with: --config, OFFSITE_CONFIG, or OFFSITE_URL for its service.',
+    },
+  );
 }
 
 function nameOf(what: Resumable): string {

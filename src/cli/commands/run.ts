@@ -9,13 +9,13 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { text } from '../../text/printable.ts';
-import { passedEnvironment } from '../../trial/host-environment.ts';
+import { hostEnvironmentOf, passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { dryRunOf } from '../dry-run.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
-import { rate, wholeNumber, withService } from '../options.ts';
+import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
@@ -26,7 +26,7 @@ import type { ServiceOptions } from '../with-client.ts';
 import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
 export function runCommand() {
-  return withService(new Command('run'))
+  return withAllowOutside(withService(new Command('run')))
     .description(
       'run a suite: every case on every variant, each trial in a sandbox of its own, each result reported',
     )
@@ -45,13 +45,17 @@ interface RunOptions extends ServiceOptions {
   failUnder?: number | undefined;
   junit?: string | undefined;
   dryRun?: true | undefined;
+  allowOutside?: string[] | undefined;
 }
 
 async function run(file: string, options: RunOptions): Promise<number> {
   const configured = loadConfig({ named: options.config, suiteFolder: dirname(file), env: process.env });
   using dryRun = options.dryRun ? dryRunOf(configured, process.env) : undefined;
   const { config, env } = dryRun ?? { config: configured, env: process.env };
-  const plan = loadSuite(file, config, runners);
+  // With all keys, those too that a dry run does not use.
+  const host = hostEnvironmentOf(configured, process.env);
+  const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
+  const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
 
   const redactor = redactorOf(configured, process.env);
   const redact = (text: string) => redactor.text(text);
@@ -59,7 +63,6 @@ async function run(file: string, options: RunOptions): Promise<number> {
   using progress = await openProgress({ err, plain: options.json === true });
   using interrupted = interruption(progress.note);
   const { signal } = interrupted;
-  const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
   await using workplace = await openWorkplace(
     {
       config,
@@ -68,6 +71,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
       clock: systemClock,
       runners,
       insecureHttp: options.insecureHttp,
+      host,
       note: progress.note,
     },
     signal,

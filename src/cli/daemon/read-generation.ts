@@ -1,6 +1,6 @@
 import type { Generation } from '../../agent/daemon/generation.ts';
 import { type Config, loadConfig, SandboxConfig } from '../../suite/config-file.ts';
-import { credentialNames } from '../../trial/host-environment.ts';
+import { hostEnvironmentOf } from '../../trial/host-environment.ts';
 import { concurrencyFor, gatewayOf, type Workshop } from '../workplace.ts';
 
 /** What a configuration means for the trials that are begun by it. */
@@ -15,7 +15,7 @@ export function generationOf(
   return {
     config,
     gateway: gatewayOf(config, env, workshop),
-    host: { variables: env, credentials: credentialNames(config) },
+    host: hostEnvironmentOf(config, env),
     concurrency: concurrency ?? config.concurrency ?? concurrencyFor(workshop.engine, sandboxes),
   };
 }

@@ -1,0 +1,47 @@
+import { OffsiteError } from '../offsite-error.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
+import { checkModels } from '../trial/models.ts';
+import type { Workplace } from './workplace.ts';
+
+/**
+ * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and sandboxes are in the plan
+ * itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing; nothing has been begun then.
+ */
+export async function requirePlanned(
+  name: string,
+  plan: SuitePlan | undefined,
+  { runners, gateway, host }: Pick<Workplace, 'runners' | 'gateway' | 'host'>,
+): Promise<void> {
+  if (!plan) return;
+  const { variants, judges } = plan;
+  const missing = new Set<string>();
+  const attempt = async (check: () => void | Promise<void>) => {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof OffsiteError)) throw error;
+      missing.add(error.message);
+    }
+  };
+  for (const { harness, model, modelConfig, userModel, sandbox } of variants) {
+    if (!runners.some((runner) => runner.name === harness)) missing.add(`there is no harness ${harness}`);
+    await attempt(() =>
+      checkModels({ variants: [{ model, modelConfig, userModel: undefined }], judges: [] }, gateway),
+    );
+    if (userModel !== undefined)
+      await attempt(() => checkModels({ variants: [], judges: [userModel] }, gateway));
+    await attempt(() => void passedEnvironment(sandbox, host));
+  }
+  for (const judge of judges) await attempt(() => checkModels({ variants: [], judges: [judge] }, gateway));
+  await attempt(() => refuseKeys(plan, host));
+  if (missing.size === 0) return;
+  throw new OffsiteError(
+    `${name} cannot be resumed with this configuration:\n- ${[...missing].join('\n- ')}`,
+    {
+      code: 'PLAN_NEEDS_MORE',
+      kind: 'input',
+      hint: 'Name the configuration that it was run with (--config, OFFSITE_CONFIG), with its keys set. Nothing was begun.',
+    },
+  );
+}

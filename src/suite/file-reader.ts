@@ -1,0 +1,82 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { OffsiteError } from '../offsite-error.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
+import { BadFile } from './file-issues.ts';
+import { type Reach, type ReadFile, readFile } from './read-file.ts';
+
+/** Bytes of all files that one suite, or one profile, names. */
+const largestWhole = 128 * 1024 ** 2;
+/** Files of a profile's folders. */
+const mostFiles = 10_000;
+/** Folders in folders. */
+const deepest = 40;
+
+export interface FileReaderOptions {
+  reach: Reach;
+  /** Keys that no file may hold: it would go to the service or into a sandbox. */
+  keys?: KnownKeys | undefined;
+}
+
+/** Reads the files of one suite or profile, all together no more than there is room for. Throws `FILE_UNREADABLE` and {@link BadFile}. */
+export class FileReader {
+  readonly #options: FileReaderOptions;
+  #bytes = 0;
+  #files = 0;
+
+  constructor(options: FileReaderOptions) {
+    this.#options = options;
+  }
+
+  file(path: string): ReadFile {
+    const read = readFile(path, { reach: this.#options.reach });
+    this.#bytes += read.content.length;
+    this.#files++;
+    if (this.#bytes > largestWhole)
+      throw tooMuch(`with ${path} its files have more than ${largestWhole / 1024 ** 2} MiB together`);
+    const held = this.#options.keys?.find(read.content);
+    if (held) {
+      const { name, line, column } = held;
+      throw new BadFile([{ file: path, line, column, path: '', message: heldKey(name) }]);
+    }
+    return read;
+  }
+
+  text(path: string): string {
+    const { content } = this.file(path);
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(content);
+    } catch (cause) {
+      throw new OffsiteError(`cannot read ${path}: it is not UTF-8`, {
+        code: 'FILE_UNREADABLE',
+        kind: 'input',
+        cause,
+      });
+    }
+  }
+
+  /** Every file of a folder, under `target`. Links are read as what they point to. */
+  folder(folder: string, target: string, above: readonly string[] = []): (ReadFile & { path: string })[] {
+    const { dev, ino } = statSync(folder);
+    const identity = `${dev}:${ino}`;
+    if (above.includes(identity)) throw tooMuch(`${folder} leads back to a folder above it, in a circle`);
+    if (above.length > deepest) throw tooMuch(`${folder} is more than ${deepest} folders deep`);
+    return readdirSync(folder)
+      .toSorted()
+      .flatMap((name) => {
+        const path = join(folder, name);
+        const below = posix.join(target, name);
+        if (statSync(path).isDirectory()) return this.folder(path, below, [...above, identity]);
+        if (this.#files >= mostFiles) throw tooMuch(`it has more than ${mostFiles} files`);
+        return [{ path: below, ...this.file(path) }];
+      });
+  }
+}
+
+export function heldKey(name: string): string {
+  return `holds the key in ${name}, which neither the service nor a sandbox may see`;
+}
+
+function tooMuch(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'FILE_UNREADABLE', kind: 'input' });
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { runners } from '../../runners/index.ts';
+import { startBatch } from '../../src/agent/start-batch.ts';
+import { accessService } from '../../src/cli/service-access.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadSuite } from '../../src/suite/load-suite.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+const config = {
+  models: {
+    told: { scripted: 'turns.yaml' },
+    judge: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:1/v1', apiKeyEnv: 'JUDGE_KEY' },
+  },
+};
+const env = { JUDGE_KEY: 'sk-judge-0123456789' };
+
+/** A batch that was started, of which nothing has been run: its process died just then. */
+async function started(place: Place): Promise<string> {
+  place.write('turns.yaml', 'turns: [{ run: "echo hello > answer" }, { text: Done. }]\n');
+  place.suite({ cases: [], config });
+  const suite = place.write(
+    'suite.yaml',
+    JSON.stringify({
+      suite: { id: 's', prompt: 'Say hello.' },
+      variants: [{ model: 'told', harness: 'bash', sandbox: 'local' }],
+      judges: ['judge'],
+      cases: [{ id: 'a', verify: 'grep -q hello answer' }],
+    }),
+  );
+  const read = loadConfig({ named: suite.replace('suite.yaml', 'offsite.yaml'), env: {} });
+  const { dataFolder } = place;
+  using ledger = new Ledger(dataFolder, systemClock);
+  const settings = { config: read, dataFolder, env: {}, clock: systemClock };
+  await using access = await accessService({
+    ...settings,
+    caBundle: undefined,
+    integrations: [],
+    insecureHttp: undefined,
+  });
+  const parts = { client: access.client, ledger, clock: systemClock, service: 'embedded' };
+  const plan = loadSuite(suite, read, runners);
+  const { batch, lock } = await startBatch(
+    { plan, prompt: 'Say hello.' },
+    parts,
+    new AbortController().signal,
+  );
+  using _lock = lock;
+  return batch.id;
+}
+
+test('without what a batch was planned with resuming says what is missing and begins nothing; with it, it goes on', async () => {
+  using place = openPlace();
+  const id = await started(place);
+
+  const bare = await offsite(place, ['resume']);
+  expect([bare.exitCode, bare.stderr]).toEqual([2, expect.stringContaining(`batch ${id} cannot be resumed`)]);
+  expect(bare.stderr).toMatch(/told/);
+  expect(bare.stderr).toMatch(/judge/);
+
+  const configured = ['--config', `${place.folder}/project/offsite.yaml`];
+  const keyless = await offsite(place, ['resume', ...configured]);
+  expect([keyless.exitCode, keyless.stderr]).toEqual([2, expect.stringContaining('JUDGE_KEY is not set')]);
+  expect(keyless.stderr).not.toMatch(/told/);
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    const [batch] = ledger.batches.open();
+    expect(batch?.id).toBe(id);
+    expect(ledger.outbox.pending()).toEqual([]);
+  }
+
+  const { exitCode, stdout } = await offsite(place, ['resume', '--json', ...configured], { env });
+  expect([exitCode, JSON.parse(stdout)]).toEqual([
+    0,
+    [expect.objectContaining({ batchId: id, passed: 1, void: 0 })],
+  ]);
+});
+
+test('without the configuration that names its service resuming does not say that all is done', async () => {
+  using place = openPlace();
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    const service = 'https://evals.example';
+    const plan = await ledger.blobs.putJson({});
+    ledger.starts.add({ service, suite: 's', file: undefined, plan, lock: 'batch-1' });
+  }
+  const { exitCode, stderr } = await offsite(place, ['resume']);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('https://evals.example')]);
+});
