@@ -82,7 +82,7 @@ export interface Workplace extends Workshop {
   /** What sandboxes may ask for of this machine's environment. */
   host: HostEnvironment;
   /** One batch's: what is spent counts from now. */
-  budgets: { trial: Budget; batch: BudgetAccount };
+  budgets: { trial: Budget; judges?: Budget | undefined; batch: BudgetAccount };
 }
 
 /** Opens what trials need, and removes from the engine what agents that died have left. */
@@ -140,7 +140,7 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
     ...workshop,
     gateway,
     host: { variables: env, credentials: credentialNames(config) },
-    budgets: { trial: config.budgets.trial, batch: openBudget(config.budgets.batch, clock.now()) },
+    budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

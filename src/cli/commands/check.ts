@@ -70,7 +70,7 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   await using sandboxes = new Sandboxes(engine, certificates, { runners });
   const checked = await checkCases(
     plan,
-    { sandboxes, runners, clock, gateway, budgets: { trial: config.budgets.trial, batch: undefined } },
+    { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch: undefined } },
     {
       repeat: options.repeat ?? 1,
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
