@@ -105,11 +105,7 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
         const { requests } = account.limit;
         const { requests: used } = account.spent;
         const over = requests !== undefined && used >= requests;
-        refuseIf(
-          over
-            ? `${prefix} of ${requests} requests is spent`
-            : overMessage(prefix, account, clock),
-        );
+        refuseIf(over ? `${prefix} of ${requests} requests is spent` : overMessage(prefix, account, clock));
       }
       for (const { account } of held) account.spent.requests += 1;
     },
