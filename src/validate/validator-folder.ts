@@ -41,6 +41,6 @@ function homeOf(folder: string): string {
   return `${folder}/.home`;
 }
 
-export function temporaryOf(folder: string): string {
+function temporaryOf(folder: string): string {
   return `${folder}/.temporary`;
 }

@@ -189,6 +189,21 @@ describe.concurrent('a module validator', () => {
     }
   });
 
+  test('is out of reach in a sandbox without root too', async () => {
+    const script = `cat /offsite-validators/*/expected "$1"; mv /offsite-validators /gone; cat /proc/$PPID/environ
+for pid in /proc/[0-9]*; do [ $pid = /proc/$$ ] || [ $pid = /proc/1 ] || { cat $pid/environ; kill -9 \${pid#/proc/}; } ; done; id -u`;
+    const source = module(`validate('apart', async ({ run }) => {
+      const { stdout } = await run('bash', ['work', import.meta.dirname + '/../' + import.meta.dirname.split('/').pop() + '/expected']);
+      return [process.getuid(), stdout];
+    });`);
+    const result = await bench.trial(
+      work(script),
+      { validator: validator(source, { files: [{ path: 'expected', content: 'secret' }] }) },
+      { security: 'strict', user: '1000' },
+    );
+    expect(JSON.parse(result.validations?.[0]?.output?.text ?? 'null')).toEqual([64_201, '1000\n']);
+  });
+
   test('in the agent’s sandbox imports nothing, and is run by nothing, that the agent put in its way', async () => {
     const run = `for at in / /offsite /offsite/validators /offsite-validators /workspace; do
   mkdir -p $at/node_modules/expected
