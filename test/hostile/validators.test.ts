@@ -189,6 +189,15 @@ describe.concurrent('a module validator', () => {
     }
   });
 
+  test('comes to its verdict although the work leaves no room for another process', async () => {
+    const source = module(`validate('ends', async ({ run }) => {
+      assert.equal((await run('./work', [], { timeout: 3000 })).exitCode, 0);
+    });`);
+    const bomb = 'bomb() { bomb | bomb & }; bomb; while :; do sleep 100 & done 2> /dev/null';
+    const result = await bench.trial(work(bomb), { validator: validator(source) }, { pids: 100 });
+    expect(result).toMatchObject({ verdict: 'failed', validations: [{ status: 'failed' }] });
+  });
+
   test('is out of reach in a sandbox without root too', async () => {
     const script = `cat /offsite-validators/*/expected "$1"; mv /offsite-validators /gone; cat /proc/$PPID/environ
 for pid in /proc/[0-9]*; do [ $pid = /proc/$$ ] || [ $pid = /proc/1 ] || { cat $pid/environ; kill -9 \${pid#/proc/}; } ; done; id -u`;
