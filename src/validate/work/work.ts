@@ -26,6 +26,8 @@ const giveToNobody = `chown -Rh ${users.work.uid}:${users.validator.gid} "$1" &&
 find "$1" -type d -exec chmod g+s {} +`;
 /** Where there is no root, what is another's stays as it is. */
 const openToAll = 'chmod -R a+rwX "$1" || :';
+/** Where the work takes all processes there may be, the one that ends them mostly starts, and not always. */
+const endingTries = 20;
 /** Giving a large workspace to another user walks all of it. */
 const givingMs = 120_000;
 
@@ -164,16 +166,19 @@ export class Work {
       await place.container.killAll(signal);
       return;
     }
-    const { ended, exitCode } = await place.container.exec({
-      argv: ['/bin/sh', '-c', endWork, 'sh', workspace, String(users.validator.gid)],
-      user: userOf(place),
-      cwd: '/',
-      timeoutMs: endingMs,
-      signal,
-    });
-    signal.throwIfAborted();
-    // Where the work leaves no room for another process, say, the validator goes down with it.
-    if (ended !== 'exited' || exitCode !== 0) await place.container.killAll(signal);
+    for (let tries = 0; tries < endingTries; tries += 1) {
+      const { ended, exitCode } = await place.container.exec({
+        argv: ['/bin/sh', '-c', endWork, 'sh', workspace, String(users.validator.gid)],
+        user: userOf(place),
+        cwd: '/',
+        timeoutMs: endingMs,
+        signal,
+      });
+      signal.throwIfAborted();
+      if (ended === 'exited' && exitCode === 0) return;
+    }
+    // The validator goes down with it.
+    await place.container.killAll(signal);
   }
 }
 
