@@ -84,7 +84,7 @@ export interface Workplace extends Workshop {
   /** What sandboxes may ask for of this machine's environment. */
   host: HostEnvironment;
   /** One batch's: what is spent counts from now. */
-  budgets: { trial: Budget; batch: BudgetAccount };
+  budgets: { trial: Budget; judges?: Budget | undefined; batch: BudgetAccount };
 }
 
 /** Opens what trials need, and removes from the engine what agents that died have left. */
@@ -142,7 +142,7 @@ export async function openWorkplace(surroundings: Surroundings, signal: AbortSig
     ...workshop,
     gateway,
     host: surroundings.host ?? hostEnvironmentOf(config, env),
-    budgets: { trial: config.budgets.trial, batch: openBudget(config.budgets.batch, clock.now()) },
+    budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -1,15 +1,21 @@
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { BudgetAccount } from './gateway.ts';
+import type { BudgetAccount, ModelRole, SessionRequest, Spending } from './gateway.ts';
 import { Refusal } from './refusal.ts';
 
 /** An account of which nothing is spent yet. Its time begins at `startedAt`, epoch milliseconds. */
 export function openBudget(limit: Budget, startedAt: number): BudgetAccount {
+  const { time, ...withoutTime } = limit;
+  // Time passes by itself: a trial that ends with its batch's last minute is graded all the same.
+  return { ...nothingSpent(limit, startedAt), judges: nothingSpent(withoutTime, startedAt) };
+}
+
+function nothingSpent(limit: Budget, startedAt: number): Spending {
   return { limit, spent: { tokens: 0, usd: 0, requests: 0, startedAt } };
 }
 
-/** The budgets that hold for one session: its own, and its batch's. */
+/** The budgets that hold for one role of a session: those of the trial and of its batch. */
 export interface Budgets extends Disposable {
   /** Counts one request more. Throws a {@link Refusal}, and aborts `spent`, where a budget has nothing left. */
   begin(): void;
@@ -19,14 +25,58 @@ export interface Budgets extends Disposable {
   readonly spent: AbortSignal;
 }
 
-interface Held {
-  whose: 'trial' | 'batch';
-  account: BudgetAccount;
+/** The budgets of a session, by who spends them. */
+export interface RoleBudgets extends Disposable {
+  of(role: ModelRole): Budgets;
+  /** Aborts when the agent's and the user's are spent. */
+  readonly spent: AbortSignal;
 }
 
-export function holdBudgets(trial: BudgetAccount, batch: BudgetAccount | undefined, clock: Clock): Budgets {
-  const held: Held[] = [{ whose: 'trial', account: trial }];
-  if (batch) held.push({ whose: 'batch', account: batch });
+/**
+ * Holds the budgets of a session. Judges have accounts of their own: an agent that spends all it may must not get out of being judged. The
+ * judges' time begins with their first request.
+ */
+export function holdRoleBudgets(
+  { budget, judgeBudget = budget, batchBudget }: SessionRequest,
+  clock: Clock,
+): RoleBudgets {
+  const working = holdBudgets(
+    [
+      { prefix: "the trial's budget", account: nothingSpent(budget, clock.now()) },
+      ...(batchBudget ? [{ prefix: "the batch's budget", account: batchBudget }] : []),
+    ],
+    clock,
+  );
+  let judging: Budgets | undefined;
+  const openJudging = () =>
+    holdBudgets(
+      [
+        { prefix: "the judges' budget", account: nothingSpent(judgeBudget, clock.now()) },
+        ...(batchBudget ? [{ prefix: "the budget of the batch's judges", account: batchBudget.judges }] : []),
+      ],
+      clock,
+    );
+  return {
+    of(role) {
+      if (role !== 'judge') return working;
+      judging ??= openJudging();
+      return judging;
+    },
+    spent: working.spent,
+    [Symbol.dispose]() {
+      working[Symbol.dispose]();
+      judging?.[Symbol.dispose]();
+    },
+  };
+}
+
+interface Held {
+  /** Names it in messages. */
+  prefix: string;
+  account: Spending;
+}
+
+function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   const spent = new AbortController();
   const timer = new AbortController();
 
@@ -38,11 +88,11 @@ export function holdBudgets(trial: BudgetAccount, batch: BudgetAccount | undefin
     end(message);
     throw new Refusal(400, 'BUDGET_EXCEEDED', message);
   };
-  for (const { whose, account } of held) {
+  for (const { prefix, account } of held) {
     const { time } = account.limit;
     if (time === undefined) continue;
     passed(clock, account.spent.startedAt + time, timer.signal).then(
-      () => end(timeMessage(whose, time)),
+      () => end(timeMessage(prefix, time)),
       (error) => {
         // Stopping the timer rejects too; only a clock that fails on its own is news.
         if (!timer.signal.aborted) spent.abort(error);
@@ -51,20 +101,16 @@ export function holdBudgets(trial: BudgetAccount, batch: BudgetAccount | undefin
   }
   return {
     begin() {
-      for (const { whose, account } of held) {
+      for (const { prefix, account } of held) {
         const { requests } = account.limit;
         const { requests: used } = account.spent;
         const over = requests !== undefined && used >= requests;
-        refuseIf(
-          over
-            ? `the ${whose}'s budget of ${requests} requests is spent`
-            : overMessage(whose, account, clock),
-        );
+        refuseIf(over ? `${prefix} of ${requests} requests is spent` : overMessage(prefix, account, clock));
       }
       for (const { account } of held) account.spent.requests += 1;
     },
     check() {
-      for (const { whose, account } of held) refuseIf(overMessage(whose, account, clock));
+      for (const { prefix, account } of held) refuseIf(overMessage(prefix, account, clock));
     },
     spend({ tokens, usd }) {
       for (const { account } of held) {
@@ -85,20 +131,20 @@ async function passed(clock: Clock, at: number, signal: AbortSignal): Promise<vo
   }
 }
 
-function overMessage(whose: string, { limit, spent }: BudgetAccount, clock: Clock): string | undefined {
+function overMessage(prefix: string, { limit, spent }: Spending, clock: Clock): string | undefined {
   if (limit.tokens !== undefined && spent.tokens >= limit.tokens) {
-    return `the ${whose}'s budget of ${limit.tokens} tokens is spent: ${spent.tokens} were used`;
+    return `${prefix} of ${limit.tokens} tokens is spent: ${spent.tokens} were used`;
   }
   if (limit.usd !== undefined && spent.usd >= limit.usd) {
-    return `the ${whose}'s budget of ${limit.usd} USD is spent: ${spent.usd.toFixed(4)} were used`;
+    return `${prefix} of ${limit.usd} USD is spent: ${spent.usd.toFixed(4)} were used`;
   }
   if (limit.time !== undefined && clock.now() - spent.startedAt >= limit.time)
-    return timeMessage(whose, limit.time);
+    return timeMessage(prefix, limit.time);
   return undefined;
 }
 
-function timeMessage(whose: string, time: number): string {
-  return `the ${whose}'s budget of ${time / 1000} s is spent`;
+function timeMessage(prefix: string, time: number): string {
+  return `${prefix} of ${time / 1000} s is spent`;
 }
 
 function budgetSpent(message: string): OffsiteError {

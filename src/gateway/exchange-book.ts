@@ -106,7 +106,7 @@ export function openExchange(
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
-    budgets.spend({ tokens: inputTokens + outputTokens, usd });
+    budgets.of(role).spend({ tokens: inputTokens + outputTokens, usd });
   };
 
   /** What an answer that came to its end, or was cut, says of itself. */

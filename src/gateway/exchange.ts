@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { Budgets } from './budget.ts';
+import type { RoleBudgets } from './budget.ts';
 import { openExchange } from './exchange-book.ts';
 import type { ModelRole, SessionRequest } from './gateway.ts';
 import { Refusal } from './refusal.ts';
@@ -10,7 +10,7 @@ import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
 export interface ExchangeParts {
   record: SessionRecord;
-  budgets: Budgets;
+  budgets: RoleBudgets;
   clock: Clock;
   random: () => number;
   keep: SessionRequest['keep'];
@@ -43,15 +43,16 @@ export async function exchange(
   ask: ModelAsk,
   signal: AbortSignal,
 ): Promise<PassedAnswer> {
+  const budgets = parts.budgets.of(ask.role);
   const open = openExchange(parts, ask, signal);
   try {
-    parts.budgets.begin();
+    budgets.begin();
     const { answer, leave, exhausted } = await send(
       {
         ...parts,
         model: ask.model,
         admit() {
-          parts.budgets.check();
+          budgets.check();
           open.sent();
         },
         failed: open.failedTry,

@@ -17,7 +17,10 @@ export interface SessionRequest {
   trial: string;
   /** Names of configured models. A role asks for its first one where it names none. */
   models: Partial<Record<ModelRole, readonly string[]>>;
+  /** What agent and user may use together. */
   budget: Budget;
+  /** What judges may use, counted apart; as much as `budget` where left out. */
+  judgeBudget?: Budget | undefined;
   /** What the whole batch may use; the same object for all its trials. */
   batchBudget?: BudgetAccount | undefined;
   /** Hosts that the sandbox may reach through the proxy: `registry.example`, `*.example:443`. None: no proxy. */
@@ -29,9 +32,14 @@ export interface SessionRequest {
 }
 
 /** What has been used so far of a budget. */
-export interface BudgetAccount {
+export interface Spending {
   readonly limit: Budget;
   readonly spent: { tokens: number; usd: number; requests: number; startedAt: number };
+}
+
+/** A batch's budget: of agents and users together, and of judges once more. */
+export interface BudgetAccount extends Spending {
+  readonly judges: Spending;
 }
 
 export interface GatewaySession extends AsyncDisposable {

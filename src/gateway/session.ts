@@ -3,7 +3,7 @@ import { bounded } from '../client/deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
-import { holdBudgets, openBudget } from './budget.ts';
+import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
 import { exchange } from './exchange.ts';
 import { answerModels, type ForwardParts, forward } from './forward.ts';
@@ -36,7 +36,7 @@ export function openSession(
   const models = roleModels(request.models, served);
   checkPrices(request, models.all());
   const allowed = allowList(request.hosts);
-  const budgets = holdBudgets(openBudget(request.budget, clock.now()), request.batchBudget, clock);
+  const budgets = holdRoleBudgets(request, clock);
   const record = sessionRecord();
   const tokens = issueTokens();
   const parts: ForwardParts & ProxyParts = {
@@ -147,8 +147,11 @@ function answer(
 }
 
 /** What is not priced cannot be kept below a price. Scripted models cost nothing. */
-function checkPrices({ budget, batchBudget }: SessionRequest, models: readonly ServedModel[]): void {
-  if (budget.usd === undefined && batchBudget?.limit.usd === undefined) return;
+function checkPrices(
+  { budget, judgeBudget, batchBudget }: SessionRequest,
+  models: readonly ServedModel[],
+): void {
+  if ([budget, judgeBudget, batchBudget?.limit].every((limit) => limit?.usd === undefined)) return;
   const unpriced = models.find(({ config }) => !('scripted' in config) && !config.prices);
   if (!unpriced) return;
   throw new OffsiteError(`there is a budget in USD, and the model ${unpriced.name} has no prices`, {

@@ -150,7 +150,13 @@ export const ConfigFile = z
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),
     budgets: z
-      .strictObject({ trial: Budget.prefault({}), batch: Budget.prefault({}) })
+      .strictObject({
+        trial: Budget.prefault({}),
+        judges: Budget.optional().meta({
+          description: 'What the judges of one trial may use, counted apart; as `trial` where left out.',
+        }),
+        batch: Budget.prefault({}),
+      })
       .prefault({})
       .meta({ description: 'What the models of one trial, and of all trials of a batch, may use together.' }),
     snapshots: z

@@ -198,6 +198,12 @@ class SuiteReading {
       name: entry.name ?? (file === undefined ? 'validator' : basename(file)),
       source: this.#script(text, variables, path),
     };
+    if (entry.runsIn === 'same' && validator.source.startsWith('#!')) {
+      this.report(
+        [...path, 'runsIn'],
+        "the agent's own sandbox has only what the agent left to start a program with; make it a module, or leave runsIn out",
+      );
+    }
     if (entry.capture !== undefined) validator.capture = entry.capture;
     if (entry.manifest) validator.manifest = entry.manifest.map((name, index) => ({ index, name }));
     if (entry.sourceFiles) {

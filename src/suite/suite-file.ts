@@ -47,7 +47,7 @@ const validatorParts = {
   sourceFiles: z.array(Path).optional().meta({ description: 'Files to put beside the validator.' }),
   runsIn: z.enum(['fresh', 'same']).optional().meta({
     description:
-      'A fresh container of the prepared image with the workspace copied in (default), or the one the harness worked in. Local.',
+      'Where a validator reads and runs the work: in a fresh container with a copy of the workspace (default), or in the one the harness worked in. Local.',
   }),
   onError: z
     .enum(['void', 'failed'])

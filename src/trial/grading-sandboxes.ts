@@ -60,7 +60,7 @@ export class GradingSandboxes implements Disposable {
   startAhead(): void {
     const { verify, verifyPlace, validator } = this.#spec;
     if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.startAhead();
-    if (validator?.runsIn === 'fresh') this.validator.startAhead();
+    if (validator) this.validator.startAhead();
   }
 
   [Symbol.dispose](): void {

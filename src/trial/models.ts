@@ -9,7 +9,12 @@ import type { TrialSpec } from './spec.ts';
 export interface ModelParts {
   gateway: Gateway;
   blobs: BlobStore;
-  budgets: { trial: Budget; batch: BudgetAccount | undefined };
+  budgets: {
+    trial: Budget;
+    /** As `trial` where left out. */
+    judges?: Budget | undefined;
+    batch: BudgetAccount | undefined;
+  };
 }
 
 /** The models of one attempt of a trial. */
@@ -36,6 +41,7 @@ export function openModels(
     trial: `${spec.runId}/${spec.ordinal}`,
     models,
     budget: budgets.trial,
+    judgeBudget: budgets.judges,
     batchBudget: budgets.batch,
     hosts,
     keep: async (body) => (await blobs.put(body)).sha256,

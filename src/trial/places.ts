@@ -10,8 +10,8 @@ export const places = {
   /** The host's extra certificates, and those with the image's own. */
   extraCertificates: '/offsite/ca.pem',
   certificates: '/offsite/ca-bundle.pem',
-  /** A validator gets a folder of its own below. */
-  validators: '/offsite/validators',
+  /** A validator gets a folder of its own below. Not in `own`, which may be the sandbox's user's. */
+  validators: '/offsite-validators',
 } as const;
 
 /** Where any program may leave what it likes: a change there says nothing about the system. */

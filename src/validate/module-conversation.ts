@@ -8,14 +8,14 @@ import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
 import { type GradingTrouble, processTrouble } from './trouble.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator.ts';
+import type { Work } from './work/work.ts';
+import { WorkDesk } from './work/work-desk.ts';
 
-/** `nobody`, on every Linux. */
-const otherUser = 65_534;
-
-/** What passes between this process and the validator's: its order, its records, and what it asks models. */
+/** What passes between this process and the validator's: its order, its records, what it asks models, and what it runs of the work. */
 export class ModuleConversation {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
+  readonly #desk: WorkDesk;
   readonly #validations: SandboxedValidation[] = [];
   readonly stdin = new PassThrough();
   readonly reader: RecordReader;
@@ -23,8 +23,10 @@ export class ModuleConversation {
   #broken: string | undefined;
   #ended = false;
 
-  constructor(request: ValidatorRequest) {
+  /** @param onFailure told of trouble with the engine, which the validator must not take for the work's */
+  constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
+    this.#desk = new WorkDesk(request, work, onFailure);
     this.#calls = new ModelCalls(request);
     const nonce = randomBytes(16).toString('hex');
     this.reader = new RecordReader(nonce, (record) => this.#take(record));
@@ -42,6 +44,12 @@ export class ModuleConversation {
         break;
       case 'ask':
         this.#calls.fulfill(record).then((reply) => this.#send(reply));
+        break;
+      case 'run':
+      case 'read':
+      case 'files':
+      case 'still':
+        this.#desk.fulfill(record).then((reply) => this.#send(reply));
         break;
       case 'broken':
         this.#broken = record.message;
@@ -84,7 +92,7 @@ export class ModuleConversation {
     const broken = (message: string): GradingTrouble => ({ kind: 'broken', message });
     if (this.#broken !== undefined)
       return { ...broken('the validator could not be loaded'), output: this.#broken };
-    if (this.reader.overflowed) return broken('the validator said more than is read');
+    if (this.reader.problem !== undefined) return broken(this.reader.problem);
     if (!this.#ended)
       return this.#named(broken(`the validator exited with ${result.exitCode} before its end`));
     const overdue = this.#validations.find(({ status }) => status === 'voided');
@@ -105,6 +113,6 @@ function orderOf(request: ValidatorRequest, nonce: string): SandboxedOrder {
     finalMessage,
     usage: { ...usage } as Record<string, number>,
     filesChanged: [...(filesChanged ?? [])],
-    runAs: request.separate ? otherUser : undefined,
+    apart: request.work.kind === 'apart',
   };
 }

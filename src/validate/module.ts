@@ -1,35 +1,51 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { ModuleConversation } from './module-conversation.ts';
+import { execUser, users } from './users.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator.ts';
+import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import { Work } from './work/work.ts';
 
 /** Our half of the validator's process: TypeScript in a checkout, JavaScript once built, as this file is. */
 const extension = extname(import.meta.filename);
-const ours = ['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'records', 'run', 'workspace'].map(
-  (name) => ({
-    name: `${name}${extension}`,
-    content: readFileSync(new URL(`./sandboxed/${name}${extension}`, import.meta.url)),
-  }),
-);
+const ours = [
+  ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
+].map((name) => ({
+  name: `${name}${extension}`,
+  content: readFileSync(new URL(`./sandboxed/${name}${extension}`, import.meta.url)),
+}));
 
 /** A validator that is a module: Node runs it in the sandbox and prints a record for each of its validations. */
 export async function runModule(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, timeoutMs } = request;
   await container.put(filesOf(request), '/', request.signal);
-  const conversation = new ModuleConversation(request);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([request.signal, failed.signal]);
+  const work = new Work({
+    ...request,
+    env: { ...request.env, ...gitEnvironment },
+    place: request.work,
+    signal,
+  });
+  await work.begin();
+  const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
   const result = await container.exec({
     argv: ['node', '--disable-warning=ExperimentalWarning', `${folder}/.offsite/main${extension}`],
+    user: execUser(users.validator),
     cwd: folder,
-    env: { ...request.env, ...gitEnvironment },
+    env: { ...request.env, ...gitEnvironment, ...ownFolders(folder) },
     stdin: conversation.stdin,
     onOutput: (stream, bytes) => {
       if (stream === 'stdout') conversation.reader.push(bytes);
     },
     timeoutMs,
-    signal: request.signal,
+    signal,
   });
-  request.signal.throwIfAborted();
-  return conversation.outcome(result);
+  signal.throwIfAborted();
+  const outcome = await conversation.outcome(result);
+  // Nobody waits any more for what still runs.
+  failed.abort();
+  return outcome;
 }
 
 /**
@@ -48,19 +64,17 @@ const gitEnvironment = {
 };
 
 /** `offsite/validator` resolves because the validator lies in a package of that name. */
-function filesOf({ folder, files, source, separate }: ValidatorRequest) {
+function filesOf({ folder, files, source }: ValidatorRequest) {
   const description = {
     name: 'offsite',
     type: 'module',
     exports: { './validator': `./.offsite/api${extension}` },
   };
-  // What the validator expects of the work is not for the work to read; see run.ts for what is.
-  const mode = separate ? 0o600 : 0o644;
   return [
-    { path: folder, folder: true as const, mode: separate ? 0o711 : 0o755 },
-    ...files.map(({ path, content }) => ({ path: `${folder}/${path}`, content, mode })),
-    { path: `${folder}/validator.mts`, content: source, mode },
-    { path: `${folder}/package.json`, content: JSON.stringify(description) },
-    ...ours.map(({ name, content }) => ({ path: `${folder}/.offsite/${name}`, content })),
+    ...validatorFolder(folder),
+    ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content)),
+    ownFile(`${folder}/validator.mts`, source),
+    ownFile(`${folder}/package.json`, JSON.stringify(description)),
+    ...ours.map(({ name, content }) => ownFile(`${folder}/.offsite/${name}`, content)),
   ];
 }

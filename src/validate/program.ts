@@ -1,45 +1,72 @@
 import { randomBytes } from 'node:crypto';
+import { PassThrough } from 'node:stream';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { readTestReport, type TestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
+import { ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
 import { processTrouble } from './trouble.ts';
+import { execUser, users } from './users.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator.ts';
+import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import { Work } from './work/work.ts';
 
 /**
  * Starts the program $0 if there is its interpreter $1, and else says $2: what a kernel or `env` answers for a missing one looks the
  * same as a program that found nothing to be well.
  */
-const start = 'command -v "$1" > /dev/null || { printf %s "$2"; exit; }; exec "$0"';
+const start = `command -v "$1" > /dev/null || { printf %s "$2"; exit; }
+mkfifo -m 600 "$OFFSITE_CALLS/requests"
+OFFSITE_STDOUT=$(readlink /proc/$$/fd/1) exec "$0"`;
+
+/** Such a program would be started with what the agent left there; its author can have that only as a module. */
+const notApart =
+  'a validator that is a program cannot be graded in the agent’s own sandbox; make it a module';
+const nothing = { validations: [], judgments: [] };
 
 /** Bytes kept of what it prints, which may be a report of many tests. */
 const outputBytes = 8 * 1024 ** 2;
 
 /** A validator with a shebang: one validation, passed when the program exits 0; or those of the test report that it prints. */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
-  const { container, folder, source, files, timeoutMs, signal } = request;
+  const { container, folder, source, files, timeoutMs } = request;
+  if (request.work.kind === 'apart') return { ...nothing, trouble: { kind: 'broken', message: notApart } };
   const program = `${folder}/validator`;
   await container.put(
     [
-      ...files.map(({ path, content }) => ({ path: `${folder}/${path}`, content })),
-      { path: program, content: source, mode: 0o755 },
+      ...validatorFolder(folder),
+      ...ProgramCalls.files(folder),
+      ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content, 0o750)),
+      ownFile(program, source, 0o750),
     ],
     '/',
-    signal,
+    request.signal,
   );
+  const failed = new AbortController();
+  const over = new PassThrough();
+  const signal = AbortSignal.any([request.signal, failed.signal]);
+  const work = new Work({ ...request, place: request.work, signal });
+  await work.begin();
+  const calls = new ProgramCalls({ container, folder, signal }, work, (error) => failed.abort(error));
+  const listening = calls.listen(over).catch((error) => failed.abort(error));
   const interpreter = interpreterOf(source);
   const nonce = randomBytes(16).toString('hex');
   const result = await container.exec({
     argv: ['/bin/sh', '-c', start, program, interpreter, nonce],
+    user: execUser(users.validator),
     cwd: request.workspace,
-    env: request.env,
+    env: { ...request.env, ...ownFolders(folder), ...ProgramCalls.environment(folder, request.env.PATH) },
     capBytes: outputBytes,
     timeoutMs,
     signal,
   });
+  over.end();
+  await listening;
   signal.throwIfAborted();
+  // Nobody waits any more for what still runs.
+  failed.abort();
   const output = `${result.stdout.text}${result.stderr.text}`;
   const trouble = processTrouble(result, timeoutMs);
   if (trouble || result.ended !== 'exited')

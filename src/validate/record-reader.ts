@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { readRecord } from './record-shape.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
 /** Characters of one line that are waited for; a record's texts are cut well below that. */
@@ -13,8 +14,8 @@ export class RecordReader {
   readonly #decoder = new StringDecoder('utf8');
   #line = '';
   #room = recordRoom;
-  /** Whether more came than is read. */
-  overflowed = false;
+  /** What is wrong with what came, if anything is; nothing is read after it. */
+  problem: string | undefined;
 
   constructor(nonce: string, onRecord: (record: SandboxedRecord) => void) {
     this.#start = `${nonce} `;
@@ -25,7 +26,8 @@ export class RecordReader {
     const lines = this.#decoder.write(bytes).split('\n');
     for (const [position, piece] of lines.entries()) {
       if (position > 0) this.#endLine();
-      if (this.#line.length + piece.length > lineRoom) this.overflowed = true;
+      if (this.#line.length + piece.length > lineRoom)
+        this.problem ??= 'the validator said more than is read';
       else this.#line += piece;
     }
   }
@@ -34,9 +36,14 @@ export class RecordReader {
   #endLine(): void {
     const line = this.#line;
     this.#line = '';
-    if (!line.startsWith(this.#start)) return;
+    if (!line.startsWith(this.#start) || this.problem !== undefined) return;
     this.#room -= line.length;
-    if (this.#room < 0) this.overflowed = true;
-    else this.#onRecord(JSON.parse(line.slice(this.#start.length)) as SandboxedRecord);
+    if (this.#room < 0) {
+      this.problem = 'the validator said more than is read';
+      return;
+    }
+    const record = readRecord(line.slice(this.#start.length));
+    if ('problem' in record) this.problem = `the validator sent what is no record: ${record.problem}`;
+    else this.#onRecord(record);
   }
 }

@@ -8,9 +8,10 @@ import { runModule } from './module.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
 import type { GradingTrouble } from './trouble.ts';
+import type { WorkPlace } from './work/work-place.ts';
 
 export interface ValidatorRequest {
-  /** Where it runs, with the graded workspace in it. */
+  /** Where it runs: one in which no harness ran, with a copy of the graded workspace. */
   container: Container;
   source: string;
   files: readonly SourceFile[];
@@ -25,8 +26,8 @@ export interface ValidatorRequest {
   finalMessage?: string | undefined;
   usage?: Usage | undefined;
   filesChanged?: readonly string[] | undefined;
-  /** Whether the container is the validator's own and its user root: then what it runs of the agent's work runs as another user. */
-  separate: boolean;
+  /** Where it runs what the agent left. */
+  work: WorkPlace;
   /** Asks a judge model; undefined where none is configured. */
   judge?: AskModel | undefined;
   clock: Clock;

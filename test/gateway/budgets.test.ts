@@ -5,6 +5,8 @@ import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';
 import { chatAnswer, events, json } from './test-upstream.ts';
 
+const hello = { messages: [{ from: 'user', text: 'hello' }] } as const;
+const { signal } = new AbortController();
 const good = json(200, chatAnswer);
 const prices = { date: '2026-01-01', input: 1, output: 10 };
 
@@ -64,6 +66,45 @@ test("a batch's budget holds over all its trials", async () => {
   expect(other.overBudget.aborted).toBe(true);
   expect(at.session.overBudget.aborted).toBe(false);
   expect(batchBudget.spent).toMatchObject({ tokens: 120, requests: 1 });
+});
+
+test('judges have what they need, whatever the agent spent of the trial and of the batch', async () => {
+  const limits = { tokens: 100, requests: 1, time: 3_600_000 };
+  const batchBudget = openBudget({ tokens: 100, requests: 1 }, 0);
+  const models = { agent: ['big'], user: ['big'], judge: ['big'] };
+  await using at = await place({ session: { budget: limits, batchBudget, models } }, good);
+  await at.sandbox.ask({ headers: at.agent, body: question });
+  await at.session.account();
+  expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 400 });
+  await expect(at.session.chat('user', hello, signal)).rejects.toMatchObject({ code: 'BUDGET_EXCEEDED' });
+  at.clock.advance(limits.time);
+  expect(await at.session.chat('judge', hello, signal)).toMatchObject({ text: 'hi' });
+  expect(batchBudget.spent).toMatchObject({ tokens: 120, requests: 1 });
+});
+
+test('judges have a budget of their own, as large as the trial’s or as configured, which is none of the agent’s', async () => {
+  const models = { agent: ['big'], judge: ['big'] };
+  await using at = await place({ session: { budget: {}, judgeBudget: { requests: 1 }, models } }, good);
+  await at.session.chat('judge', hello, signal);
+  await expect(at.session.chat('judge', hello, signal)).rejects.toMatchObject({
+    code: 'BUDGET_EXCEEDED',
+    message: "the judges' budget of 1 requests is spent",
+  });
+  expect(at.session.overBudget.aborted).toBe(false);
+  expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 200 });
+  await using same = at.gateway.open(sessionRequest(undefined, { budget: { requests: 1 }, models }));
+  await same.chat('judge', hello, signal);
+  await expect(same.chat('judge', hello, signal)).rejects.toMatchObject({ code: 'BUDGET_EXCEEDED' });
+});
+
+test('judges of a batch have its limits once more, but for its time', async () => {
+  const batchBudget = openBudget({ tokens: 100, time: 1 }, 0);
+  const models = { judge: ['big'] };
+  await using at = await place({ session: { batchBudget, models } }, good);
+  await at.session.chat('judge', hello, signal);
+  await expect(at.session.chat('judge', hello, signal)).rejects.toMatchObject({
+    message: "the budget of the batch's judges of 100 tokens is spent: 120 were used",
+  });
 });
 
 test('a budget of time ends the trial when it is over, by the clock', async () => {

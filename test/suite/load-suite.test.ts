@@ -154,6 +154,15 @@ cases:
     expect(plan.cases[0]?.local).toMatchObject({ userTurns: 10, runsIn: 'fresh', onError: 'void' });
   });
 
+  test('refuses a program as the validator of the agent’s own sandbox, which has only what the agent left to start it with', () => {
+    const validator = (source: string) =>
+      `suite: { id: s, prompt: p }\n${variants}cases: [{ id: a, validator: { runsIn: same, source: "${source}" } }]\n`;
+    expect(problems(validator('#!/bin/sh\\nexit 0'))).toEqual([
+      expect.stringMatching(/^suite\.yaml:\d+:\d+: cases\[0\]\.validator\.runsIn: .*make it a module/),
+    ]);
+    expect(load(validator('import 1')).cases).toHaveLength(1);
+  });
+
   test.each([
     ['chat', 'none-such', '', 'is not a model of'],
     ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which network none keeps from it'],

@@ -47,13 +47,22 @@ break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outs
     ]);
   });
 
-  test('may run where the harness did, and then sees what it installed', async () => {
+  test('may look and run things where the harness worked, and then sees what it installed', async () => {
     const result = await bench.trial('echo outside > /opt/outside', {
-      validator: validator(module(`validate('a', () => fs.readFileSync('/opt/outside', 'utf8'));`), {
-        runsIn: 'same',
-      }),
+      validator: validator(
+        module(`validate('a', async ({ read, run }) => {
+        assert.ok(!fs.existsSync('/opt/outside'));
+        return (await read('/opt/outside')) + (await run('cat', ['/opt/outside'])).stdout;
+      });`),
+        {
+          runsIn: 'same',
+        },
+      ),
     });
-    expect(result).toMatchObject({ verdict: 'passed', validations: [{ output: { text: 'outside\n' } }] });
+    expect(result).toMatchObject({
+      verdict: 'passed',
+      validations: [{ output: { text: 'outside\noutside\n' } }],
+    });
   });
 
   test.each([

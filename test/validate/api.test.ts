@@ -107,7 +107,7 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
           await shell('dd if=/proc/$PPID/mem bs=1 count=1 skip=4096'),
           await shell('echo forged > /proc/$PPID/fd/1'),
           await shell('kill -9 $PPID'),
-          await shell('id -u; echo y > out/file; cat out/file; echo $HOME'),
+          await shell('id -u; echo y > out/file; cat out/file; test -w $HOME -a -w $TMPDIR && echo own'),
           (await run('sh', ['-c', 'id -u'], { as: 'validator' })).stdout,
           (await run('node', [import.meta.dirname + '/parts/probe.mjs'])).stdout,
           fs.readFileSync(import.meta.dirname + '/expected.json', 'utf8'),
@@ -115,7 +115,6 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
       });`,
       {
         container,
-        separate: true,
         files: [
           { path: 'expected.json', content: 'secret' },
           { path: 'parts/probe.mjs', content: 'console.log(process.getuid())' },
@@ -130,8 +129,8 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
       expect(exitCode).not.toBe(0);
       expect(stdout).toBe('');
     }
-    expect(work).toEqual([0, '65534\ny\n/tmp\n']);
-    expect(own).toBe('0\n');
+    expect(work).toEqual([0, '65534\ny\nown\n']);
+    expect(own).toBe('64201\n');
     expect(probe).toBe('65534\n');
     expect(expected).toBe('secret');
   });

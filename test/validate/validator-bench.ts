@@ -52,7 +52,7 @@ export async function openValidatorBench(clock: Clock = systemClock): Promise<Va
         env: { PATH: '/usr/local/bin:/usr/bin:/bin', animal: 'cat' },
         variables: { animal: 'cat' },
         trajectory: [{ _tag: 'command', command: 'ls', exitCode: 0 }],
-        separate: false,
+        work: { kind: 'beside', container: change.container ?? container, user: 'nobody' },
         clock: systemClock,
         timeoutMs: 50_000,
         signal: new AbortController().signal,

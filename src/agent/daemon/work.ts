@@ -180,7 +180,7 @@ export class Work {
     const signal = AbortSignal.any([this.#stopped.signal, canceling.signal]);
     const admitted = AbortSignal.any([signal, this.#admitted.signal]);
     const budgets = {
-      trial: config.budgets.trial,
+      ...config.budgets,
       batch: batches.budgetOf(trial.batch, config.budgets.batch),
     };
     const grading = (wanted: AbortSignal) => admission.grading.enter(wanted);

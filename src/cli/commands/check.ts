@@ -81,7 +81,7 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   });
   const checked = await checkCases(
     plan,
-    { sandboxes, runners, clock, gateway, budgets: { trial: config.budgets.trial, batch: undefined } },
+    { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch: undefined } },
     {
       repeat: options.repeat ?? 1,
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Container } from '../../engine/container.ts';
+import type { Sandbox } from '../../suite/plan.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator, type ValidatorRun } from '../../validate/validator.ts';
+import type { WorkPlace } from '../../validate/work/work-place.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { places } from '../places.ts';
@@ -14,12 +16,11 @@ import type { PhaseInput } from './phase.ts';
 export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; why: string };
 
 /**
- * Runs the case's validator where its author wants it: in a sandbox that no harness ran in, with a copy of the workspace, or in the
- * harness's own.
+ * Runs the case's validator in a sandbox that no harness ran in, with a copy of the workspace. What it runs of the work runs there too, or
+ * where its author wants that, in the harness's own.
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
-  if (validator.runsIn === 'same') return { kind: 'ran', ...(await runIn(container, validator, input)) };
   const own = await sandboxes.validator.container();
   const copied = await copyWorkspace(container, own, places.workspace, {
     maxBytes: spec.sandbox.disk,
@@ -27,7 +28,15 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
     signal,
   });
   if (copied.kind === 'refused') return copied;
-  return { kind: 'ran', ...(await runIn(own, validator, input)) };
+  const place: WorkPlace =
+    validator.runsIn === 'same' ? { kind: 'apart', container } : beside(own, spec.sandbox);
+  return { kind: 'ran', ...(await runIn(own, validator, input, place)) };
+}
+
+/** A strict sandbox has no root who could give the workspace to another user: there the work keeps the sandbox's own. */
+function beside(container: Container, { security, user }: Sandbox): WorkPlace {
+  const own = security === 'strict' && user !== undefined;
+  return { kind: 'beside', container, user: own ? { own: user } : 'nobody' };
 }
 
 /** Runs the validator in a sandbox that holds the graded workspace. */
@@ -35,6 +44,7 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
+  work: WorkPlace = beside(container, spec.sandbox),
 ): Promise<ValidatorRun> {
   const account = await models?.session.account();
   return runValidator({
@@ -49,8 +59,7 @@ async function runIn(
     finalMessage: found.finalMessage,
     usage: account && agentUsage(account),
     filesChanged: found.filesChanged,
-    // A sandbox with a user of its own has no second one.
-    separate: runsIn === 'fresh' && spec.sandbox.user === undefined,
+    work,
     judge:
       models && spec.judges.length > 0
         ? (request, stop) => models.session.chat('judge', request, stop)

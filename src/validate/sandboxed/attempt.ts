@@ -3,9 +3,10 @@ import type { JudgeResult, RegisteredValidation, TrajectoryCommand, ValidationCo
 import { describe, messageOf } from './failure-text.ts';
 import { AskFailed, type Host } from './host.ts';
 import { type LogCapture, Logs } from './logs.ts';
+import { refuseLarge } from './material.ts';
 import type { SandboxedText, SandboxedValidation } from './records.ts';
-import { run } from './run.ts';
-import { filesInside, readInside } from './workspace.ts';
+import { runOwn, runWork } from './run.ts';
+import { filesInside, matching, readInside } from './workspace.ts';
 
 /** Characters of a text that are sent; Offsite keeps fewer. */
 const textRoom = 1024 ** 2;
@@ -90,12 +91,26 @@ function contextOf(name: string, host: Host, noted: Noted, signal: AbortSignal):
     usage,
     filesChanged,
     signal,
-    read: (path) => readInside(workspace, path),
-    files: (glob) => filesInside(workspace, glob),
-    run: (command, args = [], options = {}) => run(order, command, args, options, signal),
-    answer: async (request) =>
-      (await host.ask(name, 'answer', typeof request === 'string' ? { prompt: request } : request)) as string,
-    judge: async (request) => (await host.ask(name, 'judge', request)) as JudgeResult,
+    read: async (path) =>
+      order.apart ? ((await host.call({ kind: 'read', path })) as string) : readInside(workspace, path),
+    files: async (glob) =>
+      matching(
+        order.apart ? ((await host.call({ kind: 'files' })) as string[]) : await filesInside(workspace),
+        glob,
+      ),
+    run: (command, args = [], options = {}) =>
+      options.as === 'validator'
+        ? runOwn(workspace, command, args, options, signal)
+        : runWork(host, command, args, options, signal),
+    answer: async (request) => {
+      const asked = typeof request === 'string' ? { prompt: request } : request;
+      refuseLarge(asked.material);
+      return (await host.ask(name, 'answer', asked)) as string;
+    },
+    judge: async (request) => {
+      refuseLarge(request.material);
+      return (await host.ask(name, 'judge', request)) as JudgeResult;
+    },
     log: (...values) => void process.stdout.write(`${format(...values)}\n`),
     input: (value) => {
       noted.input = textOf(value);

@@ -1,5 +1,17 @@
 import { createInterface } from 'node:readline';
-import type { SandboxedAsk, SandboxedOrder, SandboxedRecord, SandboxedReply } from './records.ts';
+import type {
+  SandboxedAsk,
+  SandboxedLook,
+  SandboxedOrder,
+  SandboxedRecord,
+  SandboxedReply,
+  SandboxedRun,
+  SandboxedStill,
+} from './records.ts';
+
+/** What Offsite answers to. */
+type Numbered = SandboxedAsk | SandboxedRun | SandboxedLook | SandboxedStill;
+type Unnumbered = Numbered extends infer One ? (One extends Numbered ? Omit<One, 'id'> : never) : never;
 
 /** An ask that Offsite could not fulfill: the grading's trouble, whatever the validator makes of it. */
 export class AskFailed extends Error {
@@ -40,11 +52,25 @@ export class Host {
 
   /** Rejects with {@link AskFailed} where Offsite has no value for it. */
   async ask(validation: string, method: SandboxedAsk['method'], request: unknown): Promise<unknown> {
+    try {
+      return await this.call({ kind: 'ask', validation, method, request });
+    } catch (error) {
+      throw new AskFailed(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** What Offsite answers to anything that has an id. Rejects with what it says went wrong. */
+  async call(record: Unnumbered): Promise<unknown> {
     const id = ++this.#asked;
     const reply = Promise.withResolvers<unknown>();
     this.#waiting.set(id, reply);
-    await this.send({ kind: 'ask', id, validation, method, request });
+    await this.send({ ...record, id });
     return reply.promise;
+  }
+
+  /** Whether something was asked for that is not answered yet. */
+  get isAwaited(): boolean {
+    return this.#waiting.size > 0;
   }
 
   async #listen(lines: AsyncIterableIterator<string>): Promise<void> {
@@ -52,7 +78,7 @@ export class Host {
       const reply = JSON.parse(line) as SandboxedReply;
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
-      if ('error' in reply) waiting?.reject(new AskFailed(reply.error));
+      if ('error' in reply) waiting?.reject(new Error(reply.error));
       else waiting?.resolve(reply.value);
     }
   }

@@ -4,8 +4,9 @@ import { attempt } from './attempt.ts';
 import { describe } from './failure-text.ts';
 import { Host } from './host.ts';
 import { LogCapture } from './logs.ts';
-import { giveWorkspace } from './run.ts';
 
+// Its command line names the folder that the work must not find.
+process.title = 'validator';
 const host = await Host.open();
 const capture = new LogCapture();
 process.chdir(host.order.workspace);
@@ -16,7 +17,6 @@ capture.take(process.stderr, 'stderr');
 process.on('uncaughtExceptionMonitor', (error) => complain(`${describe(error)}\n`));
 
 try {
-  giveWorkspace(host.order);
   await import(host.order.validator);
 } catch (error) {
   await host.send({ kind: 'broken', message: describe(error) });
@@ -25,6 +25,8 @@ try {
 for (const validation of registered) {
   await host.send({ kind: 'begin', name: validation.name });
   await host.send(await attempt(validation, host, capture));
+  // What a validation did not wait for is not there for the next one.
+  if (host.isAwaited) await host.call({ kind: 'still' });
 }
 await host.send({ kind: 'end' });
 process.exit(0);

@@ -12,8 +12,26 @@ export interface SandboxedOrder {
   finalMessage: string | undefined;
   usage: Record<string, number>;
   filesChanged: string[];
-  /** The user and group id that `run` gives to programs, and that the workspace is given to; itself where left out. */
-  runAs: number | undefined;
+  /** Whether the work is in another sandbox, so that `read` and `files` are for Offsite too. */
+  apart: boolean;
+}
+
+/** A program of the work that Offsite is to run, as another user or in another sandbox than this process. */
+export interface SandboxedRun {
+  kind: 'run';
+  id: number;
+  command: string;
+  args: string[];
+  options: { cwd?: string; env?: Record<string, string>; input?: string; timeout?: number };
+}
+
+/** What is asked of a workspace in another sandbox. */
+export type SandboxedLook = { kind: 'read'; id: number; path: string } | { kind: 'files'; id: number };
+
+/** Asks for the end of all that the work has running. */
+export interface SandboxedStill {
+  kind: 'still';
+  id: number;
 }
 
 /** What a validation asks a model for, by way of Offsite: there is no network in the sandbox. */
@@ -25,7 +43,7 @@ export interface SandboxedAsk {
   request: unknown;
 }
 
-/** Every further line of stdin: what became of an ask. */
+/** Every further line of stdin: what became of an ask, or of whatever else has an id. */
 export type SandboxedReply = { id: number; value: unknown } | { id: number; error: string };
 
 export interface SandboxedValidation {
@@ -54,5 +72,8 @@ export type SandboxedRecord =
   | { kind: 'broken'; message: string }
   | { kind: 'begin'; name: string }
   | SandboxedAsk
+  | SandboxedRun
+  | SandboxedLook
+  | SandboxedStill
   | SandboxedValidation
   | { kind: 'end' };

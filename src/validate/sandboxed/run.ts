@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { RunOptions, RunResult } from './api.ts';
-import type { SandboxedOrder } from './records.ts';
+import type { Host } from './host.ts';
 
 /** Bytes kept of each output of a program. */
 const outputRoom = 8 * 1024 ** 2;
@@ -12,32 +11,42 @@ const outputRoom = 8 * 1024 ** 2;
 const lateOutputMs = 2_000;
 
 /**
- * Gives the workspace to the user that `run` starts programs as: they are the graded agent's, and one that ran as the validator itself
- * could read its memory, its files and what it expects.
+ * Runs a program of the work, by way of Offsite: as a user, or in a sandbox, that cannot reach this process. Rejects where it cannot be
+ * started.
  */
-export function giveWorkspace({ runAs, workspace }: SandboxedOrder): void {
-  if (runAs === undefined) return;
-  const { status, stderr, error } = spawnSync('chown', ['-Rh', `${runAs}:${runAs}`, workspace]);
-  if (status !== 0) throw new Error(`the workspace could not be given to user ${runAs}: ${error ?? stderr}`);
+export async function runWork(
+  host: Host,
+  command: string,
+  args: readonly string[],
+  { cwd, env, input, timeout }: RunOptions,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  signal.throwIfAborted();
+  // What is undefined is left out of JSON.
+  const options = JSON.parse(JSON.stringify({ cwd, env, input, timeout }));
+  const result = host.call({ kind: 'run', command, args: args.map(String), options });
+  const still = () => void host.call({ kind: 'still' });
+  signal.addEventListener('abort', still, { once: true });
+  try {
+    return (await result) as RunResult;
+  } finally {
+    signal.removeEventListener('abort', still);
+  }
 }
 
-/** Runs a program as the order says. Rejects where it cannot be started. */
-export async function run(
-  order: SandboxedOrder,
+/** Runs a program of the validator's own, as its own user. Rejects where it cannot be started. */
+export async function runOwn(
+  workspace: string,
   command: string,
   args: readonly string[],
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<RunResult> {
-  const { runAs, workspace } = order;
-  const other = runAs === undefined || options.as === 'validator' ? undefined : { uid: runAs, gid: runAs };
-  if (other) for (const word of [command, ...args]) show(order, word);
   const child = spawn(command, args, {
     cwd: resolve(workspace, options.cwd ?? '.'),
-    env: { ...process.env, ...(other && { HOME: '/tmp' }), ...options.env },
+    env: { ...process.env, ...options.env },
     // The leader of a group, so that all of it can be killed.
     detached: true,
-    ...other,
   });
   const end = () => killGroup(child);
   signal.addEventListener('abort', end);
@@ -48,12 +57,6 @@ export async function run(
     clearTimeout(deadline);
     signal.removeEventListener('abort', end);
   }
-}
-
-/** Lets the other user read, and start, a file of the validator's that the program is called with; all others stay closed to it. */
-function show({ validator }: SandboxedOrder, word: string): void {
-  if (!word.startsWith(`${dirname(validator)}/`) || !existsSync(word)) return;
-  chmodSync(word, 0o755);
 }
 
 async function result(child: ChildProcess, input: string): Promise<RunResult> {

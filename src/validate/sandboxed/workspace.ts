@@ -8,12 +8,16 @@ export async function readInside(workspace: string, path: string): Promise<strin
   return readFile(file, 'utf8');
 }
 
-/** Paths of files below the workspace, sorted, hidden ones too; links are named, not followed. @param pattern a glob; all where left out */
-export async function filesInside(workspace: string, pattern: string | undefined): Promise<string[]> {
+/** Paths of files below the workspace, sorted, hidden ones too; links are named, not followed. */
+export async function filesInside(workspace: string): Promise<string[]> {
   const entries = await readdir(workspace, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => !entry.isDirectory())
     .map((entry) => relative(workspace, resolve(entry.parentPath, entry.name)))
-    .filter((path) => pattern === undefined || matchesGlob(path, pattern))
     .sort();
+}
+
+/** Those that match a glob; all without one. */
+export function matching(paths: readonly string[], pattern: string | undefined): string[] {
+  return paths.filter((path) => pattern === undefined || matchesGlob(path, pattern));
 }

@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { NewEntry } from '../engine/archive/entries.ts';
+import type { Container } from '../engine/container.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { execUser, users } from './users.ts';
+import { ownFile } from './validator-folder.ts';
+import type { Work } from './work/work.ts';
+
+const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'utf8');
+
+/** Bytes of one call of `offsite-run`: its words, and what it passes on. */
+const callBytes = 64 * 1024 ** 2;
+/** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
+const cannotRun = 127;
+
+/** Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the pipe has no end of its own. */
+const listen = `{ until [ -p "$1" ]; do sleep 0.05 2> /dev/null || sleep 1; done; exec cat 0<> "$1"; } &
+cat > /dev/null; kill "$!"`;
+
+interface CallsRequest {
+  container: Container;
+  folder: string;
+  signal: AbortSignal;
+}
+
+/**
+ * The way by which a program has things of the work run as another user: the command `offsite-run` leaves each call in a folder that only
+ * the validator's user may enter, and finds the answer there.
+ */
+export class ProgramCalls {
+  readonly #request: CallsRequest;
+  readonly #work: Work;
+  readonly #onFailure: (error: unknown) => void;
+  #heard = '';
+
+  /** @param onFailure told of trouble with the engine */
+  constructor(request: CallsRequest, work: Work, onFailure: (error: unknown) => void) {
+    this.#request = request;
+    this.#work = work;
+    this.#onFailure = onFailure;
+  }
+
+  /** What has to lie in the validator's folder. */
+  static files(folder: string): NewEntry[] {
+    return [
+      { path: callsOf(folder), folder: true, mode: 0o700, ...users.validator },
+      { path: `${folder}/.bin`, folder: true, mode: 0o750, gid: users.validator.gid },
+      ownFile(`${folder}/.bin/offsite-run`, offsiteRun, 0o750),
+    ];
+  }
+
+  /** What makes programs find it. */
+  static environment(folder: string, path: string | undefined): Record<string, string> {
+    return { OFFSITE_CALLS: callsOf(folder), PATH: `${folder}/.bin${path === undefined ? '' : `:${path}`}` };
+  }
+
+  /** Answers calls until `stop` ends. */
+  async listen(stop: Readable): Promise<void> {
+    const { container, folder, signal } = this.#request;
+    await container.exec({
+      argv: ['/bin/sh', '-c', listen, 'sh', `${callsOf(folder)}/requests`],
+      user: execUser(users.validator),
+      cwd: '/',
+      stdin: stop,
+      capBytes: 0,
+      onOutput: (stream, bytes) => {
+        if (stream === 'stdout') this.#hear(bytes.toString('latin1'));
+      },
+      timeoutMs: 2 ** 31 - 1,
+      signal,
+    });
+  }
+
+  #hear(text: string): void {
+    const lines = (this.#heard + text).split('\n');
+    this.#heard = lines.pop() ?? '';
+    for (const name of lines.filter((line) => /^call-\w{10}$/.test(line))) {
+      this.#fulfill(`${callsOf(this.#request.folder)}/${name}`).catch(this.#onFailure);
+    }
+  }
+
+  async #fulfill(call: string): Promise<void> {
+    const { container, signal } = this.#request;
+    const given = new Map<string, Buffer>();
+    for await (const { path, size, content } of container.archive(call, signal)) {
+      if (size > callBytes) throw new Error(`a call of offsite-run has more than ${callBytes} bytes`);
+      const chunks: Buffer[] = [];
+      for await (const chunk of content()) chunks.push(chunk);
+      given.set(path, Buffer.concat(chunks));
+    }
+    const [cwd = '/', command = '', ...args] = String(given.get('words') ?? '')
+      .split('\0')
+      .slice(0, -1);
+    const { exitCode, stdout, stderr } = await this.#run({ cwd, command, args, input: given.get('input') });
+    const owner = users.validator;
+    const answer: NewEntry[] = [
+      { path: `${call}/stdout`, content: stdout, mode: 0o600, ...owner },
+      { path: `${call}/stderr`, content: stderr, mode: 0o600, ...owner },
+    ];
+    await container.put([...answer, { path: `${call}/code`, linkTarget: String(exitCode) }], '/', signal);
+  }
+
+  async #run(call: { cwd: string; command: string; args: string[]; input: Buffer | undefined }) {
+    const { cwd, command, args, input } = call;
+    try {
+      // Nothing but the validator's own time ends it: who wants less has the program `timeout`.
+      const timeout = Number.MAX_SAFE_INTEGER;
+      return await this.#work.run({ command, args, options: { cwd, timeout }, input });
+    } catch (error) {
+      if (error instanceof OffsiteError) throw error;
+      return { exitCode: cannotRun, stdout: '', stderr: `offsite-run: ${messageOf(error)}\n` };
+    }
+  }
+}
+
+function callsOf(folder: string): string {
+  return `${folder}/.calls`;
+}

@@ -1,0 +1,72 @@
+import type { SourceFile } from '../../contract/definition.ts';
+import type { Container } from '../../engine/container.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { RunResult } from '../sandboxed/api.ts';
+import type { SandboxedLook, SandboxedReply, SandboxedRun, SandboxedStill } from '../sandboxed/records.ts';
+import type { Work } from './work.ts';
+import { filesApart, readApart } from './work-files.ts';
+import type { WorkPlace } from './work-place.ts';
+
+interface DeskRequest {
+  folder: string;
+  files: readonly SourceFile[];
+  work: WorkPlace;
+  workspace: string;
+  signal: AbortSignal;
+}
+
+/** Answers what a validator asks about the work. */
+export class WorkDesk {
+  readonly #request: DeskRequest;
+  readonly #work: Work;
+  readonly #onFailure: (error: unknown) => void;
+
+  constructor(request: DeskRequest, work: Work, onFailure: (error: unknown) => void) {
+    this.#request = request;
+    this.#work = work;
+    this.#onFailure = onFailure;
+  }
+
+  /** Never rejects: what the work does wrong is the reply, and what the engine does wrong goes to who listens for that. */
+  async fulfill(asked: SandboxedRun | SandboxedLook | SandboxedStill): Promise<SandboxedReply> {
+    const { id } = asked;
+    try {
+      return { id, value: await this.#answer(asked) };
+    } catch (error) {
+      if (error instanceof OffsiteError) this.#onFailure(error);
+      return { id, error: messageOf(error) };
+    }
+  }
+
+  async #run({ command, args, options }: SandboxedRun): Promise<RunResult> {
+    await this.#show([command, ...args]);
+    return this.#work.run({ command, args, options });
+  }
+
+  /** Lets the work read, and start, the files of the validator's that it is called with; all others stay closed to it. */
+  async #show(words: readonly string[]): Promise<void> {
+    const { work, folder, files, signal } = this.#request;
+    const named = files.filter(({ path }) => words.includes(`${folder}/${path}`));
+    if (named.length === 0) return;
+    await work.container.put(
+      named.map(({ path, content }) => ({ path: `${folder}/${path}`, content, mode: 0o755 })),
+      '/',
+      signal,
+    );
+  }
+
+  #answer(asked: SandboxedRun | SandboxedLook | SandboxedStill): Promise<unknown> {
+    const { workspace, signal } = this.#request;
+    const { container }: { container: Container } = this.#request.work;
+    switch (asked.kind) {
+      case 'run':
+        return this.#run(asked);
+      case 'read':
+        return readApart(container, workspace, asked.path, signal);
+      case 'files':
+        return filesApart(container, workspace, signal);
+      case 'still':
+        return this.#work.end();
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { posix } from 'node:path';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+
+/** Bytes of a file that a validator may read from another sandbox, and files it may be told of. */
+const fileBytes = 16 * 1024 ** 2;
+const mostFiles = 200_000;
+/** As many links in a row as Linux follows. */
+const mostLinks = 40;
+
+/** The text of a file of another sandbox, as the engine reads it: none of that sandbox's programs has a part in it. */
+export async function readApart(
+  container: Container,
+  workspace: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> {
+  let at = posix.resolve(workspace, path);
+  for (let links = 0; links <= mostLinks; links += 1) {
+    const entry = await firstEntry(container, at, signal);
+    if (entry.type === 'file') return entry.text;
+    if (entry.linkTarget === undefined) throw new Error(`${path} is no file`);
+    at = posix.resolve(posix.dirname(at), entry.linkTarget);
+  }
+  throw new Error(`${path} is a link without end`);
+}
+
+/** Paths below the workspace of another sandbox of all that is no folder, sorted; links are named, not followed. */
+export async function filesApart(
+  container: Container,
+  workspace: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const { path, type } of container.archive(workspace, signal)) {
+    if (type !== 'folder') paths.push(path);
+    if (paths.length > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
+  }
+  return paths.sort();
+}
+
+async function firstEntry(container: Container, path: string, signal: AbortSignal) {
+  try {
+    for await (const { type, size, linkTarget, content } of container.archive(path, signal)) {
+      if (type !== 'file') return { type, linkTarget, text: '' };
+      if (size > fileBytes) throw new Error(`${path} has more than ${fileBytes} bytes`);
+      const chunks: Buffer[] = [];
+      for await (const chunk of content()) chunks.push(chunk);
+      return { type, linkTarget, text: Buffer.concat(chunks).toString() };
+    }
+  } catch (error) {
+    if (!(error instanceof OffsiteError) || error.code !== 'ENGINE_NOT_FOUND') throw error;
+  }
+  throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+}

@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { RunOptions, RunResult } from '../sandboxed/api.ts';
+import { execUser, users } from '../users.ts';
+import { Head } from './head.ts';
+import type { WorkPlace } from './work-place.ts';
+
+const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
+
+/** Bytes kept of each output of a program. */
+const outputBytes = 8 * 1024 ** 2;
+/** Milliseconds that a program has where the validator says nothing else. */
+const defaultTimeoutMs = 60_000;
+/** Ending processes takes some milliseconds; so much may pass on a machine that is busy. */
+const endingMs = 20_000;
+/**
+ * Milliseconds of the validator's time that the work may not have, or half of that time if it is less. A program that does not end must not
+ * take the validator down with it, which would leave the trial without a verdict.
+ */
+const verdictMs = 10_000;
+/** What lies in a folder with `s` is in the folder's group, whoever makes it: the validator's. */
+const giveToNobody = `chown -Rh ${users.work.uid}:${users.validator.gid} "$1" && chmod -R g+rwX "$1" &&
+find "$1" -type d -exec chmod g+s {} +`;
+/** Where there is no root, what is another's stays as it is. */
+const openToAll = 'chmod -R a+rwX "$1" || :';
+/** Where the work takes all processes there may be, the one that ends them mostly starts, and not always. */
+const endingTries = 20;
+/** Giving a large workspace to another user walks all of it. */
+const givingMs = 120_000;
+
+export interface WorkRequest {
+  place: WorkPlace;
+  workspace: string;
+  /** Of every program; nothing of the validator's own. */
+  env: Record<string, string>;
+  clock: Clock;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+export interface ProgramCall {
+  command: string;
+  args: readonly string[];
+  options: Pick<RunOptions, 'cwd' | 'env' | 'input' | 'timeout'>;
+  /** In place of the options' input, where that is no text. */
+  input?: Buffer | undefined;
+}
+
+/**
+ * Runs programs of the work for a validator: as a user, or in a sandbox, from which nothing of the validator's can be read, written or
+ * signaled. Once nobody waits for a program any more, no process of the work is left, so that nothing of it acts while the validator
+ * looks at what it made. Throws where the engine fails.
+ */
+export class Work {
+  readonly #request: WorkRequest;
+  readonly #home = `/tmp/work-${randomBytes(6).toString('hex')}`;
+  /** Epoch milliseconds; the validator needs some time for its verdict. */
+  readonly #endsAt: number;
+  /** Programs that somebody waits for. */
+  #running = 0;
+  /** Settles when processes are not being ended any more. */
+  #ending: Promise<void> = Promise.resolve();
+
+  constructor(request: WorkRequest) {
+    this.#request = request;
+    this.#endsAt = request.clock.now() + request.timeoutMs - Math.min(verdictMs, request.timeoutMs / 2);
+  }
+
+  /** Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to be put beside the work. */
+  async begin(): Promise<void> {
+    const { place, workspace, signal } = this.#request;
+    if (place.kind === 'apart') return;
+    const isNobody = place.user === 'nobody';
+    if (isNobody) {
+      const folders = [this.#home, `${this.#home}/tmp`].map((path) => ({
+        ...{ path, folder: true as const, mode: 0o700, ...users.work },
+      }));
+      await place.container.put(folders, '/', signal);
+    }
+    const { ended, exitCode, stderr } = await place.container.exec({
+      argv: ['/bin/sh', '-c', isNobody ? giveToNobody : openToAll, 'sh', workspace],
+      user: place.user === 'nobody' ? '0:0' : place.user.own,
+      cwd: '/',
+      timeoutMs: givingMs,
+      signal,
+    });
+    signal.throwIfAborted();
+    if (ended === 'exited' && exitCode === 0) return;
+    throw new OffsiteError(`the workspace could not be given to the work's user: ${stderr.text.trim()}`, {
+      code: 'GRADING_WORKSPACE',
+      kind: 'infrastructure',
+    });
+  }
+
+  /** Rejects with a plain error where there is no such program or folder. */
+  async run(call: ProgramCall): Promise<RunResult> {
+    await this.#ending;
+    this.#running += 1;
+    try {
+      return await this.#run(call);
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0) await this.end();
+    }
+  }
+
+  /** Ends all that the work has running, what somebody waits for included. */
+  end(): Promise<void> {
+    this.#ending = this.#ending.then(() => this.#endAll());
+    return this.#ending;
+  }
+
+  async #run({
+    command,
+    args,
+    options,
+    input = Buffer.from(options.input ?? ''),
+  }: ProgramCall): Promise<RunResult> {
+    const { place, workspace, env, clock, timeoutMs, signal } = this.#request;
+    const [stdout, stderr] = [new Head(outputBytes), new Head(outputBytes)];
+    const over = new AbortController();
+    const running = place.container.exec({
+      argv: [command, ...args],
+      ...(place.kind === 'beside' && { user: userOf(place) }),
+      cwd: posix.resolve(workspace, options.cwd ?? '.'),
+      env: { ...env, ...this.#ownFolders(), ...options.env },
+      stdin: input,
+      capBytes: 0,
+      onOutput: (stream, bytes) => (stream === 'stdout' ? stdout : stderr).push(bytes),
+      // Ours comes first: the engine's way to end one of several commands may end the validator too.
+      timeoutMs: 2 * timeoutMs + endingMs,
+      signal,
+    });
+    clock
+      .sleep(
+        Math.max(0, Math.min(options.timeout ?? defaultTimeoutMs, this.#endsAt - clock.now())),
+        over.signal,
+      )
+      .then(() => this.end())
+      // The program was quicker. Where the ending fails, it does so again when the program has ended.
+      .catch(() => undefined);
+    const result = await running.finally(() => over.abort());
+    signal.throwIfAborted();
+    // As Node says of a program, or a folder, that is not there.
+    if (result.ended === 'not-started') throw new Error(`spawn ${command} ENOENT`);
+    return {
+      exitCode: result.exitCode ?? 137,
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+      truncated: stdout.isCut || stderr.isCut,
+    };
+  }
+
+  #ownFolders(): Record<string, string> {
+    const { place } = this.#request;
+    if (place.kind === 'apart' || place.user !== 'nobody') return {};
+    return { HOME: this.#home, TMPDIR: `${this.#home}/tmp` };
+  }
+
+  async #endAll(): Promise<void> {
+    const { place, workspace, signal } = this.#request;
+    if (place.kind === 'apart') {
+      await place.container.killAll(signal);
+      return;
+    }
+    for (let tries = 0; tries < endingTries; tries += 1) {
+      const { ended, exitCode } = await place.container.exec({
+        argv: ['/bin/sh', '-c', endWork, 'sh', workspace, String(users.validator.gid)],
+        user: userOf(place),
+        cwd: '/',
+        timeoutMs: endingMs,
+        signal,
+      });
+      signal.throwIfAborted();
+      if (ended === 'exited' && exitCode === 0) return;
+    }
+    // The validator goes down with it.
+    await place.container.killAll(signal);
+  }
+}
+
+function userOf({ user }: Extract<WorkPlace, { kind: 'beside' }>): string {
+  return user === 'nobody' ? execUser(users.work) : user.own;
+}
