@@ -4,6 +4,8 @@ import { EngineUnreachable, type TriedEngine } from '../../engine/connection/unr
 import type { Engine } from '../../engine/engine.ts';
 import { byteSize } from './byte-size.ts';
 import type { Attempt } from './check.ts';
+import { printedHostile } from './deep/printed.ts';
+import type { HostileReport } from './deep/run-hostile.ts';
 import type { Examined } from './examine.ts';
 
 /** What `offsite doctor` found, as its JSON has it. */
@@ -14,14 +16,21 @@ export interface DoctorReport {
   engine?: { address: string; capabilities: Capabilities };
   tried?: readonly TriedEngine[];
   checks: Examined[];
+  /** What hostile agents came to on this engine; absent unless asked for, and where there is no engine. */
+  hostile?: HostileReport;
 }
 
-export function doctorReport(engine: Attempt<Engine>, examined: Examined[]): DoctorReport {
+export function doctorReport(
+  engine: Attempt<Engine>,
+  examined: Examined[],
+  hostile?: HostileReport,
+): DoctorReport {
   return {
-    ready: examined.every(({ state }) => state !== 'fail'),
+    ready: examined.every(({ state }) => state !== 'fail') && hostile?.held !== false,
     ...(engine.got && { engine: { address: engine.value.address, capabilities: engine.value.capabilities } }),
     ...(!engine.got && engine.error instanceof EngineUnreachable && { tried: engine.error.tried }),
     checks: examined,
+    ...(hostile && { hostile }),
   };
 }
 
@@ -33,7 +42,7 @@ const marks = {
 } as const;
 
 /** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
-export function printedReport({ ready, engine, checks }: DoctorReport): string {
+export function printedReport({ ready, engine, checks, hostile }: DoctorReport): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const indent = ' '.repeat(6 + width + 2);
   const lines = checks.flatMap((check) => [
@@ -42,10 +51,20 @@ export function printedReport({ ready, engine, checks }: DoctorReport): string {
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;
+  const wrong = [
+    ...(failures > 0 ? [`${failures} of ${checks.length} checks failed`] : []),
+    ...(hostile?.held === false ? ['not every hostile agent was held'] : []),
+  ];
   const closing = ready
     ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
-    : `Not ready: ${failures} of ${checks.length} checks failed.`;
-  return [...(engine ? [printedEngine(engine), ''] : []), ...lines, '', closing].join('\n');
+    : `Not ready: ${wrong.join('; ')}.`;
+  return [
+    ...(engine ? [printedEngine(engine), ''] : []),
+    ...lines,
+    ...(hostile ? ['', printedHostile(hostile)] : []),
+    '',
+    closing,
+  ].join('\n');
 }
 
 function printedEngine({
