@@ -1,4 +1,4 @@
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
@@ -27,6 +27,7 @@ export interface HostileReport {
 export async function runHostile(request: HostileRequest): Promise<HostileReport> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
   const dataFolder = join(folder.path, 'data');
+  await mkdir(dataFolder, { mode: 0o700 });
   const plantedKey = newPlantedKey();
   const rows: AttackRow[] = [];
   const runs: (SuiteRun & { suite: HostileSuite })[] = [];
