@@ -1,12 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { runners } from '../../runners/index.ts';
 import { attacksOf, hostileFolder, hostileSuites } from '../../src/cli/doctor/deep/attacks.ts';
 import { countsOf, rowOf } from '../../src/cli/doctor/deep/outcome.ts';
 import { filesWithKey, newPlantedKey } from '../../src/cli/doctor/deep/planted-key.ts';
+import { printedHostile } from '../../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../../src/cli/doctor/deep/run-hostile.ts';
 import { loadConfig } from '../../src/suite/config-file.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
@@ -115,6 +117,25 @@ test("the machine's key is found in whatever form a file of the data folder hold
   write('blobs/encoded', Buffer.from(`x${key}`).toString('base64'));
   write('other', newPlantedKey());
   expect((await filesWithKey(place.dataFolder, key)).toSorted()).toEqual(['blobs/encoded', 'plain']);
+});
+
+test('the table says what did not hold, and passes on no command for a terminal', () => {
+  const held = { suite: 'forge-verify', id: 'a', attack: 'replace a', expected: 'failed', seen: 'failed' };
+  const broken = { ...held, id: 'b', attack: 'replace b', seen: 'passed', broke: 'forged' as const };
+  const rows = [held, { ...broken, reason: 'seen\u001b[2J\u202e' }];
+  const text = stripVTControlCharacters(printedHostile({ rows, held: false, counts: countsOf(rows) }));
+  expect(text).toBe(
+    [
+      'suite         attack     expected  seen',
+      'forge-verify  replace a  failed    failed',
+      'forge-verify  replace b  failed    passed  forged',
+      '',
+      'forge-verify b: forged: replace b',
+      '  seen\\u001b[2J\\u202e',
+      '',
+      'forged 1, escaped 0, leaked 0, crashes 0, false accusations 0, without a verdict 0',
+    ].join('\n'),
+  );
 });
 
 test('what is not as expected counts under the name of what it is', () => {

@@ -5,6 +5,7 @@ import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './atta
 import { type AttackRow, type Counts, countsOf, rowOf, type Seen } from './outcome.ts';
 import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
 import { runSuite, type SuiteRun } from './run-suite.ts';
+import { steers } from './steering.ts';
 
 export interface HostileRequest {
   /** Which attacks to run. */
@@ -68,9 +69,7 @@ function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: Hosti
 /** Whoever reads the output has a terminal; only lines and tabs are to reach it. */
 function terminalRow(runs: readonly SuiteRun[]): AttackRow {
   const attack = "commands for the reader's terminal in what Offsite prints";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  const steering = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
-  const found = runs.some(({ stdout, stderr }) => steering.test(stdout) || steering.test(stderr));
+  const found = runs.some(({ stdout, stderr }) => steers(stdout) || steers(stderr));
   const asExpected = { suite: 'all', attack, expected: 'none' };
   return found ? { ...asExpected, seen: 'some', broke: 'leaked' } : { ...asExpected, seen: 'none' };
 }
