@@ -6,23 +6,30 @@ import { connectEngine } from '../../engine/connect.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { checks } from '../doctor/checks.ts';
+import { type HostileReport, runHostile } from '../doctor/deep/run-hostile.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
 import { doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { withService } from '../options.ts';
+import { plural } from '../output/quantities.ts';
 import { openTerminal } from '../terminal.ts';
 import type { ServiceOptions } from '../with-client.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))
     .description('look whether this machine can run trials, and say what is missing and how to mend it')
+    .option('--deep', 'also run hostile agents on this engine, and say what came of each (some minutes)')
     .action(async (options) => {
       process.exitCode = await doctor(options);
     });
 }
 
-async function doctor(options: ServiceOptions): Promise<number> {
+interface DoctorOptions extends ServiceOptions {
+  deep?: true | undefined;
+}
+
+async function doctor(options: DoctorOptions): Promise<number> {
   const { env } = process;
   const { out, err } = openTerminal();
   const loaded = await attempt(() => loadConfig({ named: options.config, env }));
@@ -44,15 +51,25 @@ async function doctor(options: ServiceOptions): Promise<number> {
     dataFolder: dataFolderOf(options.dataFolder, config, env),
     engine,
   });
-  const report = doctorReport(engine, examined);
+  const hostile =
+    options.deep && engine.got
+      ? await runHostile({
+          chosen: ({ deep }) => deep,
+          env,
+          engineHost: config.engine?.host,
+          signal,
+          onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
+        })
+      : undefined;
+  const report = doctorReport(engine, examined, hostile);
   if (options.json) out.json(report);
   else out.print(printedReport(report));
-  return exitCodeOf(examined);
+  return exitCodeOf(examined, hostile);
 }
 
 /** A setting that is wrong comes first: what else fails may fail for it. */
-function exitCodeOf(examined: readonly Examined[]): number {
+function exitCodeOf(examined: readonly Examined[], hostile: HostileReport | undefined): number {
   const kinds = examined.flatMap((check) => (check.state === 'fail' ? [check.kind] : []));
   if (kinds.includes('input')) return exitCodes.badInput;
-  return kinds.length > 0 ? exitCodes.infrastructure : exitCodes.done;
+  return kinds.length > 0 || hostile?.held === false ? exitCodes.infrastructure : exitCodes.done;
 }

@@ -4,6 +4,8 @@ import type { Engine } from '../../engine/engine.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
 import type { Attempt } from './check.ts';
+import { printedHostile } from './deep/printed.ts';
+import type { HostileReport } from './deep/run-hostile.ts';
 import type { Examined } from './examine.ts';
 
 /** What `offsite doctor` found, as its JSON has it. */
@@ -14,14 +16,21 @@ export interface DoctorReport {
   engine?: { address: string; capabilities: Capabilities };
   tried?: readonly TriedEngine[];
   checks: Examined[];
+  /** What hostile agents came to on this engine; absent unless asked for, and where there is no engine. */
+  hostile?: HostileReport;
 }
 
-export function doctorReport(engine: Attempt<Engine>, examined: Examined[]): DoctorReport {
+export function doctorReport(
+  engine: Attempt<Engine>,
+  examined: Examined[],
+  hostile?: HostileReport,
+): DoctorReport {
   return {
-    ready: examined.every(({ state }) => state !== 'fail'),
+    ready: examined.every(({ state }) => state !== 'fail') && hostile?.held !== false,
     ...(engine.got && { engine: { address: engine.value.address, capabilities: engine.value.capabilities } }),
     ...(!engine.got && engine.error instanceof EngineUnreachable && { tried: engine.error.tried }),
     checks: examined,
+    ...(hostile && { hostile }),
   };
 }
 
@@ -33,7 +42,7 @@ const marks = {
 } as const;
 
 /** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
-export function printedReport({ ready, engine, checks }: DoctorReport): Printable {
+export function printedReport({ ready, engine, checks, hostile }: DoctorReport): Printable {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const indent = ours(' '.repeat(6 + width + 2));
   const printed = checks.flatMap((check) => [
@@ -42,10 +51,20 @@ export function printedReport({ ready, engine, checks }: DoctorReport): Printabl
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;
+  const wrong = [
+    ...(failures > 0 ? [`${failures} of ${checks.length} checks failed`] : []),
+    ...(hostile?.held === false ? ['not every hostile agent was held'] : []),
+  ];
   const closing = ready
     ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
-    : `Not ready: ${failures} of ${checks.length} checks failed.`;
-  return stack([...(engine ? [printedEngine(engine), ''] : []), ...printed, '', ours(closing)]);
+    : `Not ready: ${wrong.join('; ')}.`;
+  return stack([
+    ...(engine ? [printedEngine(engine), ''] : []),
+    ...printed,
+    ...(hostile ? ['', printedHostile(hostile)] : []),
+    '',
+    ours(closing),
+  ]);
 }
 
 function printedEngine({

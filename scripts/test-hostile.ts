@@ -1,0 +1,37 @@
+// The long form of test/hostile: every attack and every honest agent of examples/hostile on a real engine, and a table of what came of
+// it; then the tests of test/hostile. Arguments choose suites, such as `escape leak`; with any, the tests are left out.
+
+import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
+import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
+import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
+import { plural } from '../src/cli/output/quantities.ts';
+import { OffsiteError } from '../src/offsite-error.ts';
+import { plainText } from '../src/text/output.ts';
+import { runScript } from './run-script.ts';
+import { runTool } from './run-tool.ts';
+import { setUp } from './set-up/set-up.ts';
+
+await runScript(async (signal) => {
+  const named: string[] = process.argv.slice(2);
+  const unknown = named.filter((name) => !hostileSuites.some((suite) => suite === name));
+  if (unknown.length > 0) throw unknownSuites(unknown);
+  await setUp(process.env, signal);
+  const testsExitCode = named.length > 0 ? 0 : await runTool('vitest', ['run', 'test/hostile'], signal);
+  const report = await runHostile({
+    chosen: ({ suite }) => named.length === 0 || named.includes(suite),
+    env: process.env,
+    engineHost: undefined,
+    signal,
+    onSuite: (suite, attacks) => console.log(`${suite}: ${plural(attacks, 'case')}`),
+  });
+  console.log(`\n${plainText(printedHostile(report))}`);
+  return report.held && testsExitCode === 0 ? 0 : 1;
+});
+
+function unknownSuites(names: readonly string[]): OffsiteError {
+  return new OffsiteError(`there is no hostile suite ${names.join(', ')}`, {
+    code: 'SUITE_UNKNOWN',
+    kind: 'input',
+    hint: `There are ${hostileSuites.join(', ')}.`,
+  });
+}

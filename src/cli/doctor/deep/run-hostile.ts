@@ -1,0 +1,85 @@
+import { mkdir, mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
+import { type AttackRow, type Counts, countsOf, rowOf, type Seen } from './outcome.ts';
+import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
+import { runSuite, type SuiteRun } from './run-suite.ts';
+import { steers } from './steering.ts';
+
+export interface HostileRequest {
+  /** Which attacks to run. */
+  chosen: (attack: Attack) => boolean;
+  env: NodeJS.ProcessEnv;
+  engineHost: string | undefined;
+  signal: AbortSignal;
+  /** Called before a suite is run, with the number of its attacks. */
+  onSuite?: (suite: string, attacks: number) => void;
+}
+
+export interface HostileReport {
+  /** Everything came to what was expected. */
+  held: boolean;
+  counts: Counts;
+  rows: AttackRow[];
+}
+
+/** Runs the hostile suites on this machine's engine, in a data folder of their own that is removed afterwards. */
+export async function runHostile(request: HostileRequest): Promise<HostileReport> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
+  const dataFolder = join(folder.path, 'data');
+  await mkdir(dataFolder, { mode: 0o700 });
+  const plantedKey = newPlantedKey();
+  const rows: AttackRow[] = [];
+  const runs: (SuiteRun & { suite: HostileSuite })[] = [];
+  for (const suite of hostileSuites) {
+    const attacks = attacksOf(suite).filter(request.chosen);
+    if (attacks.length === 0) continue;
+    request.onSuite?.(suite, attacks.length);
+    const places = { folder: join(folder.path, suite), dataFolder };
+    const run = await runSuite({ ...request, ...places, suite, attacks, plantedKey });
+    runs.push({ ...run, suite });
+    rows.push(...attacks.map((attack) => attackRow(attack, run)));
+  }
+  rows.push(...runs.map(processRow), terminalRow(runs), await keyRow(runs, dataFolder, plantedKey));
+  const counts = countsOf(rows);
+  return { held: Object.values(counts).every((count) => count === 0), counts, rows };
+}
+
+function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {
+  const trial = summary?.runs.find((run) => run.case === attack.id)?.trials[0];
+  const seen = (trial?.verdict ?? 'nothing') as Seen;
+  return rowOf(attack, seen, trial?.cause?.message ?? trial?.failures[0]);
+}
+
+function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: HostileSuite }): AttackRow {
+  const attack = `Offsite itself goes on to the end of ${suite}`;
+  const asExpected = { suite: 'all', attack, expected: 'goes on' };
+  // With a summary it also may have failed where it puts its things away.
+  if (summary !== undefined && /^exit code [03]$/.test(ended) && !stderr.includes('a defect of Offsite'))
+    return { ...asExpected, seen: 'goes on' };
+  return {
+    ...asExpected,
+    seen: ended,
+    broke: 'crashes',
+    reason: stderr.trim().split('\n').slice(-12).join('\n'),
+  };
+}
+
+/** Whoever reads the output has a terminal; only lines and tabs are to reach it. */
+function terminalRow(runs: readonly SuiteRun[]): AttackRow {
+  const attack = "commands for the reader's terminal in what Offsite prints";
+  const found = runs.some(({ stdout, stderr }) => steers(stdout) || steers(stderr));
+  const asExpected = { suite: 'all', attack, expected: 'none' };
+  return found ? { ...asExpected, seen: 'some', broke: 'leaked' } : { ...asExpected, seen: 'none' };
+}
+
+async function keyRow(runs: readonly SuiteRun[], dataFolder: string, key: string): Promise<AttackRow> {
+  const attack = "the machine's key in what Offsite prints and keeps";
+  const printed = runs.filter(({ stdout, stderr }) => holdsKey(Buffer.from(stdout + stderr), key));
+  const kept = await filesWithKey(dataFolder, key);
+  const found = [...printed.map(() => 'the output'), ...kept];
+  const asExpected = { suite: 'all', attack, expected: 'nowhere' };
+  if (found.length === 0) return { ...asExpected, seen: 'nowhere' };
+  return { ...asExpected, seen: found.join(', '), broke: 'leaked' };
+}

@@ -1,0 +1,103 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { parse, stringify } from 'yaml';
+import type { BatchSummary } from '../../output/summary.ts';
+import { type Attack, type HostileSuite, hostileFolder } from './attacks.ts';
+import { keyVariable } from './planted-key.ts';
+
+/** Milliseconds for a suite; it only ends what hangs. */
+const longestMs = 30 * 60_000;
+
+/** Trials at a time. Neighbours of an attack run beside it, also on a small machine. */
+const atATime = 3;
+
+export interface SuiteRequest {
+  suite: HostileSuite;
+  attacks: readonly Attack[];
+  /** To be written to: a folder for the suite's files, and one for the results. */
+  folder: string;
+  dataFolder: string;
+  env: NodeJS.ProcessEnv;
+  /** Where the engine is, if the configuration says so. */
+  engineHost: string | undefined;
+  plantedKey: string;
+  signal: AbortSignal;
+}
+
+export interface SuiteRun {
+  /** Undefined where Offsite ended without one. */
+  summary: BatchSummary | undefined;
+  /** How the process ended, as a person says it. */
+  ended: string;
+  stdout: string;
+  stderr: string;
+}
+
+/** `offsite run`, as this very Offsite has it, in a process of its own: an attack that ends it ends nothing else. */
+export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
+  const { dataFolder, signal } = request;
+  const { suite, config } = await writeSuite(request);
+  const places = ['--config', config, '--data-folder', dataFolder];
+  const ran = await execa(
+    process.execPath,
+    [program(), 'run', suite, '--json', '-c', String(atATime), ...places],
+    {
+      extendEnv: false,
+      env: environment(request),
+      cancelSignal: signal,
+      timeout: longestMs,
+      stdin: 'ignore',
+      reject: false,
+      stripFinalNewline: false,
+      maxBuffer: 256 * 1024 ** 2,
+    },
+  );
+  signal.throwIfAborted();
+  return {
+    summary: summaryIn(ran.stdout),
+    ended:
+      ran.exitCode === undefined
+        ? (ran.shortMessage ?? 'it could not be started')
+        : `exit code ${ran.exitCode}`,
+    stdout: ran.stdout,
+    stderr: ran.stderr,
+  };
+}
+
+/** The suite with the chosen cases alone, beside all the files that it names. */
+async function writeSuite({ suite, attacks, folder }: SuiteRequest) {
+  await cp(hostileFolder(), folder, { recursive: true });
+  const file = join(folder, `${suite}.yaml`);
+  const chosen = new Set(attacks.map(({ id }) => id));
+  const whole = parse(await readFile(file, 'utf8')) as { cases: { id: string }[] };
+  await writeFile(file, stringify({ ...whole, cases: whole.cases.filter(({ id }) => chosen.has(id)) }));
+  return { suite: file, config: join(folder, 'offsite.yaml') };
+}
+
+/** The command line's first file, beside whose compiled form ours lies as well. */
+function program(): string {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`../../main.${extension}`, import.meta.url));
+}
+
+/** The user's own, but for what would lead elsewhere: to a service, another configuration, or the summary of a CI step. */
+function environment({ env, engineHost, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !/^(OFFSITE|GITHUB)_/.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    ...(engineHost !== undefined && { DOCKER_HOST: engineHost }),
+    NO_COLOR: '1',
+    [keyVariable]: plantedKey,
+  };
+}
+
+function summaryIn(stdout: string): BatchSummary | undefined {
+  try {
+    return JSON.parse(stdout) as BatchSummary;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

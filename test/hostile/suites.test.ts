@@ -1,0 +1,165 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { runners } from '../../runners/index.ts';
+import { attacksOf, hostileFolder, hostileSuites } from '../../src/cli/doctor/deep/attacks.ts';
+import { countsOf, rowOf } from '../../src/cli/doctor/deep/outcome.ts';
+import { filesWithKey, newPlantedKey } from '../../src/cli/doctor/deep/planted-key.ts';
+import { printedHostile } from '../../src/cli/doctor/deep/printed.ts';
+import { runHostile } from '../../src/cli/doctor/deep/run-hostile.ts';
+import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadSuite } from '../../src/suite/load-suite.ts';
+import { plainText } from '../../src/text/output.ts';
+import { offsite } from '../cli/offsite.ts';
+import { openPlace, type Place } from '../cli/place.ts';
+
+/** One or two of each suite; `npm run test:hostile` runs them all. */
+const representative = [
+  'same-grep-replaced',
+  'grep-replaced',
+  'protected-test',
+  'work-replaces-grep',
+  'result-is-link',
+  'mounts',
+  'addresses',
+  'other-token',
+  'npm-install-folder',
+  'files-linked',
+];
+
+const all = hostileSuites.flatMap((suite) => attacksOf(suite));
+
+test('the hostile suites are good suites, and say of each case what it should come to', () => {
+  const suiteFolder = hostileFolder();
+  const config = loadConfig({ suiteFolder, env: {} });
+  for (const suite of hostileSuites) {
+    const { cases } = loadSuite(join(suiteFolder, `${suite}.yaml`), config, runners);
+    expect(attacksOf(suite).length).toBe(cases.length);
+  }
+  const count = (kind: string) => all.filter((attack) => attack.kind === kind).length;
+  expect(count('forge')).toBeGreaterThanOrEqual(60);
+  expect(count('honest')).toBeGreaterThanOrEqual(30);
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+  expect(all.filter(({ id }) => representative.includes(id)).length).toBe(representative.length);
+});
+
+test('a representative part of the attacks is held, and of the honest agents passes', async () => {
+  const report = await runHostile({
+    chosen: ({ id }) => representative.includes(id),
+    env: process.env,
+    engineHost: undefined,
+    signal: AbortSignal.timeout(170_000),
+  });
+  expect(report.rows.filter(({ broke }) => broke !== undefined)).toEqual([]);
+  expect(report.rows.filter(({ id }) => id !== undefined).length).toBe(representative.length);
+  expect(report.held).toBe(true);
+});
+
+test('an Offsite that ends without results counts as a crash for every attack', async () => {
+  const report = await runHostile({
+    chosen: ({ id }) => ['mounts', 'namespaces'].includes(id),
+    env: process.env,
+    engineHost: 'unix:///nonexistent/docker.sock',
+    signal: AbortSignal.timeout(60_000),
+  });
+  expect(report.rows.map(({ id, seen }) => [id, seen])).toEqual([
+    ['mounts', 'nothing'],
+    ['namespaces', 'nothing'],
+    [undefined, 'exit code 3'],
+    [undefined, 'none'],
+    [undefined, 'nowhere'],
+  ]);
+  expect(report.held).toBe(false);
+  expect(report.counts.crashes).toBe(3);
+});
+
+interface WrittenSuite {
+  variants: Record<string, unknown>[];
+  cases: Record<string, unknown>[];
+}
+
+/** A hostile case with other parts, in a project of its own. */
+async function changedCase(place: Place, suite: string, id: string, changes: Record<string, unknown>) {
+  const folder = join(place.folder, 'hostile');
+  await cp(hostileFolder(), folder, { recursive: true });
+  const file = join(folder, `${suite}.yaml`);
+  const written = parse(await readFile(file, 'utf8')) as WrittenSuite;
+  const cases = written.cases.filter((one) => one.id === id).map((one) => ({ ...one, ...changes }));
+  await writeFile(file, stringify({ ...written, cases }));
+  return { file, config: join(folder, 'offsite.yaml') };
+}
+
+test('the agent that looks for addresses sees that it is in a sandbox with a network', async () => {
+  using place = openPlace();
+  const { file, config } = await changedCase(place, 'escape', 'addresses', {});
+  const text = await readFile(config, 'utf8');
+  await writeFile(config, text.replace('network: none', 'network: open'));
+  const { stdout } = await offsite(place, ['run', file, '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ passed: 0, failed: 1 });
+});
+
+test('the agent that looks for answers finds one that lies in the sandbox', async () => {
+  using place = openPlace();
+  const { file } = await changedCase(place, 'leak', 'answers-in-sandbox', {
+    prepare: 'echo hidden-answer-4711 > /srv/forgotten.txt',
+  });
+  const { stdout } = await offsite(place, ['run', file, '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ passed: 0, failed: 1 });
+});
+
+test("the machine's key is found in whatever form a file of the data folder holds it", async () => {
+  using place = openPlace();
+  const key = newPlantedKey();
+  mkdirSync(join(place.dataFolder, 'blobs'), { recursive: true });
+  const write = (name: string, text: string) => writeFileSync(join(place.dataFolder, name), text);
+  write('plain', `a key: ${key}`);
+  write('blobs/encoded', Buffer.from(`x${key}`).toString('base64'));
+  write('other', newPlantedKey());
+  expect((await filesWithKey(place.dataFolder, key)).toSorted()).toEqual(['blobs/encoded', 'plain']);
+});
+
+test('the table says what did not hold, and passes on no command for a terminal', () => {
+  const held = { suite: 'forge-verify', id: 'a', attack: 'replace a', expected: 'failed', seen: 'failed' };
+  const broken = { ...held, id: 'b', attack: 'replace b', seen: 'passed', broke: 'forged' as const };
+  const rows = [held, { ...broken, reason: 'seen\u001b[2J\u202e' }];
+  const text = plainText(printedHostile({ rows, held: false, counts: countsOf(rows) }));
+  expect(text).toBe(
+    [
+      'suite         attack     expected  seen',
+      'forge-verify  replace a  failed    failed',
+      'forge-verify  replace b  failed    passed  forged',
+      '',
+      'forge-verify b: forged: replace b',
+      '  seen\\u{1b}[2J\\u{202e}',
+      '',
+      'forged 1, escaped 0, leaked 0, crashes 0, false accusations 0, without a verdict 0',
+    ].join('\n'),
+  );
+});
+
+test('what is not as expected counts under the name of what it is', () => {
+  const attack = (kind: 'forge' | 'escape' | 'leak' | 'crash' | 'honest', expected: 'passed' | 'failed') => ({
+    ...{ suite: 'escape' as const, id: kind, name: kind, deep: false },
+    ...{ kind, expected },
+  });
+  const rows = [
+    rowOf(attack('forge', 'failed'), 'passed', undefined),
+    rowOf(attack('forge', 'failed'), 'failed', undefined),
+    rowOf(attack('forge', 'failed'), 'void', undefined),
+    rowOf(attack('escape', 'passed'), 'failed', undefined),
+    rowOf(attack('leak', 'passed'), 'failed', undefined),
+    rowOf(attack('crash', 'passed'), 'void', undefined),
+    rowOf(attack('honest', 'passed'), 'failed', undefined),
+    rowOf(attack('honest', 'passed'), 'nothing', undefined),
+  ];
+  expect(countsOf(rows)).toEqual({
+    forged: 1,
+    escaped: 1,
+    leaked: 1,
+    crashes: 2,
+    'false accusations': 1,
+    'without a verdict': 1,
+  });
+});
