@@ -9,6 +9,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 import { type BackoffLimits, backoff } from './backoff.ts';
 import type { Circuits } from './circuits.ts';
+import { crashedTooOften } from './crashed.ts';
 import { storeResult } from './store-result.ts';
 
 export type AttemptEvent =
@@ -82,16 +83,17 @@ async function attemptTrial(
 ): Promise<Attempted> {
   const { ledger, circuits } = parts;
   using passage = await circuits.enter(spec, parts.admission, admitted);
+  const given = crashedTooOften(ledger.crashes.of(key), parts.clock.now());
   const attempt = ledger.trials.beginAttempt(key);
   begun();
-  const result = await runAttempt(spec, attempt, parts, signal, observe);
-  const spoilt = spoiltBy(result);
+  const result = given ?? (await runAttempt(spec, attempt, parts, signal, observe));
+  const spoilt = given ? undefined : spoiltBy(result);
   const outage = spoilt !== undefined && (await passage.failed(spoilt, signal));
   if (spoilt && (outage || !parts.last)) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
-  if (!spoilt) passage.worked();
+  if (!spoilt && !given) passage.worked();
   const report = reportOf(result, {
     caseName: spec.caseName,
     taskIndex: spec.taskIndex,
@@ -119,7 +121,9 @@ async function runAttempt(
   const { ledger } = parts;
   try {
     const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
-    return await runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase);
+    return await ledger.crashes.within(attempt.key, () =>
+      runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase),
+    );
   } catch (error) {
     await ledger.trials.abandonAttempt(attempt, signal.aborted ? 'canceled' : 'void');
     throw error;

@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { guarded } from '../foreign-traffic.ts';
 
 /** The beginning of an answer, and its bytes as they come. */
 export interface Dispatched {
@@ -76,26 +78,34 @@ export function dispatched(
     }
   }
 
+  // A connection is many trials': what comes over it belongs to the one that asks.
+  const within = AsyncLocalStorage.snapshot();
+  const heard = <Given extends unknown[]>(handle: (...given: Given) => void) =>
+    guarded(
+      (...given: Given) => within(handle, ...given),
+      (error) => stop(translate(error)),
+    );
+
   signal.addEventListener('abort', abort, { once: true });
   dispatcher.dispatch(options, {
-    onRequestStart(controller) {
+    onRequestStart: heard((controller) => {
       connection = controller;
       if (failure) controller.abort(failure.reason as Error);
-    },
-    onResponseStart(_controller, status, headers) {
+    }),
+    onResponseStart: heard((_controller, status, headers) => {
       // Of those below only 101 could be an end, and that is not asked for.
       if (status < 200) return;
       begun.resolve({ status, headers, body: read(), discard });
-    },
-    onResponseData(controller, chunk) {
+    }),
+    onResponseData: heard((controller, chunk) => {
       if (ended) return;
       waiting.push(chunk);
       size += chunk.length;
       if (size > mostWaiting) controller.pause();
       wake?.();
-    },
-    onResponseEnd: end,
-    onResponseError: (_controller, error) => fail(translate(error)),
-  });
+    }),
+    onResponseEnd: heard(end),
+    onResponseError: heard((_controller, error) => fail(translate(error))),
+  } satisfies Dispatcher.DispatchHandler);
   return begun.promise;
 }

@@ -73,11 +73,16 @@ export function openExchange(
     if (finished) return;
     finished = true;
     leave?.();
-    const reading = meter?.end();
-    told.trouble = trouble ?? troubleIn(reading);
     told.finishedAt = clock.now();
-    told.answeredBy = reading?.answeredBy;
-    if (entry.use === 'metered') book(reading);
+    try {
+      const reading = meter?.end();
+      told.trouble = trouble ?? troubleIn(reading);
+      told.answeredBy = reading?.answeredBy;
+      if (entry.use === 'metered') book(reading);
+    } catch (error) {
+      // Nobody awaits this: an answer that defeats its reader must not end more than its own reading.
+      told.trouble = `its answer could not be read: ${messageOf(error)}`;
+    }
     judge(modelFailed || (trouble === undefined && told.trouble !== undefined));
     client.removeEventListener('abort', follow);
     // Lets go of what the upstream still holds; of an answer that was read to its end it holds nothing.
