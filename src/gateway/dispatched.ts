@@ -14,7 +14,9 @@ export interface Dispatched {
 }
 
 /** Bytes of an answer that wait here for their reader; above them its connection is not read. */
-const mostWaiting = 256 * 1024;
+export const waitingBytes = 128 * 1024;
+/** What a piece takes beside its bytes. */
+const bytesOfPiece = 256;
 
 /**
  * Sends one request and resolves with the beginning of its answer. As undici's `request` does, but for its streams: they tell the end of an
@@ -60,11 +62,12 @@ export function dispatched(
   async function* read(): AsyncGenerator<Buffer, void> {
     try {
       while (true) {
-        const chunk = waiting.shift();
-        if (chunk) {
-          size -= chunk.length;
-          if (size <= mostWaiting && connection?.paused) connection.resume();
-          yield chunk;
+        if (waiting.length > 0) {
+          // Together: who comes late does not pay for each piece.
+          const chunks = waiting.splice(0);
+          size = 0;
+          if (connection?.paused) connection.resume();
+          yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
         } else if (failure) throw failure.reason;
         else if (ended) return;
         else {
@@ -100,8 +103,8 @@ export function dispatched(
     onResponseData: heard((controller, chunk) => {
       if (ended) return;
       waiting.push(chunk);
-      size += chunk.length;
-      if (size > mostWaiting) controller.pause();
+      size += chunk.length + bytesOfPiece;
+      if (size > waitingBytes) controller.pause();
       wake?.();
     }),
     onResponseEnd: heard(end),

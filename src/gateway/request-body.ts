@@ -1,3 +1,4 @@
+import { DocumentTooHeavy, parseForeignJson, weightOf } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
@@ -12,6 +13,8 @@ export interface ModelRequestBody {
   model: string;
   streamed: boolean;
   members: readonly Member[];
+  /** Bytes of the heap that it takes at most once it is parsed. */
+  weight: number;
 }
 
 /** Members that this gateway judges by, and those by which some servers and routers take another model. */
@@ -34,7 +37,7 @@ const judged: ReadonlySet<string> = new Set([
  * another way than this gateway does: names that are repeated, or (Go's servers) differ in case only.
  */
 export function readRequestBody(bytes: Buffer): ModelRequestBody {
-  const json = parse(bytes);
+  const { json, weight } = parse(bytes);
   const members = membersOf(bytes);
   const names = members.map(({ name }) => name);
   if (new Set(names).size < names.length) {
@@ -57,7 +60,7 @@ export function readRequestBody(bytes: Buffer): ModelRequestBody {
   if (json.background === true) {
     throw new Refusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
   }
-  return { bytes, json, model, streamed: json.stream === true, members };
+  return { bytes, json, model, streamed: json.stream === true, members, weight };
 }
 
 /**
@@ -92,15 +95,20 @@ function usageAsked({ bytes, json, members }: ModelRequestBody) {
   return [{ ...options, text: JSON.stringify({ ...value, include_usage: true }) }];
 }
 
-function parse(bytes: Buffer): JsonObject {
+function parse(bytes: Buffer): { json: JsonObject; weight: number } {
   let json: unknown;
+  let weight: number;
   try {
-    json = JSON.parse(bytes.toString('utf8'));
+    const text = bytes.toString('utf8');
+    json = parseForeignJson(text);
+    weight = weightOf(text);
   } catch (cause) {
+    if (cause instanceof DocumentTooHeavy)
+      throw new Refusal(413, 'REQUEST_TOO_LARGE', cause.message, { cause });
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
   }
   if (!isObject(json)) throw invalid('the body is not a JSON object');
-  return json;
+  return { json, weight };
 }
 
 function invalid(message: string): Refusal {

@@ -46,7 +46,7 @@ export function openSession(
     network: gateway.network,
     keep: request.keep,
     observe: request.observe,
-    room: { held: 0 },
+    share: gateway.room.share(),
   };
   let closed: Refusal | undefined;
   // What the sandbox sets off belongs to the trial that opened the session, whichever opened the connection.
@@ -82,12 +82,14 @@ export function openSession(
       ended.defer(() => over.abort(new Error('the chat is over')));
       return await chatOver(
         (ask, asking) => {
-          const body = bytesForUpstream(readRequestBody(ask.body), wire, model.upstreamName);
+          const read = readRequestBody(ask.body);
+          const body = bytesForUpstream(read, wire, model.upstreamName);
           const how = { from: 'process', role, model, purpose: 'answer', streamed: false } as const;
           const sent = { ...ask, body };
+          const held = { hold: parts.share.hold(), weight: read.weight };
           return exchange(
             parts,
-            { ...how, request: sent, received: ask.body },
+            { ...how, ...held, request: sent, received: ask.body },
             AbortSignal.any([asking, over.signal]),
           );
         },

@@ -54,10 +54,7 @@ describe.concurrent('an error that escapes', { timeout }, () => {
     expect(third.exitCode).toBe(3);
     expect(JSON.parse(third.stdout)).toMatchObject([{ passed: 1, void: 1, unreported: 0 }]);
     const runs = await runsOf(place, 'quick', 'slow');
-    expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([
-      ['reported'],
-      ['voided'],
-    ]);
+    expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([['reported'], ['voided']]);
     expect(third.stderr).toMatch(/Offsite itself failed 2 times while it ran this trial.*crashes/);
   });
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
+import { type ClientRequest, request as httpRequest } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,9 @@ export interface HostileTrial extends Disposable {
   socket: Socket;
   connection(): ClientHttp2Stream;
   /** Asks a model, and resolves with the whole answer. */
-  ask(model: string): Promise<Answer>;
+  ask(model: string, content?: string): Promise<Answer>;
+  /** Sends a request; what comes of it is the caller's business. */
+  send(body: string): ClientRequest;
 }
 
 const program = fileURLToPath(new URL('./relay-program.ts', import.meta.url));
@@ -95,22 +97,24 @@ async function openTrial(port: number): Promise<HostileTrial> {
     stream.on('error', () => undefined);
     return stream;
   };
+  const send = (body: string) => {
+    const request = httpRequest({
+      createConnection: connection,
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: { host: 'model', authorization: `Bearer ${token}`, connection: 'close' },
+    });
+    request.on('error', () => undefined);
+    return request.end(body);
+  };
   return {
     token,
     http2,
     socket,
     connection,
-    async ask(model) {
-      const request = httpRequest({
-        createConnection: connection,
-        method: 'POST',
-        path: '/v1/chat/completions',
-        headers: { host: 'model', authorization: `Bearer ${token}`, connection: 'close' },
-      });
-      request.on('error', () => undefined);
-      request.end(JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }] }));
-      return answerOf(await responseOf(request));
-    },
+    send,
+    ask: async (model, content = 'hello') =>
+      answerOf(await responseOf(send(JSON.stringify({ model, messages: [{ role: 'user', content }] })))),
     [Symbol.dispose]() {
       http2.destroy();
       socket.destroy();
