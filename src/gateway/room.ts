@@ -38,7 +38,7 @@ export interface Hold extends Disposable {
 }
 
 /** Bytes of a room for this process's own heap. */
-export function roomLimit(): number {
+function roomLimit(): number {
   return Math.min(mostHeldBytes, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
 }
 

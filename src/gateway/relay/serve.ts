@@ -14,8 +14,8 @@ export const parallelRequests = 1024;
 export const maxHeaders = 256;
 /** Bytes of the line and the headers of a request. */
 export const maxHeaderBytes = 32 * 1024;
-/** Bytes on their way to a request's handler that does not read. With all connections of a relay that is 32 MiB. */
-export const connectionWindow = 64 * 1024;
+/** Bytes on their way to a request's handler that does not read. With all connections of a relay that is 64 MiB. */
+export const connectionWindow = 128 * 1024;
 const noLimit = 2 ** 30;
 
 /**
