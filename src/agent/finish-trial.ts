@@ -9,6 +9,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 import { type BackoffLimits, backoff } from './backoff.ts';
 import type { Circuits } from './circuits.ts';
+import { crashedTooOften } from './crashed.ts';
 import { isStopped, resultOfStopped, tellBrokenHarness } from './stopped-variant.ts';
 import { storeResult } from './store-result.ts';
 
@@ -87,19 +88,20 @@ async function attemptTrial(
   // One that is not run needs neither engine nor model.
   using passage = isStopped(ledger, key) ? undefined : await circuits.enter(spec, parts.admission, admitted);
   const stopped = isStopped(ledger, key);
-  const attempt = ledger.trials.beginAttempt(key);
-  if (!stopped) begun();
-  const result = stopped
+  const given = stopped
     ? resultOfStopped(spec, parts)
-    : await runAttempt(spec, attempt, parts, signal, observe);
-  const spoilt = spoiltBy(result);
+    : crashedTooOften(ledger.crashes.of(key), parts.clock.now());
+  const attempt = ledger.trials.beginAttempt(key);
+  if (!given) begun();
+  const result = given ?? (await runAttempt(spec, attempt, parts, signal, observe));
+  const spoilt = given ? undefined : spoiltBy(result);
   const outage = spoilt !== undefined && (await passage?.failed(spoilt, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
   // A model that nobody asked is not known to work.
-  if (!spoilt && result.cause?.kind !== 'harness') passage?.worked();
+  if (!spoilt && !given && result.cause?.kind !== 'harness') passage?.worked();
   const report = reportOf(result, {
     caseName: spec.caseName,
     taskIndex: spec.taskIndex,
@@ -130,7 +132,9 @@ async function runAttempt(
   const { ledger } = parts;
   try {
     const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
-    return await runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase);
+    return await ledger.crashes.within(attempt.key, () =>
+      runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase),
+    );
   } catch (error) {
     await ledger.trials.abandonAttempt(attempt, signal.aborted ? 'canceled' : 'void');
     throw error;

@@ -31,6 +31,7 @@ import { statusCommand } from './commands/status.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
+import { Crashed } from './last-defence.ts';
 import { openTerminal } from './terminal.ts';
 
 /** Runs the command line and returns the exit code. */
@@ -57,6 +58,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
     if (error instanceof Interrupted) return exitCodes.interrupted;
+    // It was announced as it came.
+    if (error instanceof Crashed) return exitCodes.infrastructure;
     return printFailure(error, err);
   }
 }

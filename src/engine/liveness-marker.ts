@@ -42,8 +42,6 @@ export function livenessMarker(
         // the next container brings a new marker.
         state = { kind: 'starting', ready: restart(id, imageId) };
       });
-      // An error is followed by 'close', which is what counts here.
-      connection.on('error', () => undefined);
       connection.resume();
       state = { kind: 'running', id, connection };
     } catch (error) {
@@ -128,6 +126,8 @@ async function attachAndStart(client: EngineClient, id: string): Promise<Duplex>
     // stdout as well, which says nothing, but ends with the container: stdin alone would not tell us.
     container.attach({ stream: true, stdin: true, stdout: true, hijack: true, abortSignal }),
   );
+  // An error is followed by 'close', which is what counts, and may come before anybody else listens.
+  (connection as Duplex).on('error', () => undefined);
   try {
     await client.call('starting the liveness marker', (abortSignal) => container.start({ abortSignal }));
   } catch (error) {

@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { bounded } from '../client/deadline.ts';
+import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
@@ -6,7 +8,14 @@ import type { UpstreamAnswer } from './upstream.ts';
 import { dialects } from './wires/dialects.ts';
 
 /** Bytes of an answer that wait for its client: the more go out at once, the less each costs. */
-const mostAhead = 256 * 1024;
+export const answerAheadBytes = 128 * 1024;
+/** Pieces of an answer that wait for its client; a piece of one byte takes hundreds. */
+export const answerAheadPieces = 64;
+/**
+ * Milliseconds that what waits for an answer's client may stand unread. Its model's place, which it holds meanwhile, is wanted by others. Far less than
+ * this is read of an answer at once, so it also is the least speed: some 11 KB/s.
+ */
+export const longestUnreadMs = 12_000;
 
 /** Answers with a JSON document. What the client still sends is let go of, so that it gets to read the answer. */
 export function answerJson(
@@ -59,23 +68,35 @@ function breakOff(response: ServerResponse): void {
 }
 
 /**
- * Answers with bytes as they come, no faster than they are read. Rejects as `body` does, or with the signal's reason: then the answer may have
- * begun.
+ * Answers with bytes as they come, no faster than they are read. Rejects as `body` does, or with the reason of `stopping`: then the answer may have
+ * begun. Aborts `stopping` where its client does not read it.
  */
 export async function pass(
   { status, headers, body }: UpstreamAnswer,
   response: ServerResponse,
-  signal: AbortSignal,
+  { stopping, clock }: { stopping: AbortController; clock: Clock },
 ): Promise<void> {
+  const { signal } = stopping;
   signal.throwIfAborted();
   response.writeHead(status, headers);
   // The beginning of a body that is there already goes out together with the head; one that is not does not hold the head back.
   const head = setImmediate(() => response.flushHeaders());
+  let pieces = 0;
   try {
     for await (const chunk of body) {
       clearImmediate(head);
       if (signal.aborted) break;
-      if (!response.write(chunk) && response.writableLength > mostAhead) await drained(response, signal);
+      const { promise: sent, resolve } = Promise.withResolvers<void>();
+      pieces += 1;
+      response.write(chunk, () => {
+        pieces -= 1;
+        resolve();
+      });
+      if (response.writableLength <= answerAheadBytes && pieces < answerAheadPieces) continue;
+      using limit = bounded(clock, longestUnreadMs, [signal], unread);
+      limit.signal.addEventListener('abort', () => resolve(), { once: true });
+      await sent;
+      if (limit.expired()) stopping.abort(limit.signal.reason);
     }
     signal.throwIfAborted();
     response.end();
@@ -84,13 +105,10 @@ export async function pass(
   }
 }
 
-/** Resolves when there is room again, or `signal` aborts. */
-async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const go = () => resolve();
-  response.once('drain', go);
-  signal.addEventListener('abort', go, { once: true });
-  await promise;
-  response.off('drain', go);
-  signal.removeEventListener('abort', go);
+function unread(): OffsiteError {
+  const seconds = longestUnreadMs / 1000;
+  return new OffsiteError(`its client left the answer unread for ${seconds} s, so it was ended`, {
+    code: 'ANSWER_UNREAD',
+    kind: 'infrastructure',
+  });
 }

@@ -1,53 +1,36 @@
 import type { IncomingMessage } from 'node:http';
-import { clientGone } from './client-gone.ts';
+import { heaviestDocument } from '../parse-json.ts';
+import { ByteStore } from './byte-store.ts';
 import { Refusal } from './refusal.ts';
+import type { Hold } from './room.ts';
 
-/** Bytes of one request, and of all that one sandbox has in flight: they are held, so that a request can be sent again. */
-const largestBody = 80 * 1024 * 1024;
-const mostInFlight = 256 * 1024 * 1024;
+/** Bytes of one request; they are held until it is over, so that it can be sent again. With a small heap it is less. */
+export const largestBodyBytes = 80 * 1024 * 1024;
 
-/** What a session's requests hold of this process's memory. */
-export interface BodyRoom {
-  held: number;
+/**
+ * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 where it is too large, 503 where there is no room;
+ * rejects where the client goes away.
+ */
+export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
+  // Above it no text could be made of it, whatever it says.
+  const largest = Math.min(largestBodyBytes, Math.floor(heaviestDocument() / 4));
+  const declared = Number(request.headers['content-length'] ?? 0);
+  const store = new ByteStore();
+  const makeRoom = async (bytes: number) => {
+    if (bytes > largest) throw tooLarge(largest);
+    const wait = hold.resize(bytes, signal);
+    if (wait) await wait;
+  };
+  // All at once where that is known, so that no two wait for each other with half of what they need.
+  await makeRoom(declared);
+  // What is refused is answered on the connection that a destroyed request would take along.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    await makeRoom(Math.max(declared, store.size + chunk.length));
+    store.add(chunk);
+  }
+  return store.take();
 }
 
-export interface HeldBody extends Disposable {
-  bytes: Buffer;
-}
-
-/** Reads a request's body. Throws a {@link Refusal} (413) where it is too large; rejects where the client goes away. */
-export function readBody(request: IncomingMessage, room: BodyRoom): Promise<HeldBody> {
-  const { promise, resolve, reject } = Promise.withResolvers<HeldBody>();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const release = () => {
-    room.held -= size;
-    size = 0;
-  };
-  const refuse = (error: Error) => {
-    request.off('data', take).off('close', leave).pause();
-    release();
-    reject(error);
-  };
-  const take = (chunk: Buffer) => {
-    size += chunk.length;
-    room.held += chunk.length;
-    if (size > largestBody) refuse(tooLarge(`the body is larger than ${largestBody} bytes`));
-    else if (room.held > mostInFlight)
-      refuse(tooLarge('the bodies of all requests in flight are too large together'));
-    else chunks.push(chunk);
-  };
-  const leave = () => refuse(clientGone());
-  request.on('data', take).once('close', leave);
-  request.once('end', () => {
-    request.off('close', leave);
-    const [only, ...others] = chunks;
-    const bytes = only && others.length === 0 ? only : Buffer.concat(chunks);
-    resolve({ bytes, [Symbol.dispose]: release });
-  });
-  return promise;
-}
-
-function tooLarge(message: string): Refusal {
-  return new Refusal(413, 'REQUEST_TOO_LARGE', message);
+function tooLarge(largest: number): Refusal {
+  return new Refusal(413, 'REQUEST_TOO_LARGE', `the body is larger than ${largest} bytes`);
 }

@@ -1,26 +1,32 @@
-/** Bytes of an answer that are kept for the record, and for who looks on. */
-const mostRecorded = 64 * 1024 * 1024;
-const mostObserved = 8 * 1024 * 1024;
+import { ByteStore } from './byte-store.ts';
 
-/** The copy of an answer, as far as anybody wants one. */
+/** Bytes of an answer that are kept for the record. */
+export const mostRecordedBytes = 64 * 1024 * 1024;
+
+/** The copy of an answer, where the record is to have it. */
 export interface AnswerCopy {
+  /** What it holds. */
+  readonly size: number;
   add(bytes: Buffer): void;
-  /** What is too large is cut, and says so at its end. */
+  /** What is too large is cut, and says so at its end. To be asked for once. */
   bytes(): Buffer;
 }
 
-export function copyOf({ full, observed }: { full: boolean; observed: boolean }): AnswerCopy {
-  const most = full ? mostRecorded : observed ? mostObserved : 0;
-  const chunks: Buffer[] = [];
+export function copyOf(isKept: boolean): AnswerCopy {
+  const store = new ByteStore();
   let size = 0;
   return {
+    get size() {
+      return store.size;
+    },
     add(bytes) {
-      if (size < most) chunks.push(bytes.subarray(0, most - size));
       size += bytes.length;
+      if (isKept) store.add(bytes.subarray(0, mostRecordedBytes - store.size));
     },
     bytes() {
-      const said = size > most && most > 0 ? [Buffer.from(`\n[cut: ${most} of ${size} bytes]`)] : [];
-      return Buffer.concat([...chunks, ...said]);
+      const isCut = isKept && size > mostRecordedBytes;
+      if (isCut) store.add(Buffer.from(`\n[cut: ${mostRecordedBytes} of ${size} bytes]`));
+      return store.take();
     },
   };
 }

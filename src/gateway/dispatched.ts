@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { guarded } from '../foreign-traffic.ts';
 
 /** The beginning of an answer, and its bytes as they come. */
 export interface Dispatched {
@@ -12,7 +14,9 @@ export interface Dispatched {
 }
 
 /** Bytes of an answer that wait here for their reader; above them its connection is not read. */
-const mostWaiting = 256 * 1024;
+export const waitingBytes = 128 * 1024;
+/** What a piece takes beside its bytes. */
+const bytesOfPiece = 256;
 
 /**
  * Sends one request and resolves with the beginning of its answer. As undici's `request` does, but for its streams: they tell the end of an
@@ -58,11 +62,12 @@ export function dispatched(
   async function* read(): AsyncGenerator<Buffer, void> {
     try {
       while (true) {
-        const chunk = waiting.shift();
-        if (chunk) {
-          size -= chunk.length;
-          if (size <= mostWaiting && connection?.paused) connection.resume();
-          yield chunk;
+        if (waiting.length > 0) {
+          // Together: who comes late does not pay for each piece.
+          const chunks = waiting.splice(0);
+          size = 0;
+          if (connection?.paused) connection.resume();
+          yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
         } else if (failure) throw failure.reason;
         else if (ended) return;
         else {
@@ -76,26 +81,34 @@ export function dispatched(
     }
   }
 
+  // A connection is many trials': what comes over it belongs to the one that asks.
+  const within = AsyncLocalStorage.snapshot();
+  const heard = <Given extends unknown[]>(handle: (...given: Given) => void) =>
+    guarded(
+      (...given: Given) => within(handle, ...given),
+      (error) => stop(translate(error)),
+    );
+
   signal.addEventListener('abort', abort, { once: true });
   dispatcher.dispatch(options, {
-    onRequestStart(controller) {
+    onRequestStart: heard((controller) => {
       connection = controller;
       if (failure) controller.abort(failure.reason as Error);
-    },
-    onResponseStart(_controller, status, headers) {
+    }),
+    onResponseStart: heard((_controller, status, headers) => {
       // Of those below only 101 could be an end, and that is not asked for.
       if (status < 200) return;
       begun.resolve({ status, headers, body: read(), discard });
-    },
-    onResponseData(controller, chunk) {
+    }),
+    onResponseData: heard((controller, chunk) => {
       if (ended) return;
       waiting.push(chunk);
-      size += chunk.length;
-      if (size > mostWaiting) controller.pause();
+      size += chunk.length + bytesOfPiece;
+      if (size > waitingBytes) controller.pause();
       wake?.();
-    },
-    onResponseEnd: end,
-    onResponseError: (_controller, error) => fail(translate(error)),
-  });
+    }),
+    onResponseEnd: heard(end),
+    onResponseError: heard((_controller, error) => fail(translate(error))),
+  } satisfies Dispatcher.DispatchHandler);
   return begun.promise;
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '../offsite-error.ts';
 import { clientGone } from './client-gone.ts';
 import { copyOf } from './copy.ts';
-import type { ExchangeParts, ModelAsk } from './exchange.ts';
+import { type ExchangeParts, heldBy, type ModelAsk } from './exchange.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
 import { costOf } from './prices.ts';
@@ -34,7 +34,7 @@ export function openExchange(
   ask: ModelAsk,
   client: AbortSignal,
 ): OpenExchange {
-  const { role, model, request, received } = ask;
+  const { role, model, request, received, hold } = ask;
   const full = model.config.record === 'full';
   const stopping = new AbortController();
   const { promise: done, resolve: settle } = Promise.withResolvers<void>();
@@ -54,9 +54,10 @@ export function openExchange(
     done,
   };
   const follow = () => stopping.abort(client.reason);
-  const copy = copyOf({ full, observed: observe !== undefined });
+  const copy = copyOf(full);
   let meter: Meter | undefined;
   let leave: (() => void) | undefined;
+  let heldByDecoder = 0;
   let wholeRead = false;
   let finished = false;
 
@@ -73,11 +74,16 @@ export function openExchange(
     if (finished) return;
     finished = true;
     leave?.();
-    const reading = meter?.end();
-    told.trouble = trouble ?? troubleIn(reading);
     told.finishedAt = clock.now();
-    told.answeredBy = reading?.answeredBy;
-    if (entry.use === 'metered') book(reading);
+    try {
+      const reading = meter?.end();
+      told.trouble = trouble ?? troubleIn(reading);
+      told.answeredBy = reading?.answeredBy;
+      if (entry.use === 'metered') book(reading);
+    } catch (error) {
+      // Nobody awaits this: an answer that defeats its reader must not end more than its own reading.
+      told.trouble = `its answer could not be read: ${messageOf(error)}`;
+    }
     judge(modelFailed || (trouble === undefined && told.trouble !== undefined));
     client.removeEventListener('abort', follow);
     // Lets go of what the upstream still holds; of an answer that was read to its end it holds nothing.
@@ -87,10 +93,11 @@ export function openExchange(
         told.requestBody = await keep(received);
         told.responseBody = await keep(copy.bytes());
       }
-      observe?.(structuredClone(told), received, copy.bytes());
+      observe?.(structuredClone(told), received);
     } catch (error) {
       told.trouble ??= `its bodies were not kept: ${messageOf(error)}`;
     } finally {
+      hold[Symbol.dispose]();
       record.end(running);
       settle();
     }
@@ -131,6 +138,12 @@ export function openExchange(
     told.responseBytes += bytes.length;
     meter?.chunk(bytes);
     copy.add(bytes);
+    // Who asks in this process reads the whole answer before it does anything with it.
+    const read = ask.from === 'process' ? told.responseBytes : 0;
+    return hold.resize(
+      heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + read,
+      stopping.signal,
+    );
   };
 
   return {
@@ -143,7 +156,8 @@ export function openExchange(
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers }, place) {
+    answered({ status, headers, decoderBytes = 0 }, place) {
+      heldByDecoder = decoderBytes;
       leave = place;
       told.status = status;
       if (status >= 300) entry.use = 'free';
@@ -157,8 +171,9 @@ export function openExchange(
       } else {
         const refusal = error instanceof Refusal ? error : undefined;
         told.status = refusal?.status ?? 502;
-        entry.use = refusal?.status === 400 ? 'refused' : 'free';
-        void finish(messageOf(error), told.status >= 500);
+        entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
+        // That there is no room here says nothing of the model.
+        void finish(messageOf(error), told.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },
     async *passed(body) {
@@ -167,18 +182,19 @@ export function openExchange(
         for await (const chunk of body) {
           const bytes = redacted.push(chunk);
           if (bytes.length === 0) continue;
-          take(bytes);
+          const room = take(bytes);
+          if (room) await room;
           yield bytes;
         }
         const rest = redacted.end();
         if (rest.length > 0) {
-          take(rest);
+          await take(rest);
           yield rest;
         }
         wholeRead = true;
         void finish(undefined, false);
       } catch (error) {
-        if (!stopping.signal.aborted) void finish(messageOf(error), true);
+        if (!stopping.signal.aborted) void finish(messageOf(error), !(error instanceof Refusal));
         throw error;
       } finally {
         // Its client has gone, or this process has ended it.

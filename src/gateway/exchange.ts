@@ -1,11 +1,14 @@
 import type { Clock } from '../clock.ts';
+import { answerAheadBytes } from './answer.ts';
 import type { RoleBudgets } from './budget.ts';
+import { waitingBytes } from './dispatched.ts';
 import { openExchange } from './exchange-book.ts';
 import type { ModelRole, SessionRequest } from './gateway.ts';
 import { Refusal } from './refusal.ts';
+import type { Hold } from './room.ts';
 import { send } from './send.ts';
 import type { ServedModel } from './served-model.ts';
-import type { SessionRecord } from './session-record.ts';
+import { mostExchanges, type SessionRecord } from './session-record.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
 export interface ExchangeParts {
@@ -26,6 +29,17 @@ export interface ModelAsk {
   request: UpstreamRequest;
   /** The body as its client sent it, for the record. */
   received: Buffer;
+  /** What it holds of this process's memory; given back when it is over. */
+  hold: Hold;
+  /** Bytes of the heap that the body takes where it is kept parsed. */
+  weight: number;
+}
+
+/** Bytes that an exchange holds beside what it keeps of its answer. */
+export function heldBy({ request, received, model, weight }: ModelAsk): number {
+  const bodies = received.length + (request.body === received ? 0 : request.body.length);
+  // A scripted model keeps the conversation while it waits.
+  return bodies + ('scripted' in model.config ? weight : 0) + answerAheadBytes + waitingBytes;
 }
 
 /** An answer on its way to its client. Its body must be read, or `signal` aborted. */
@@ -46,7 +60,15 @@ export async function exchange(
   const budgets = parts.budgets.of(ask.role);
   const open = openExchange(parts, ask, signal);
   try {
+    if (parts.record.isFull) {
+      throw new Refusal(
+        429,
+        'TOO_MANY_REQUESTS',
+        `this trial has made ${mostExchanges} requests to models, and may make no more`,
+      );
+    }
     budgets.begin();
+    await ask.hold.resize(heldBy(ask), open.signal);
     const { answer, leave, exhausted } = await send(
       {
         ...parts,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { answerError, answerJson, pass } from './answer.ts';
-import { type BodyRoom, readBody } from './body.ts';
+import { readBody } from './body.ts';
 import { clientGone } from './client-gone.ts';
 import { type ExchangeParts, exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
@@ -9,6 +9,7 @@ import { Refusal } from './refusal.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
+import type { Hold, Share } from './room.ts';
 import type { Route } from './route.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
@@ -17,7 +18,7 @@ import { modelEntry, modelList } from './wires/model-list.ts';
 export interface ForwardParts extends ExchangeParts {
   tokens: Tokens;
   models: RoleModels;
-  room: BodyRoom;
+  share: Share;
 }
 
 type ModelRoute = Extract<Route, { to: 'model' }>;
@@ -31,19 +32,26 @@ export async function forward(
   response: ServerResponse,
 ): Promise<void> {
   const { headers } = request;
-  const gone = new AbortController();
-  const leave = () => gone.abort(clientGone());
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let gone = false;
+  const leave = () => {
+    gone = true;
+    stopping.abort(clientGone());
+  };
   response.once('close', leave);
   try {
     const role = roleOf(parts.tokens, headers);
     requireReadable(headers);
-    using body = await readBody(request, parts.room);
-    const answer = await ask(parts, route, role, { headers, received: body.bytes }, gone.signal);
+    using owned = new DisposableStack();
+    const hold = owned.use(parts.share.hold());
+    const received = await readBody(request, hold, signal);
+    const answer = await ask(parts, route, role, { headers, received, hold, owned }, signal);
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
-    await pass({ ...answer, headers: told }, response, gone.signal);
+    await pass({ ...answer, headers: told }, response, { stopping, clock: parts.clock });
   } catch (error) {
     // A client that has gone is answered nothing; its exchange says so in the record.
-    if (!gone.signal.aborted) answerError(response, route.wire, error);
+    if (!gone) answerError(response, route.wire, error);
   } finally {
     response.off('close', leave);
   }
@@ -54,7 +62,18 @@ async function ask(
   parts: ForwardParts,
   { wire, purpose, path }: ModelRoute,
   role: ModelRole,
-  { headers, received }: { headers: IncomingHttpHeaders; received: Buffer },
+  {
+    headers,
+    received,
+    hold,
+    owned,
+  }: {
+    headers: IncomingHttpHeaders;
+    received: Buffer;
+    hold: Hold;
+    /** Gives up what the request holds; the exchange does so once there is one. */
+    owned: DisposableStack;
+  },
   signal: AbortSignal,
 ) {
   let asked = '';
@@ -69,7 +88,7 @@ async function ask(
       throw new Refusal(400, 'WIRE_NOT_SPOKEN', `the model ${model.name} speaks ${spoken}, not ${wire}`);
     }
     judgeMembers(body.json, wire, model);
-    return { model, body: bytesForUpstream(body, wire, model.upstreamName) };
+    return { model, body: bytesForUpstream(body, wire, model.upstreamName), weight: body.weight };
   };
   let model: ReturnType<typeof judged>;
   try {
@@ -89,9 +108,13 @@ async function ask(
     throw error;
   }
   const request = { wire, method: 'POST', path, headers: toUpstream(headers), body: model.body };
+  owned.move();
   return exchange(
     parts,
-    { from: 'sandbox', role, model: model.model, purpose, streamed, request, received },
+    {
+      ...{ from: 'sandbox', role, model: model.model, purpose, streamed, request, received, hold },
+      weight: model.weight,
+    },
     signal,
   );
 }

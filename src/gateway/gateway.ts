@@ -27,8 +27,8 @@ export interface SessionRequest {
   hosts: readonly string[];
   /** Keeps a body whose model is configured with `record: full`; resolves with its sha256. */
   keep(body: Buffer): Promise<string>;
-  /** Sees each exchange with a model as it ends, with the bytes that passed. Large bodies are cut, and then say so. */
-  observe?(exchange: ModelExchange, request: Buffer, response: Buffer): void;
+  /** Sees each exchange with a model as it ends, with what was asked. */
+  observe?(exchange: ModelExchange, request: Buffer): void;
 }
 
 /** What has been used so far of a budget. */

@@ -1,14 +1,20 @@
 import { StringDecoder } from 'node:string_decoder';
+import { getHeapStatistics } from 'node:v8';
 import { createParser } from 'eventsource-parser';
+import { ByteStore } from './byte-store.ts';
 import { type Dialect, parsed, type Told } from './wires/dialect.ts';
 
 /** Characters of one event, and bytes of an answer in one piece, that are kept to be read. What is larger stays unread. */
-const longestEvent = 32 * 1024 * 1024;
-const longestAnswer = 16 * 1024 * 1024;
+export const longestEventChars = 32 * 1024 * 1024;
+export const longestAnswerBytes = 16 * 1024 * 1024;
+/** An event is text in the heap: with a small one it may be no longer than this part of it. */
+const heapPartOfEvent = 1 / 32;
 
 /** Reads a copy of an answer as it passes. */
 export interface Meter {
   chunk(bytes: Buffer): void;
+  /** Bytes that it holds by now. */
+  held(): number;
   /** After the last chunk, or where the answer was cut. */
   end(): Reading;
 }
@@ -24,7 +30,7 @@ const nothing: Reading = { usage: {}, answeredBy: undefined, complete: true, fai
 export function meterOf(dialect: Dialect, contentType: string): Meter {
   if (contentType.startsWith('text/event-stream')) return streamMeter(dialect);
   if (/^application\/([\w.-]+\+)?json\b/.test(contentType)) return answerMeter(dialect);
-  return { chunk: () => undefined, end: () => nothing };
+  return { chunk: () => undefined, held: () => 0, end: () => nothing };
 }
 
 function streamMeter(dialect: Dialect): Meter {
@@ -32,22 +38,33 @@ function streamMeter(dialect: Dialect): Meter {
   const decoder = new StringDecoder('utf8');
   let events = 0;
   let readable = true;
+  /** Characters since the last event ended. */
+  let pending = 0;
+  const longest = Math.min(longestEventChars, getHeapStatistics().heap_size_limit * heapPartOfEvent);
   const parser = createParser({
-    maxBufferSize: longestEvent,
+    maxBufferSize: longest,
     onEvent({ data }) {
       events += 1;
       reader.event(data);
     },
     onError({ type }) {
       // After this one the parser takes no more.
-      if (type === 'max-buffer-size-exceeded') readable = false;
+      if (type === 'max-buffer-size-exceeded') {
+        readable = false;
+        pending = 0;
+      }
     },
   });
   const feed = (text: string) => {
-    if (readable && text !== '') parser.feed(text);
+    if (!readable || text === '') return;
+    const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
+    pending = Math.min(longest, end === -1 ? pending + text.length : text.length - end);
+    parser.feed(text);
   };
   return {
     chunk: (bytes) => feed(decoder.write(bytes)),
+    // A character may take two bytes.
+    held: () => (readable ? 2 * pending : 0),
     end() {
       feed(decoder.end());
       // An event that the stream's end cut off before its blank line still counts: some servers send none after the last.
@@ -58,17 +75,18 @@ function streamMeter(dialect: Dialect): Meter {
 }
 
 function answerMeter(dialect: Dialect): Meter {
-  const chunks: Buffer[] = [];
+  const store = new ByteStore();
   let size = 0;
   return {
     chunk(bytes) {
       size += bytes.length;
-      if (size <= longestAnswer) chunks.push(bytes);
-      else chunks.length = 0;
+      if (size <= longestAnswerBytes) store.add(bytes);
+      else store.clear();
     },
+    held: () => store.size,
     end() {
-      if (size > longestAnswer) return nothing;
-      return { ...dialect.readAnswer(parsed(Buffer.concat(chunks).toString('utf8'))), events: 0 };
+      if (size > longestAnswerBytes) return nothing;
+      return { ...dialect.readAnswer(parsed(store.take().toString('utf8'))), events: 0 };
     },
   };
 }

@@ -3,6 +3,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import { hostNetwork, type Network } from './hosts/network.ts';
+import { openRoom, type Room } from './room.ts';
 import { type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
 import type { Upstream } from './upstream.ts';
@@ -25,6 +26,7 @@ export interface GatewayOptions {
 export interface GatewayParts extends GatewayOptions {
   random: () => number;
   network: Network;
+  room: Room;
 }
 
 /**
@@ -32,7 +34,12 @@ export interface GatewayParts extends GatewayOptions {
  * `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
-  const parts: GatewayParts = { random: Math.random, network: hostNetwork, ...options };
+  const parts: GatewayParts = {
+    random: Math.random,
+    network: hostNetwork,
+    room: openRoom(options.clock),
+    ...options,
+  };
   const served = new Map<string, ServedModel>();
   const sessions = new Set<GatewaySession>();
 

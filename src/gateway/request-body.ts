@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { DocumentTooHeavy, weighedJson } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
@@ -13,6 +14,8 @@ export interface ModelRequestBody {
   model: string;
   streamed: boolean;
   members: readonly Member[];
+  /** Bytes of the heap that it takes at most once it is parsed. */
+  weight: number;
 }
 
 /**
@@ -23,7 +26,7 @@ export function readRequestBody(bytes: Buffer): ModelRequestBody {
   // Damaged bytes are replaced by some readers, and overlong ones decoded by others.
   if (!isUtf8(bytes)) throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
   const members = membersOf(bytes);
-  const json = parse(bytes);
+  const { json, weight } = parse(bytes);
   const { model } = json;
   if (typeof model !== 'string' || model === '') throw invalid('the body has no "model"');
   for (const name of ['stream', 'background']) {
@@ -33,7 +36,7 @@ export function readRequestBody(bytes: Buffer): ModelRequestBody {
   if (json.background === true) {
     throw new Refusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
   }
-  return { bytes, json, model, streamed: json.stream === true, members };
+  return { bytes, json, model, streamed: json.stream === true, members, weight };
 }
 
 /**
@@ -68,15 +71,18 @@ function usageAsked({ bytes, json, members }: ModelRequestBody) {
   return [{ ...options, text: JSON.stringify({ ...value, include_usage: true }) }];
 }
 
-function parse(bytes: Buffer): JsonObject {
+function parse(bytes: Buffer): { json: JsonObject; weight: number } {
   let json: unknown;
+  let weight: number;
   try {
-    json = JSON.parse(bytes.toString('utf8'));
+    ({ json, weight } = weighedJson(bytes.toString('utf8')));
   } catch (cause) {
+    if (cause instanceof DocumentTooHeavy)
+      throw new Refusal(413, 'REQUEST_TOO_LARGE', cause.message, { cause });
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
   }
   if (!isObject(json)) throw invalid('the body is not a JSON object');
-  return json;
+  return { json, weight };
 }
 
 function invalid(message: string): Refusal {

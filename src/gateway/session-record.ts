@@ -17,6 +17,8 @@ export interface SessionRecord {
   /** The last failure of each role's models that no later success made good. */
   readonly failures: Map<ModelRole, { at: number; message: string }>;
   readonly inFlight: ReadonlySet<InFlight>;
+  /** Whether it takes no further exchange. */
+  readonly isFull: boolean;
   add(entry: ExchangeEntry): void;
   /** Notes a request that was refused before it had a model. */
   addRefused(exchange: ModelExchange): void;
@@ -36,20 +38,29 @@ export interface InFlight {
 }
 
 /** A sandbox can be refused without end; so much of it is kept. */
-const mostRefusals = 1000;
-const mostConnections = 10_000;
+export const mostRefusals = 1000;
+export const mostConnections = 10_000;
+/** Requests to models of one session. Each is in the record, which is in memory until the trial is over. */
+export const mostExchanges = 10_000;
 
 export function sessionRecord(): SessionRecord {
   const entries: ExchangeEntry[] = [];
   const connections: HostConnection[] = [];
   const inFlight = new Set<InFlight>();
   let refusals = 0;
+  let exchanges = 0;
   return {
     entries,
     connections,
     failures: new Map(),
     inFlight,
-    add: (entry) => void entries.push(entry),
+    get isFull() {
+      return exchanges > mostExchanges;
+    },
+    add(entry) {
+      exchanges += 1;
+      if (exchanges <= mostExchanges + mostRefusals) entries.push(entry);
+    },
     addRefused(exchange) {
       refusals += 1;
       if (refusals > mostRefusals) return;

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bounded } from '../client/deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -45,9 +46,11 @@ export function openSession(
     network: gateway.network,
     keep: request.keep,
     observe: request.observe,
-    room: { held: 0 },
+    share: gateway.room.share(),
   };
   let closed: Refusal | undefined;
+  // What the sandbox sets off belongs to the trial that opened the session, whichever opened the connection.
+  const within = AsyncLocalStorage.snapshot();
 
   const end = async (which: (running: InFlight) => boolean, reason: Error) => {
     const ending = [...record.inFlight].filter(which);
@@ -62,11 +65,13 @@ export function openSession(
   return {
     token: (role) => tokens.of(role),
     handler: {
-      request: (request, response) => answer(parts, closed, request, response),
-      connect(request, client, first) {
-        if (closed) client.end(plainAnswer(closed.status, closed.message));
-        else void proxyTunnel(parts, request, client, first);
-      },
+      request: (request, response) => within(answer, parts, closed, request, response),
+      connect: (request, client, first) =>
+        within(() =>
+          closed
+            ? client.end(plainAnswer(closed.status, closed.message))
+            : proxyTunnel(parts, request, client, first),
+        ),
     },
     async chat(role, chat, signal) {
       const model = chat.model === undefined ? models.first(role) : models.named(role, chat.model);
@@ -77,12 +82,14 @@ export function openSession(
       ended.defer(() => over.abort(new Error('the chat is over')));
       return await chatOver(
         (ask, asking) => {
-          const body = bytesForUpstream(readRequestBody(ask.body), wire, model.upstreamName);
+          const read = readRequestBody(ask.body);
+          const body = bytesForUpstream(read, wire, model.upstreamName);
           const how = { from: 'process', role, model, purpose: 'answer', streamed: false } as const;
           const sent = { ...ask, body };
+          const held = { hold: parts.share.hold(), weight: read.weight };
           return exchange(
             parts,
-            { ...how, request: sent, received: ask.body },
+            { ...how, ...held, request: sent, received: ask.body },
             AbortSignal.any([asking, over.signal]),
           );
         },
@@ -117,19 +124,16 @@ export function openSession(
   };
 }
 
-function answer(
+async function answer(
   parts: ForwardParts & ProxyParts,
   closed: Refusal | undefined,
   request: IncomingMessage,
   response: ServerResponse,
-): void {
-  // Always followed by 'close' of the response, which is what everything here looks at.
-  request.on('error', () => undefined);
-  response.on('error', () => undefined);
+): Promise<void> {
   const route = routeOf(request);
   if (route.to === 'proxy') {
     if (closed) answerText(response, closed);
-    else void proxyRequest(parts, route, request, response);
+    else await proxyRequest(parts, route, request, response);
     return;
   }
   if (route.to === 'greeting') {
@@ -139,7 +143,7 @@ function answer(
   try {
     if (closed) throw closed;
     if (route.to === 'nothing') throw new Refusal(route.status, 'UNKNOWN_URL', route.why);
-    if (route.to === 'model') void forward(parts, route, request, response);
+    if (route.to === 'model') await forward(parts, route, request, response);
     else answerModels(parts, route, request, response);
   } catch (error) {
     answerError(response, route.wire, error);

@@ -1,5 +1,11 @@
 import { pipeline, type Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { HttpModel } from '../suite/model-config.ts';
 import { dispatched } from './dispatched.ts';
@@ -48,7 +54,8 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
       const answer = await dispatched(dispatcher, options, signal, failure);
       const { 'content-encoding': encoding, ...headers } = toSandbox(answer.headers);
       const body = decoded(answer.body, encoding, failure, signal);
-      if (body) return { status: answer.status, headers: withoutKey(headers, redaction), body };
+      const decoderBytes = body === answer.body ? 0 : largestWindowBytes;
+      if (body) return { status: answer.status, headers: withoutKey(headers, redaction), body, decoderBytes };
       answer.discard();
       throw failure(new Error('its answer is in an encoding nobody asked for'));
     },
@@ -75,12 +82,16 @@ function decoded(
   );
 }
 
+/** Bytes that a decoder may hold: brotli's largest window. An answer made with a larger one of zstd is not read. */
+export const largestWindowBytes = 16 * 2 ** 20;
+
 const decoders: Record<string, () => Transform> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  zstd: () =>
+    createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: Math.log2(largestWindowBytes) } }),
 };
 
 function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): UpstreamAnswer['headers'] {

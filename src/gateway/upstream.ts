@@ -17,6 +17,8 @@ export interface UpstreamAnswer {
   headers: Record<string, string | string[]>;
   /** The body's bytes as they come; ends or throws as the upstream did. */
   body: AsyncIterable<Uint8Array>;
+  /** What its decoder holds, where it came compressed. */
+  decoderBytes?: number | undefined;
 }
 
 /** Where a model's answers come from: an HTTP API, or a file of scripted turns. */

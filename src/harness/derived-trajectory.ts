@@ -1,16 +1,20 @@
 import type { TrajectoryEntry } from '../contract/report.ts';
 import type { ModelExchange } from '../gateway/gateway.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
 
 /** Characters of a command's output that are kept, as everywhere else. */
 const outputCap = 1024 ** 2;
+/** Commands of one trial that are kept, and characters of all of them with their outputs. What comes after is not told. */
+export const mostDerivedCommands = 10_000;
+export const mostDerivedChars = 8 * 1024 ** 2;
 
 /** A tool call of a model and, once a later request has brought it, its result. */
 interface Call {
-  name: string;
-  arguments: unknown;
+  command: string;
   startedAt: number;
   finishedAt?: number;
   output?: string;
+  outputTruncated?: boolean;
 }
 
 /**
@@ -21,6 +25,7 @@ interface Call {
 export class DerivedTrajectory {
   readonly #calls = new Map<string, Call>();
   #lastAnswerAt: number | undefined;
+  #chars = 0;
 
   /** Takes one exchange, in the order they ended. A body that is cut or no JSON tells nothing. */
   add(exchange: ModelExchange, request: Buffer): void {
@@ -28,36 +33,52 @@ export class DerivedTrajectory {
     for (const part of partsOf(exchange.wire, parsed(request))) {
       const known = this.#calls.get(part.id);
       if (part.kind === 'call' && !known) {
+        const command = commandOf(part.arguments);
+        if (command === undefined || !this.#hasRoom(part.id.length + command.length)) continue;
         const startedAt = this.#lastAnswerAt ?? exchange.startedAt;
-        this.#calls.set(part.id, { name: part.name, arguments: part.arguments, startedAt });
+        this.#calls.set(part.id, { command, startedAt });
       } else if (part.kind === 'result' && known && known.finishedAt === undefined) {
+        const output = beginningOf(part.text);
+        if (!this.#hasRoom(output.length)) continue;
         known.finishedAt = exchange.startedAt;
-        known.output = part.text;
+        known.output = output;
+        known.outputTruncated = output.length < part.text.length;
       }
     }
     this.#lastAnswerAt = exchange.finishedAt;
   }
 
+  /** Takes room for so many characters, where there is some. */
+  #hasRoom(chars: number): boolean {
+    if (this.#calls.size >= mostDerivedCommands || this.#chars + chars > mostDerivedChars) return false;
+    this.#chars += chars;
+    return true;
+  }
+
   entries(): TrajectoryEntry[] {
     return [...this.#calls.values()].flatMap((call) => {
-      const command = commandOf(call.arguments);
-      if (command === undefined || call.output === undefined) return [];
-      const outputTruncated = call.output.length > outputCap;
+      const { command, output, outputTruncated = false } = call;
+      if (output === undefined) return [];
       return {
         _tag: 'command' as const,
         command,
         startedAtMillis: call.startedAt,
         ...(call.finishedAt !== undefined && { finishedAtMillis: call.finishedAt }),
-        output: call.output.slice(0, outputCap),
+        output,
         outputTruncated,
       };
     });
   }
 }
 
-type Part =
-  | { kind: 'call'; id: string; name: string; arguments: unknown }
-  | { kind: 'result'; id: string; text: string };
+/** A text of its own, which does not keep alive the one that it was cut from. */
+function beginningOf(text: string): string {
+  return text.length <= outputCap
+    ? text
+    : Buffer.from(text.slice(0, outputCap), 'utf16le').toString('utf16le');
+}
+
+type Part = { kind: 'call'; id: string; arguments: unknown } | { kind: 'result'; id: string; text: string };
 
 /** The shell-like ones among tool calls are those with a command in their arguments, whatever the tool is called. */
 function commandOf(given: unknown): string | undefined {
@@ -84,8 +105,8 @@ function chatParts(message: Json): Part[] {
     return [{ kind: 'result', id: String(message.tool_call_id), text: textOf(message.content) }];
   }
   return list(message.tool_calls).map((call) => {
-    const { name, arguments: given } = record(call.function);
-    return { kind: 'call', id: String(call.id), name: String(name), arguments: given };
+    const { arguments: given } = record(call.function);
+    return { kind: 'call', id: String(call.id), arguments: given };
   });
 }
 
@@ -93,7 +114,7 @@ function responsesParts(item: Json): Part[] {
   const id = String(item.call_id);
   if (item.type === 'function_call_output') return [{ kind: 'result', id, text: textOf(item.output) }];
   if (item.type !== 'function_call') return [];
-  return [{ kind: 'call', id, name: String(item.name), arguments: item.arguments }];
+  return [{ kind: 'call', id, arguments: item.arguments }];
 }
 
 function anthropicParts(block: Json): Part[] {
@@ -101,7 +122,7 @@ function anthropicParts(block: Json): Part[] {
     return [{ kind: 'result', id: String(block.tool_use_id), text: textOf(block.content) }];
   }
   if (block.type !== 'tool_use') return [];
-  return [{ kind: 'call', id: String(block.id), name: String(block.name), arguments: block.input }];
+  return [{ kind: 'call', id: String(block.id), arguments: block.input }];
 }
 
 type Json = Record<string, unknown>;
@@ -123,9 +144,9 @@ function record(value: unknown): Json {
 
 function parsed(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString());
+    return parseForeignJson(body.toString());
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
+import { noteDeath } from './crashes.ts';
 import { finishAbove } from './finish-above.ts';
 import type { Records, Row } from './records.ts';
 
@@ -159,15 +160,17 @@ export class Claims {
         service,
         trial ?? null,
       );
-      for (const { key, trial } of attempts) {
+      for (const { key, trial: of } of attempts) {
+        // One that is named was put back by the process that lives.
+        if (trial === undefined) noteDeath(records, Number(key));
         records.run(
           "UPDATE attempts SET ended_at = ?, ending = 'interrupted' WHERE key = ?",
           records.now(),
           Number(key),
         );
         records.note({ subject: 'attempt', key: Number(key), state: 'interrupted' });
-        records.run("UPDATE trials SET state = 'queued' WHERE key = ? AND state = 'running'", Number(trial));
-        records.note({ subject: 'trial', key: Number(trial), state: 'queued' });
+        records.run("UPDATE trials SET state = 'queued' WHERE key = ? AND state = 'running'", Number(of));
+        records.note({ subject: 'trial', key: Number(of), state: 'queued' });
       }
       return attempts.length;
     });

@@ -4,6 +4,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
 import { Claims } from './claims.ts';
+import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
@@ -26,6 +27,7 @@ export class Ledger implements Disposable {
   readonly batches: Batches;
   readonly trials: Trials;
   readonly claims: Claims;
+  readonly crashes: Crashes;
   readonly outbox: Outbox;
   /** The tables themselves, for what looks at all of them: check, backup, prune. */
   readonly records: Records;
@@ -57,6 +59,7 @@ export class Ledger implements Disposable {
     this.batches = new Batches(this.records);
     this.trials = new Trials(this.records, this.blobs, redactor);
     this.claims = new Claims(this.records);
+    this.crashes = new Crashes(this.records);
     this.outbox = new Outbox(this.records, this.blobs);
   }
 

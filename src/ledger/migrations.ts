@@ -114,4 +114,13 @@ export const migrations: readonly string[] = [
   CREATE INDEX trials_open ON trials (key) WHERE state <> 'finished';
   CREATE INDEX starts_of_file ON starts (file);
   `,
+  `
+  -- Attempts that a process came to its end with: by an error that nobody expected, or without a word.
+  CREATE TABLE crashes (
+    attempt INTEGER PRIMARY KEY REFERENCES attempts (key),
+    kind TEXT NOT NULL CHECK (kind IN ('error', 'death')),
+    at INTEGER NOT NULL,
+    detail TEXT -- the file that says more
+  ) STRICT;
+  `,
 ];

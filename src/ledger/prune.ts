@@ -93,6 +93,7 @@ function removeBatches(records: Records, keys: string, before: number): void {
     records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM withdrawals WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM claims WHERE run IN (${runs})`, keys);
+    records.run(`DELETE FROM crashes WHERE attempt IN (${attempts})`, keys);
     records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);

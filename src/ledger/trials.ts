@@ -3,6 +3,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
+import { noteDeath } from './crashes.ts';
 import { finishAbove } from './finish-above.ts';
 import type { Records } from './records.ts';
 
@@ -127,6 +128,7 @@ export class Trials {
     if (rows.length === 0) return 0;
     return records.transaction(() => {
       for (const row of rows) {
+        noteDeath(records, Number(row.key));
         this.#endAttempt(Number(row.key), 'interrupted', undefined, null);
         this.#setState(Number(row.trial), 'queued');
       }

@@ -1,8 +1,15 @@
-import { createServer, type Server, STATUS_CODES } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
+import { listenTo } from '../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /** How long and how much a connection may ask of us before it is closed. Times are milliseconds. */
@@ -14,13 +21,17 @@ export interface ConnectionLimits {
   /** Between two requests. */
   idleMs: number;
   headerBytes: number;
+  /** At a time; what comes above them is closed. */
+  connections: number;
 }
 
-const defaultLimits: ConnectionLimits = {
+export const connectionLimits: ConnectionLimits = {
   headersMs: 20_000,
   requestMs: 120_000,
   idleMs: 30_000,
   headerBytes: 16 * 1024,
+  // Well below the files that a process may usually have open.
+  connections: 512,
 };
 
 export interface Listener {
@@ -43,7 +54,7 @@ export async function listen(
   { host = '127.0.0.1', port = 0, limits }: ListenOptions,
   clock: Clock,
 ): Promise<Listener> {
-  const { headersMs, requestMs, idleMs, headerBytes } = { ...defaultLimits, ...limits };
+  const { headersMs, requestMs, idleMs, headerBytes, connections } = { ...connectionLimits, ...limits };
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -54,7 +65,9 @@ export async function listen(
     },
     getRequestListener(fetch, { hostname: host, errorHandler: unreadable }),
   );
-  server.on('clientError', answerClientError);
+  server.maxConnections = connections;
+  // Also where no connection can be accepted, as when all files are in use: that is its client's trouble.
+  listenTo(server, { clientError: answerClientError }, () => undefined);
   const quiet = trackQuietConnections(server);
   await startListening(server, host, port);
   const address = server.address() as AddressInfo;
@@ -88,17 +101,19 @@ function startListening(server: Server, host: string, port: number): Promise<voi
  */
 function trackQuietConnections(server: Server): Set<Socket> {
   const quiet = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
+  const connection = (socket: Socket) => {
     quiet.add(socket);
     socket.once('close', () => quiet.delete(socket));
-  });
-  server.on('request', ({ socket }, response) => {
+  };
+  const request = ({ socket }: IncomingMessage, response: ServerResponse) => {
     quiet.delete(socket);
-    response.once('close', () => {
+    const close = () => {
       if (!server.listening) socket.destroySoon();
       else if (!socket.destroyed) quiet.add(socket);
-    });
-  });
+    };
+    listenTo(response, { close }, () => socket.destroy());
+  };
+  listenTo(server, { connection, request }, () => undefined);
   return quiet;
 }
 

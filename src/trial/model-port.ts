@@ -43,12 +43,11 @@ export function openPort(
   // Nothing of a trial's runs before its turn; whatever asks then, it is not the harness.
   const first: RelayHandler = {
     request(request, response) {
-      if (handler) handler.request(request, response);
-      else response.writeHead(503).end();
+      return handler ? handler.request(request, response) : response.writeHead(503).end();
     },
     connect(request, client, early) {
-      if (handler) handler.connect(request, client, early);
-      else client.end(plainAnswer(503, 'The trial has not begun.'));
+      if (handler) return handler.connect(request, client, early);
+      return client.end(plainAnswer(503, 'The trial has not begun.'));
     },
   };
   const relay = startRelay(engine, { ...request, handler: first }, signal);

@@ -16,6 +16,7 @@ export interface Ended {
 
 /** A command that runs. */
 export interface Running {
+  pid: number | undefined;
   ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves with the first match in what it prints, on either stream; rejects where it ends before. */
@@ -46,6 +47,7 @@ export function start(place: Place, args: string[], { env = {}, dataFolder }: Ru
     printed += chunk;
   });
   return {
+    pid: child.pid,
     ended: child.then(({ exitCode, signal, stdout, stderr }) => ({ exitCode, signal, stdout, stderr })),
     kill: (signal) => void child.kill(signal),
     printed: (pattern) =>

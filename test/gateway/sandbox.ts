@@ -84,7 +84,7 @@ export function responseOf(request: ClientRequest): Promise<IncomingMessage> {
   return promise;
 }
 
-async function answerOf(response: IncomingMessage): Promise<Answer> {
+export async function answerOf(response: IncomingMessage): Promise<Answer> {
   const bytes = await buffer(response);
   return {
     status: response.statusCode ?? 0,

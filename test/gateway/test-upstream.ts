@@ -30,7 +30,12 @@ export async function testUpstream(...steps: Step[]): Promise<TestUpstream> {
     const entry: Received = { method, path, headers, rawHeaders, body: Buffer.alloc(0) };
     received.push(entry);
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    try {
+      for await (const chunk of request) chunks.push(chunk);
+    } catch {
+      // Its client has gone, and is answered nothing.
+      return;
+    }
     entry.body = Buffer.concat(chunks);
     step?.(response, entry);
   });

@@ -3,10 +3,15 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { listenTo } from '../../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 
 /** Bytes of a path that a Unix socket can have, its final zero left out: 108 on Linux, 104 on macOS. */
 const longestPath = 103;
+/** Connections at a time; what comes above them is closed. */
+export const controlConnections = 64;
+/** Milliseconds for the whole of a request. */
+export const controlRequestMs = 10_000;
 
 export function controlSocketOf(dataFolder: string): string {
   return join(dataFolder, 'control.sock');
@@ -22,7 +27,11 @@ export async function openControlSocket(dataFolder: string, routes: Hono): Promi
     throw unusable(path, `its path is longer than the ${longestPath} bytes that a socket's can be`);
   }
   rmSync(path, { force: true });
-  const server = createServer(getRequestListener(routes.fetch));
+  const limits = { headersTimeout: controlRequestMs, requestTimeout: controlRequestMs };
+  const server = createServer(limits, getRequestListener(routes.fetch));
+  server.maxConnections = controlConnections;
+  // A connection that cannot be accepted, as when all files are in use, is its client's trouble.
+  listenTo(server, {}, () => undefined);
   // The socket is made within `listen`, and must not be anybody else's for a moment.
   const before = process.umask(0o177);
   try {

@@ -51,6 +51,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     signal,
   );
   const { ledger, service, engine } = workplace;
+  interrupted.noteCrashesIn({ dataFolder, redact: (text) => redactor.text(text), crashes: ledger.crashes });
   // Batches may have been started with other sandboxes than are configured now; these are the best guess at their sizes.
   const sandboxes = [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
   const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes);

@@ -77,6 +77,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
     signal,
   );
   const { service, ledger, gateway } = workplace;
+  interrupted.noteCrashesIn({ dataFolder, redact: (text) => redactor.text(text), crashes: ledger.crashes });
   await checkModels(plan, gateway);
   for (const { sandbox } of plan.variants) passedEnvironment(sandbox, workplace.host);
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);

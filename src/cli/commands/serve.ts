@@ -45,6 +45,7 @@ export function serveCommand() {
           name: 'OFFSITE_API_KEY',
         });
       }
+      interrupted.noteCrashesIn({ dataFolder, redact: (text) => text });
       const { url } = await service.listen({ host: options.host, port: options.port });
       openTerminal().out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
       if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');

@@ -11,6 +11,7 @@ import { loadConfig } from '../../suite/config-file.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
+import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
 import { redactorOf, secretsOf } from '../redactor.ts';
 import { openTerminal } from '../terminal.ts';
@@ -76,6 +77,16 @@ export async function runDaemon(
     }
   };
   using _signals = obeySignals(daemon, { monotonic, reload });
+  let crashed = false;
+  using defence = lastDefence({
+    announce: (message) => log.fatal(message),
+    stop() {
+      crashed = true;
+      daemon.cancel();
+    },
+  });
+  const redact = (text: string) => redactor.text(text);
+  defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
   opened.use(await openControlSocket(dataFolder, controlRoutes(daemon)));
   const given = config.daemon.listen;
   const place = options.listen ?? (given === undefined ? undefined : address(given));
@@ -93,6 +104,7 @@ export async function runDaemon(
   const end = await daemon.run({ once: options.once === true });
   await systemd.tell('STOPPING=1');
   log.info(end, 'the daemon has ended');
+  if (crashed) return exitCodes.infrastructure;
   return options.once ? exitCodeOf(end) : exitCodes.done;
 }
 

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import { listenTo } from '../../foreign-traffic.ts';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { FrameReader } from '../exec/frame-reader.ts';
 
@@ -39,22 +40,27 @@ class ProgramStream extends Duplex {
     super({ allowHalfOpen: false });
     this.#socket = socket;
     const frames = new FrameReader();
-    socket.on('data', (chunk: Buffer) => {
-      try {
-        for (const { stream, bytes } of frames.read(chunk)) {
-          if (stream === 'stderr') onStderr(bytes);
-          else if (!this.push(bytes)) socket.pause();
-        }
-      } catch (error) {
-        this.destroy(error as Error);
-      }
-    });
-    socket.on('end', () => this.push(null));
-    socket.on('error', (error) => this.destroy(error));
-    // What was read but not yet asked for is not thrown away with a connection that ended well.
-    socket.on('close', () => {
-      if (!socket.readableEnded) this.destroy();
-    });
+    const end = (error: unknown) => this.destroy(error as Error);
+    // Whoever reads it may come later than an error does; 'close' tells them as well.
+    listenTo(this, {}, end);
+    listenTo(
+      socket,
+      {
+        data: (chunk: Buffer) => {
+          for (const { stream, bytes } of frames.read(chunk)) {
+            if (stream === 'stderr') onStderr(bytes);
+            else if (!this.push(bytes)) socket.pause();
+          }
+        },
+        end: () => this.push(null),
+        error: end,
+        // What was read but not yet asked for is not thrown away with a connection that ended well.
+        close: () => {
+          if (!socket.readableEnded) this.destroy();
+        },
+      },
+      end,
+    );
   }
 
   override _read(): void {

@@ -87,6 +87,8 @@ function attachedExec(
   socket: Duplex,
   command: ExecCommand,
 ): OpenExec {
+  // After the last of its output, too, the connection may break under input that nobody read.
+  socket.on('error', () => undefined);
   const streamEnded = pump(socket, command.onPiece);
   // Whoever races this promise against a deadline may never look at it again.
   streamEnded.catch(() => undefined);

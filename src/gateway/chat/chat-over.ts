@@ -1,5 +1,6 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import { ByteStore } from '../byte-store.ts';
 import type { Upstream } from '../upstream.ts';
 import { type JsonObject, member, parsed } from '../wires/dialect.ts';
 import { dialects } from '../wires/dialects.ts';
@@ -17,7 +18,7 @@ const chatWires: Record<Wire, ChatWire> = {
 };
 
 /** More than any answer in one piece; a body without end must not fill the memory. */
-const MAX_BODY_BYTES = 64 * 2 ** 20;
+export const longestChatBytes = 16 * 2 ** 20;
 
 /**
  * Asks a model for one answer, in its own wire. What the wire has no word for, such as a seed, is left out.
@@ -70,19 +71,17 @@ async function exchange(
 }
 
 async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string }): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  const store = new ByteStore();
   for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) {
-      throw new OffsiteError(`the model ${model} answered with more than ${MAX_BODY_BYTES} bytes`, {
+    if (store.size + chunk.length > longestChatBytes) {
+      throw new OffsiteError(`the model ${model} answered with more than ${longestChatBytes} bytes`, {
         code: 'MODEL_ANSWER_UNREADABLE',
         kind: 'infrastructure',
       });
     }
-    chunks.push(chunk);
+    store.add(chunk);
   }
-  return Buffer.concat(chunks);
+  return store.take();
 }
 
 /** OpenAI's newer models take the limit under another name only, and say so in this field. */

@@ -23,7 +23,8 @@ export const hostNetwork: Network = {
     const giveUp = () => reject(signal.reason);
     signal.addEventListener('abort', giveUp, { once: true });
     socket.once('connect', resolve);
-    socket.once('error', reject);
+    // Whoever is given it may come later than an error does, and hears of 'close'.
+    socket.on('error', () => undefined).once('error', reject);
     try {
       await promise;
       return socket;

@@ -7,6 +7,7 @@ import {
 import type { Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { answerText, pass, told } from '../answer.ts';
 import { clientGone } from '../client-gone.ts';
@@ -14,12 +15,17 @@ import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
 import { Refusal } from '../refusal.ts';
 import { plainAnswer } from '../relay/plain-answer.ts';
+import type { Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
 import { type Authority, hostHeader, readAuthority } from './authority.ts';
 import { type ReachParts, reach } from './reach.ts';
 
+/** Bytes that a connection through the proxy holds at most, on their way in both directions. */
+export const tunnelBytes = 256 * 1024;
+
 export interface ProxyParts extends ReachParts {
   record: SessionRecord;
+  share: Share;
 }
 
 /** Carries one plain request to a host of the allow-list. Never rejects; see {@link HostConnection}. */
@@ -35,8 +41,11 @@ export async function proxyRequest(
       parts,
       { authority: target.authority, usualPort: 80 },
       client,
-      (socket, signal, authority) =>
-        carryRequest(request, { authority, path: target.path }, response, socket, signal),
+      (socket, stopping, authority) =>
+        carryRequest(request, { authority, path: target.path }, response, socket, {
+          stopping,
+          clock: parts.clock,
+        }),
     );
   } catch (error) {
     answerText(response, error);
@@ -54,7 +63,7 @@ export async function proxyTunnel(
   const client = { stream, isDone: () => stream.readableEnded };
   let accepted = false;
   try {
-    await connected(parts, { authority, usualPort: undefined }, client, async (socket, signal) => {
+    await connected(parts, { authority, usualPort: undefined }, client, async (socket, { signal }) => {
       accepted = true;
       stream.write('HTTP/1.1 200 OK\r\n\r\n');
       if (first.length > 0) socket.write(first);
@@ -74,7 +83,7 @@ async function connected(
   parts: ProxyParts,
   asked: { authority: string; usualPort: number | undefined },
   client: { stream: Writable; isDone(): boolean },
-  carry: (socket: Socket, signal: AbortSignal, authority: Authority) => Promise<void>,
+  carry: (socket: Socket, stopping: AbortController, authority: Authority) => Promise<void>,
 ): Promise<void> {
   const { record, clock } = parts;
   const stopping = new AbortController();
@@ -98,14 +107,16 @@ async function connected(
     trouble: undefined,
   };
   let socket: Socket | undefined;
+  using hold = parts.share.hold();
   record.begin(running);
   client.stream.once('close', gone);
   try {
     const authority = readAuthority(asked.authority, asked.usualPort);
     if (!authority) throw new Refusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
     Object.assign(connection, { host: authority.host, port: authority.port });
+    await hold.resize(tunnelBytes, stopping.signal);
     socket = await reach(parts, authority, stopping.signal);
-    await carry(socket, stopping.signal, authority);
+    await carry(socket, stopping, authority);
   } catch (error) {
     connection.trouble = messageOf(stopping.signal.aborted ? stopping.signal.reason : error);
     throw error;
@@ -127,7 +138,7 @@ async function carryRequest(
   { authority, path }: { authority: Authority; path: string },
   response: ServerResponse,
   socket: Socket,
-  signal: AbortSignal,
+  ending: { stopping: AbortController; clock: Clock },
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const onward = httpRequest({
@@ -140,7 +151,7 @@ async function carryRequest(
       host: hostHeader(authority, 80),
       connection: 'close',
     },
-    signal,
+    signal: ending.stopping.signal,
   });
   onward.once('response', resolve);
   // Once answered, what breaks it shows in the answer.
@@ -149,7 +160,7 @@ async function carryRequest(
   request.pipe(onward);
   const answer = await promise;
   const { statusCode: status = 502, headers } = answer;
-  await pass({ status, headers: Object.fromEntries(endToEnd(headers)), body: answer }, response, signal);
+  await pass({ status, headers: Object.fromEntries(endToEnd(headers)), body: answer }, response, ending);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
+import { type EndTraffic, listenTo } from '../../foreign-traffic.ts';
 
 /**
  * A connection of the sandbox's as Node's HTTP server takes it. The stream itself would do, but for what Node 24 does with a text and bytes that are
@@ -8,16 +9,15 @@ import { Duplex } from 'node:stream';
 export class Connection extends Duplex {
   readonly #stream: ServerHttp2Stream;
 
-  constructor(stream: ServerHttp2Stream) {
+  constructor(stream: ServerHttp2Stream, end: EndTraffic) {
     super();
     this.#stream = stream;
-    // Always followed by 'close'.
-    stream.on('error', () => undefined);
-    stream.on('data', (chunk: Buffer) => {
+    const data = (chunk: Buffer) => {
       if (!this.push(chunk)) stream.pause();
-    });
-    stream.on('end', () => this.push(null));
-    stream.on('close', () => this.destroy());
+    };
+    // An error is always followed by 'close', of either.
+    listenTo(stream, { data, end: () => this.push(null), close: () => this.destroy() }, end);
+    listenTo(this, {}, end);
   }
 
   override _read(): void {

@@ -24,14 +24,17 @@ export interface Relay extends AsyncDisposable {
 /** Below the ports that clients are given, so that no connection of the sandbox's can have taken it. */
 export const relayPort = 19734;
 
-/** Serves what one sandbox asks for, as Node's own HTTP server hands it on. */
+/**
+ * Serves what one sandbox asks for, as Node's own HTTP server hands it on. What a method throws, or what it returns rejects with, is a defect, and
+ * ends the relay's session.
+ */
 export interface RelayHandler {
   /**
    * A request for a model (`url` is a path) or through the proxy (an absolute URL). A client that goes away closes the response before it
    * has finished. To break an answer off so that the client sees it, destroy the response with an error. A request body that is not read stops
    * the client.
    */
-  request(request: IncomingMessage, response: ServerResponse): void;
+  request(request: IncomingMessage, response: ServerResponse): unknown;
   /** A CONNECT to `url` (`host:port`). Its answer is written to `client`, which then carries the tunnel; `first` came along already. */
-  connect(request: IncomingMessage, client: Duplex, first: Buffer): void;
+  connect(request: IncomingMessage, client: Duplex, first: Buffer): unknown;
 }

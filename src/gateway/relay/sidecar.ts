@@ -5,7 +5,7 @@ import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
 import { serveRelay } from './serve.ts';
 
@@ -101,6 +101,9 @@ async function startServed(
   const stdio = await container.attach({ onStderr, signal });
   await container.start(signal);
   const session = serveRelay(stdio, handler);
+  session.once('error', (error) => {
+    said ||= messageOf(error);
+  });
   session.once('close', () => onEnd(said.trim() || 'its process ended without a word'));
   return session;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
@@ -130,7 +131,7 @@ function* repeated(chunk: Uint8Array): Iterable<Uint8Array> {
 /** The request's document, or what is wrong with it. */
 function parse(body: Buffer): Json | string {
   try {
-    const document: unknown = JSON.parse(body.toString('utf8'));
+    const document: unknown = parseForeignJson(body.toString('utf8'));
     return isJson(document) ? document : 'the request is no JSON object';
   } catch (error) {
     return `the request is no JSON: ${messageOf(error)}`;

@@ -1,4 +1,5 @@
 import type { Usage } from '../../contract/report.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 import type { Accepted } from './accepted.ts';
 
 /** What the gateway must know of one wire. Bodies are parsed JSON from outside: any shape may come. */
@@ -77,9 +78,9 @@ export function toolType(tool: unknown): string {
 /** JSON of a stream's event; undefined where it is none. */
 export function parsed(data: string): unknown {
   try {
-    return JSON.parse(data);
+    return parseForeignJson(data);
   } catch {
-    // Half an event, or garbage: it tells nothing, and goes on to the client as it is.
+    // Half an event, garbage, or more than this process has room for: it tells nothing, and goes on to the client as it is.
     return undefined;
   }
 }

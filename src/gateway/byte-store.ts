@@ -1,0 +1,56 @@
+/** Bytes of a piece that a store is made of. */
+const pieceBytes = 64 * 1024;
+
+/**
+ * Bytes that come in pieces of any size and are kept. A piece as small as a byte keeps the whole buffer alive that it was read with, and is an
+ * object of its own; so all are copied together.
+ */
+export class ByteStore {
+  readonly #full: Buffer[] = [];
+  #last = Buffer.alloc(0);
+  #used = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(bytes: Uint8Array): void {
+    let rest = bytes;
+    while (rest.length > 0) {
+      if (this.#used === this.#last.length) this.#next(rest.length);
+      const part = rest.subarray(0, this.#last.length - this.#used);
+      this.#last.set(part, this.#used);
+      this.#used += part.length;
+      this.#size += part.length;
+      rest = rest.subarray(part.length);
+    }
+  }
+
+  /** All of them in one; the store is empty then, so that they are not there twice for long. */
+  take(): Buffer {
+    const whole = Buffer.allocUnsafeSlow(this.#size);
+    let at = 0;
+    for (const piece of [...this.#full, this.#last.subarray(0, this.#used)]) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    this.clear();
+    return whole;
+  }
+
+  clear(): void {
+    this.#full.length = 0;
+    this.#last = Buffer.alloc(0);
+    this.#used = 0;
+    this.#size = 0;
+  }
+
+  /** Small stores stay small. */
+  #next(wanted: number): void {
+    if (this.#used > 0) this.#full.push(this.#last);
+    const size = Math.min(Math.max(wanted, 1024, this.#size), pieceBytes);
+    this.#last = Buffer.allocUnsafeSlow(size);
+    this.#used = 0;
+  }
+}

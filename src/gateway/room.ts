@@ -1,0 +1,130 @@
+import { getHeapStatistics } from 'node:v8';
+import { bounded } from '../client/deadline.ts';
+import type { Clock } from '../clock.ts';
+import { Refusal } from './refusal.ts';
+
+/** Bytes that the requests and answers of all trials hold together at most. With a small heap they hold less: {@link heapPart} of it. */
+export const mostHeldBytes = 256 * 2 ** 20;
+/** The part of this process's heap limit that they hold at most. */
+export const heapPart = 1 / 4;
+/** Milliseconds that a request or an answer waits for room. */
+export const longestRoomWaitMs = 30_000;
+
+/**
+ * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by itself comes to half of the room, two to a
+ * third each, and however many ask for all they can, there is room left for one that asks for little. Who wants more than that waits, so that
+ * nobody reads on from who sends it.
+ */
+export interface Room {
+  /** The part of one trial. */
+  share(): Share;
+  /** Bytes that are held by now. */
+  readonly held: number;
+  readonly limit: number;
+}
+
+export interface Share {
+  hold(): Hold;
+}
+
+/** What one request or answer holds. Disposing gives it back. */
+export interface Hold extends Disposable {
+  readonly bytes: number;
+  /**
+   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room. Rejects with a {@link Refusal} (503)
+   * where there is none in time, and with the signal's reason.
+   */
+  resize(bytes: number, signal: AbortSignal): Promise<void> | undefined;
+}
+
+/** Bytes of a room for this process's own heap. */
+function roomLimit(): number {
+  return Math.min(mostHeldBytes, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
+}
+
+export function openRoom(clock: Clock, limit = roomLimit()): Room {
+  let held = 0;
+  /** Each takes its room and returns true once there is some. In the order in which they came. */
+  const waiting = new Set<() => boolean>();
+  const wake = () => {
+    for (const tryAgain of waiting) if (tryAgain()) waiting.delete(tryAgain);
+  };
+
+  function openHold(share: { held: number }): Hold {
+    let own = 0;
+    let disposed = false;
+    const change = (by: number) => {
+      own += by;
+      share.held += by;
+      held += by;
+    };
+    const grow = (bytes: number): boolean => {
+      const by = bytes - own;
+      if (disposed) return true;
+      if (share.held + by > limit - held - by) return false;
+      change(by);
+      return true;
+    };
+    const shrink = (bytes: number) => {
+      if (bytes >= own) return;
+      change(bytes - own);
+      wake();
+    };
+    const wait = async (bytes: number, signal: AbortSignal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const tryAgain = () => {
+        if (!grow(bytes)) return false;
+        resolve();
+        return true;
+      };
+      using time = bounded(clock, longestRoomWaitMs, [signal], () => noRoom(limit));
+      const giveUp = () => reject(time.signal.reason);
+      if (time.signal.aborted) giveUp();
+      time.signal.addEventListener('abort', giveUp, { once: true });
+      waiting.add(tryAgain);
+      try {
+        await promise;
+      } finally {
+        waiting.delete(tryAgain);
+        time.signal.removeEventListener('abort', giveUp);
+      }
+    };
+    return {
+      get bytes() {
+        return own;
+      },
+      resize(bytes, signal) {
+        if (bytes <= own) {
+          shrink(bytes);
+          return undefined;
+        }
+        return grow(bytes) ? undefined : wait(bytes, signal);
+      },
+      [Symbol.dispose]() {
+        if (disposed) return;
+        shrink(0);
+        disposed = true;
+      },
+    };
+  }
+
+  return {
+    limit,
+    get held() {
+      return held;
+    },
+    share() {
+      const share = { held: 0 };
+      return { hold: () => openHold(share) };
+    },
+  };
+}
+
+function noRoom(limit: number): Refusal {
+  return new Refusal(
+    503,
+    'NO_ROOM',
+    `requests and answers hold all of the ${Math.round(limit / 2 ** 20)} MiB that they may, for ${longestRoomWaitMs / 1000} s now`,
+    { hint: 'Ask for less at a time, run fewer trials at a time, or give Node a larger heap.' },
+  );
+}

@@ -1,0 +1,123 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ClientRequest, request as httpRequest } from 'node:http';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { type Answer, answerOf, responseOf } from '../gateway/sandbox.ts';
+
+export interface RelayProcess extends AsyncDisposable {
+  child: ChildProcess;
+  port: number;
+  /** What it has printed to stderr. */
+  said(): string;
+  /** A trial's sandbox, as its sidecar carries its connections. */
+  trial(): Promise<HostileTrial>;
+  state(): Promise<{ rss: number; handles: number }>;
+}
+
+export interface HostileTrial extends Disposable {
+  token: string;
+  http2: ClientHttp2Session;
+  socket: Socket;
+  connection(): ClientHttp2Stream;
+  /** Asks a model, and resolves with the whole answer. */
+  ask(model: string, content?: string): Promise<Answer>;
+  /** Sends a request; what comes of it is the caller's business. */
+  send(body: string): ClientRequest;
+}
+
+const program = fileURLToPath(new URL('./relay-program.ts', import.meta.url));
+
+/** The agent's side of relays in a process of its own, so that what ends it is seen as the end of a process. */
+export async function relayProcess({
+  heapMiB,
+  upstream = '',
+}: {
+  heapMiB?: number;
+  upstream?: string;
+} = {}): Promise<RelayProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-'));
+  const script = join(folder, 'script.yaml');
+  writeFileSync(script, stringify({ turns: [{ text: 'well served' }], otherwise: 'well served' }));
+  const child = fork(program, [script, upstream], {
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    execArgv: heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`],
+  });
+  let said = '';
+  child.stderr?.on('data', (bytes: Buffer) => {
+    said = `${said}${bytes}`.slice(-100_000);
+  });
+  const gone = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`the process ended with ${code ?? signal}: ${said}`);
+  });
+  gone.catch(() => undefined);
+  const [{ port }] = (await Promise.race([once(child, 'message'), gone])) as [{ port: number }];
+  return {
+    child,
+    port,
+    said: () => said,
+    trial: () => Promise.race([openTrial(port), gone]),
+    async state() {
+      const answered = once(child, 'message');
+      child.send('state');
+      const [state] = await Promise.race([answered, gone]);
+      return state;
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit');
+        child.kill('SIGKILL');
+        await ended;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openTrial(port: number): Promise<HostileTrial> {
+  const socket = connectSocket({ host: '127.0.0.1', port, noDelay: true });
+  socket.on('error', () => undefined);
+  let first = Buffer.alloc(0);
+  while (!first.includes('\n')) {
+    await once(socket, 'readable', { signal: AbortSignal.timeout(20_000) });
+    first = Buffer.concat([first, socket.read() ?? Buffer.alloc(0)]);
+  }
+  const end = first.indexOf('\n');
+  if (end + 1 < first.length) socket.unshift(first.subarray(end + 1));
+  const token = first.subarray(0, end).toString();
+  const http2 = connect('http://gateway', { createConnection: () => socket, maxSessionMemory: 4096 });
+  http2.on('error', () => http2.destroy());
+  const connection = () => {
+    const stream = http2.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
+    stream.on('error', () => undefined);
+    return stream;
+  };
+  const send = (body: string) => {
+    const request = httpRequest({
+      createConnection: connection,
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: { host: 'model', authorization: `Bearer ${token}`, connection: 'close' },
+    });
+    request.on('error', () => undefined);
+    return request.end(body);
+  };
+  return {
+    token,
+    http2,
+    socket,
+    connection,
+    send,
+    ask: async (model, content = 'hello') =>
+      answerOf(await responseOf(send(JSON.stringify({ model, messages: [{ role: 'user', content }] })))),
+    [Symbol.dispose]() {
+      http2.destroy();
+      socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+// An agent's process for the attack tests: a real gateway with a scripted model. Each connection to its port is what a sidecar's standard
+// streams are, served as one trial's. Answers `{ ask: 'state' }` on its IPC channel with what it holds.
+import { createServer } from 'node:net';
+import { duplexPair } from 'node:stream';
+import { systemClock } from '../../src/clock.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
+import { serveRelay } from '../../src/gateway/relay/serve.ts';
+import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
+import { settleHeap } from '../../src/heap.ts';
+import { ModelConfig } from '../../src/suite/model-config.ts';
+
+settleHeap();
+const [script = '', upstream = ''] = process.argv.slice(2);
+const models: Record<string, ModelConfig> = { scripted: ModelConfig.parse({ scripted: script }) };
+if (upstream) {
+  models.hostile = ModelConfig.parse({ wire: 'openai-chat', baseUrl: upstream, record: 'full' });
+  models.shared = ModelConfig.parse({ wire: 'openai-chat', baseUrl: upstream, maxParallel: 1 });
+}
+const gateway = openGateway({
+  models,
+  env: {},
+  clock: systemClock,
+  scripted: (file) => scriptedUpstream(file, systemClock),
+});
+let trials = 0;
+const server = createServer({ allowHalfOpen: false, noDelay: true }, (socket) => {
+  trials += 1;
+  const session = gateway.open({
+    trial: `trial-${trials}`,
+    models: { agent: Object.keys(models) },
+    budget: {},
+    hosts: ['127.0.0.1'],
+    keep: async () => 'sha',
+    observe: () => undefined,
+  });
+  // A line of ours goes ahead of the relay's own bytes, so that whoever connects has the token.
+  socket.write(`${session.token('agent')}\n`);
+  // The engine's stream is one of JavaScript's, in which many frames are read before anything else happens.
+  const [inside, outside] = duplexPair();
+  socket.on('error', () => outside.destroy()).on('close', () => outside.destroy());
+  socket.pipe(inside).pipe(socket);
+  const relay = serveRelay(outside, session.handler);
+  // A defect is what these tests look for; a broken session is what they make.
+  relay.on('error', (error: Error & { code?: string }) => {
+    if (error.code === 'RELAY_DEFECT' || process.env.SAY_ALL) console.error(error);
+  });
+  relay.once('close', () => void session[Symbol.asyncDispose]());
+});
+process.on('message', async () => {
+  process.send?.({
+    rss: process.memoryUsage().rss,
+    handles: process.getActiveResourcesInfo().filter((name) => name !== 'Timeout').length,
+  });
+});
+server.listen(0, '127.0.0.1', () => process.send?.(server.address()));

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { longestUnreadMs } from '../../src/gateway/answer.ts';
+import { hostileUpstream } from './hostile-upstream.ts';
+import { relayProcess } from './relay-process.ts';
+
+test('an answer that nobody reads is ended, and the place that it held goes to the trial that waits', {
+  timeout: 120_000,
+}, async () => {
+  await using upstream = await hostileUpstream();
+  await using agent = await relayProcess({ upstream: upstream.url });
+  using hostile = await agent.trial();
+  using victim = await agent.trial();
+  const request = hostile.send(
+    JSON.stringify({ model: 'shared', stream: true, messages: [{ role: 'user', content: 'large' }] }),
+  );
+  // It has the model's one place now, and never reads.
+  await new Promise((resolve) => request.once('response', resolve));
+  const asked = performance.now();
+  const answer = await victim.ask('shared', 'brief');
+  expect(answer.status).toBe(200);
+  expect(performance.now() - asked).toBeLessThan(longestUnreadMs + 8_000);
+});
