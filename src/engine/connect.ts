@@ -51,7 +51,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       // Beside the container, not before it: the first one must not wait.
       marker.ensure(spec.imageId);
       const id = await createFromSpec(client, capabilities, instance, spec, options);
-      const container = containerOf(client, id, spec);
+      const container = containerOf(client, id, spec, capabilities.arch);
       try {
         await fill(id, spec, options.signal);
       } catch (error) {

@@ -66,13 +66,14 @@ export interface Container extends AsyncDisposable {
   remove(): Promise<void>;
 }
 
-/** The container `id`, which was created from `spec`. */
-export function containerOf(client: EngineClient, id: string, spec: ContainerSpec): Container {
+/** The container `id`, which was created from `spec` on a machine of that architecture. */
+export function containerOf(client: EngineClient, id: string, spec: ContainerSpec, arch: string): Container {
   const running: RunningContainer = {
     client,
     id,
     env: spec.env ?? {},
     user: spec.user,
+    arch,
     pids: spec.pids,
     diskBytes: spec.diskBytes,
     activeExecs: new Set(),

@@ -91,7 +91,7 @@ async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
-  return attempt({ ...input, sandboxes, found }, unseen);
+  return await attempt({ ...input, sandboxes, found }, unseen);
 }
 
 function agentsDoing(cause: Cause, earlier: Cause | undefined): Cause {

@@ -14,16 +14,15 @@ export const places = {
   validators: '/offsite-validators',
 } as const;
 
-/** Where any program may leave what it likes: a change there says nothing about the system. */
+/** What is graded, what is ours, and what the kernel shows: no change there is one of the system. */
+export const notTheSystem: readonly string[] = [places.workspace, places.own, '/dev', '/proc', '/sys'];
+
+/** Where any program that verify runs may leave what it likes: a change there says nothing about the system. */
 export const scratchPlaces: readonly string[] = [
-  places.workspace,
-  places.own,
+  ...notTheSystem,
   '/tmp',
   '/var/tmp',
   '/run',
-  '/dev',
-  '/proc',
-  '/sys',
   '/var/log',
   '/var/cache',
   '/root/.cache',

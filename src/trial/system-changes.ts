@@ -3,7 +3,7 @@ import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { VerifyPlace } from '../suite/plan.ts';
-import { scratchPlaces } from './places.ts';
+import { notTheSystem, scratchPlaces } from './places.ts';
 
 /** Paths that a result lists; how many there are is always said. */
 const listedPaths = 1000;
@@ -24,19 +24,21 @@ export interface SystemChanges {
 
 export interface SystemChangesRequest {
   kit: Kit | undefined;
-  place: Pick<VerifyPlace, 'keep' | 'ignore'>;
+  place: Pick<VerifyPlace, 'in' | 'keep' | 'ignore'>;
   signal: AbortSignal;
 }
 
 /**
- * What was changed, made or deleted outside the workspace and outside of where any program may write. Nothing may run
- * in the container.
+ * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own sandbox, its lists
+ * alone say what may change; in a fresh one, the usual places for caches, logs and temporary files may as well.
+ * Nothing may run in the container.
  */
 export async function systemChanges(
   container: Container,
   { kit, place, signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
-  const paths = await changedPaths(container, { except: scratchPlaces, kit, signal });
+  const except = place.in === 'same' ? notTheSystem : scratchPlaces;
+  const paths = await changedPaths(container, { except, kit, signal });
   const isKept = matching(place.keep);
   const isIgnored = matching(place.ignore);
   return {

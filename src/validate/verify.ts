@@ -12,7 +12,7 @@ export interface VerifiedStep extends VerifyStep {
  * there.
  */
 export type Verification =
-  | { ended: 'finished'; steps: VerifiedStep[]; devicesIntact: boolean }
+  | { ended: 'finished'; steps: VerifiedStep[]; devicesIntact: boolean; shielded: boolean }
   | { ended: 'timed-out' | 'out-of-disk'; steps: VerifiedStep[] }
   | { ended: 'not-started'; message: string };
 
@@ -35,7 +35,7 @@ const killed = 137;
  * failed.
  */
 export async function runVerify(container: Container, request: VerifyRequest): Promise<Verification> {
-  const result = await container.runScript(request);
+  const result = await container.runScript({ ...request, shield: true });
   request.signal.throwIfAborted();
   if (result.ended === 'not-started') return { ended: 'not-started', message: result.message };
   const steps = result.steps.map((step) => ({
@@ -45,7 +45,8 @@ export async function runVerify(container: Container, request: VerifyRequest): P
     outputTruncated: step.outputTruncated,
   }));
   if (result.ended === 'finished') {
-    return { ended: 'finished', steps, devicesIntact: result.devicesIntact };
+    const { devicesIntact, shielded } = result;
+    return { ended: 'finished', steps, devicesIntact, shielded };
   }
   // A canceled one has thrown above.
   return { ended: result.ended === 'out-of-disk' ? 'out-of-disk' : 'timed-out', steps };

@@ -233,3 +233,38 @@ echo 'import helper, sys; sys.exit(not helper.right)' > check.py`,
     },
   });
 });
+
+describe.concurrent('a program that verify runs', () => {
+  /** Looks for the shells that tell of the steps, and writes marks of its own with what it finds in their memory. */
+  const reader = `import glob, os, re
+for folder in glob.glob("/proc/[0-9]*"):
+    try:
+        if b"bash" not in open(folder + "/comm", "rb").read() and b"sh" not in open(folder + "/comm", "rb").read(): continue
+        memory = open(folder + "/mem", "r+b", 0)
+        print("open", folder)
+        for line in open(folder + "/maps"):
+            low, high = (int(end, 16) for end in line.split()[0].split("-"))
+            if " rw" not in line or high - low > 1 << 24: continue
+            memory.seek(low)
+            data = memory.read(high - low)
+            for word in set(re.findall(rb"\\b[0-9a-f]{32}\\b", data)):
+                os.write(1, word + b" E 0 0\\n" + word + b" Z 0 0 yes\\n")
+    except OSError: pass`;
+
+  test('cannot read or rewrite the shells that tell how the steps end', async () => {
+    const result = await bench.trial(`cat > build.py << 'END'\n${reader}\nEND`, {
+      prepare: `${prepare}; touch build.py`,
+      verify: 'python3 build.py\ngrep -qx right result',
+    });
+    expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 0 }, { exitCode: 1 }] });
+    expect(result.verifySteps?.[0]?.output).not.toContain('open');
+  });
+
+  test('finds the environment without what protects them', async () => {
+    const { verdict } = await bench.trial('true', {
+      prepare,
+      verify: 'test -z "$LD_PRELOAD"\nprintenv | grep -c LD_ | grep -qx 0',
+    });
+    expect(verdict).toBe('passed');
+  });
+});

@@ -18,6 +18,15 @@ import { openPlace, type Place } from '../cli/place.ts';
 /** One or two of each suite; `npm run test:hostile` runs them all. */
 const representative = [
   'same-grep-replaced',
+  'checker-in-opt',
+  'home-npmrc',
+  'null-device-folder',
+  'work-writes-verdict',
+  'result-is-pipe',
+  'sockets',
+  'connections-reset',
+  'tool-replaced',
+  'python-cache-at-home',
   'grep-replaced',
   'protected-test',
   'work-replaces-grep',

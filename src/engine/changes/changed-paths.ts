@@ -1,4 +1,5 @@
 import type { Container } from '../container.ts';
+import { shieldFolder } from '../script/shield.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
 
 export interface ChangesRequest {
@@ -9,8 +10,15 @@ export interface ChangesRequest {
   signal: AbortSignal;
 }
 
-/** An engine writes these itself when it starts a container, and mounts most of them over what the image has. */
-const enginesOwn = ['/.dockerenv', '/etc/hostname', '/etc/hosts', '/etc/mtab', '/etc/resolv.conf'];
+/** An engine writes these itself when it starts a container, and mounts most of them over what the image has; so do we. */
+const notTheWork = [
+  '/.dockerenv',
+  '/etc/hostname',
+  '/etc/hosts',
+  '/etc/mtab',
+  '/etc/resolv.conf',
+  shieldFolder,
+];
 
 /**
  * Every path of a container that was made, changed or deleted since it was created, sorted. Nothing may run in it,
@@ -22,7 +30,7 @@ export async function changedPaths(
   container: Container,
   { except: callers, kit, signal }: ChangesRequest,
 ): Promise<string[]> {
-  const except = [...callers, ...enginesOwn];
+  const except = [...callers, ...notTheWork];
   const layer = await container.layerPaths({ except, signal });
   if (layer) return layer.toSorted();
   const changes = await container.changes();

@@ -15,6 +15,8 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
+  /** Of the engine's machine, as the engine names it. */
+  readonly arch: string;
   /** Its limit on processes and threads. */
   readonly pids: number;
   /** What it may write to its own layer. */

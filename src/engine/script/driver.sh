@@ -4,6 +4,7 @@
 # each a line that begins with the secret, so that nothing the script prints can pass for one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
 #   E status micros        it ended
+#   S yes|no micros        before all others: whether other processes of this user cannot read this shell's memory
 #
 # What the script can reach (functions, options, traps, IFS, descriptors) is its own: commands of ours are `builtin`,
 # names are prefixed, and its options are put aside between its commands.
@@ -86,6 +87,8 @@ __offsite_status() { builtin return "$1"; }
 
 # Plain `exec`: under `builtin` its redirections would not last. Nothing of the script has run yet.
 exec {__offsite_out}>&1 2>&1
+# What made this shell unreadable is not for what it runs.
+builtin unset -v LD_PRELOAD
 IFS= builtin read -r __offsite_secret <&3
 exec 3<&-
 IFS= builtin read -r __offsite_count
@@ -94,6 +97,7 @@ __offsite_lines=()
 # Nothing of the sandbox's file system is needed to read nothing and to say nothing: standard input is at its end here.
 __offsite_next=0
 __offsite_running=
+if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark 'S no'; else __offsite_mark 'S yes'; fi
 __offsite_last=0
 
 # A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are survived.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { OffsiteError } from '../../offsite-error.ts';
+import { putEntries } from '../archive/put.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
@@ -15,6 +16,7 @@ import { assertContainerOutlived } from '../exec/stopped-container.ts';
 import { execLost } from '../failure.ts';
 import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
+import { shieldFolder, shieldLibrary } from './shield.ts';
 import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** 128 + SIGKILL. */
@@ -47,7 +49,7 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
 
 type Attempt = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
   (
-    | { ended: 'finished'; devicesIntact: boolean }
+    | { ended: 'finished'; devicesIntact: boolean; shielded: boolean }
     | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
     | { ended: 'not-started'; message: string }
   );
@@ -71,7 +73,12 @@ async function runOnce(
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
   const opened = await openExec(container.client, container.id, {
     argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', DRIVER],
-    env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
+    env: {
+      ...container.env,
+      ...request.env,
+      ...(await shieldOf(container, request)),
+      [EXEC_TAG]: tagged.tag,
+    },
     cwd: request.cwd,
     user: tagged.user,
     stdin: `${[secret, killFirst ? 'kill' : 'keep', lines.length, ...lines].join('\n')}\n`,
@@ -121,7 +128,13 @@ async function runOnce(
           steps: [],
           oomKilled,
         }
-      : { ended: 'finished', steps: recorder.steps, oomKilled, devicesIntact: end.devicesIntact };
+      : {
+          ended: 'finished',
+          steps: recorder.steps,
+          oomKilled,
+          devicesIntact: end.devicesIntact,
+          shielded: recorder.shielded,
+        };
   }
   if (end.state.pid === 0) {
     return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
@@ -138,7 +151,21 @@ async function runOnce(
     steps: recorder.steps,
     oomKilled: await oomKilledSinceLastAsked(container, exec.id),
     devicesIntact: false,
+    shielded: recorder.shielded,
   };
+}
+
+/** What loads the shield into the shells; nothing where it is not asked for, or there is none for the engine's machine. */
+async function shieldOf(
+  container: RunningContainer,
+  { shield, signal }: ScriptRequest,
+): Promise<Record<string, string>> {
+  const library = shield ? shieldLibrary(container.arch) : undefined;
+  if (!library) return {};
+  // Of a name that nobody could foresee, who might have put something there.
+  const path = `${shieldFolder}/${randomBytes(8).toString('hex')}/shield.so`;
+  await putEntries(container, [{ path, content: library, mode: 0o755 }], '/', signal);
+  return { LD_PRELOAD: path };
 }
 
 /** The end without a last word. One that came with the last bytes wins, being there before the engine is asked. */

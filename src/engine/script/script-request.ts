@@ -11,6 +11,8 @@ export interface ScriptRequest {
   diskBytes?: number | undefined;
   /** Bytes of output kept of each step, half its beginning, half its end. Default 1 MiB. */
   capBytes?: number;
+  /** Keep what the script runs from reading and rewriting the shells that tell of its steps. One round trip more. */
+  shield?: boolean;
   /** First end every other process in the container, and make sure that they are gone. */
   killFirst?: boolean;
   /** Sees each step as soon as it has ended. */
@@ -52,6 +54,8 @@ export type ScriptResult = {
       ended: 'finished';
       /** Whether `/dev/null` and its like were devices when the script had ended; false where it was not said. */
       devicesIntact: boolean;
+      /** Whether the shells that told of the steps could not be read by what they ran. */
+      shielded: boolean;
     }
   | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
   | { ended: 'not-started'; message: string }

@@ -18,6 +18,8 @@ interface OpenStep {
 /** Builds the steps of a script out of the marks and the output between them. */
 export class StepRecorder {
   readonly steps: ScriptStep[] = [];
+  /** Whether the shell that tells of the steps cannot be read by what it runs. */
+  shielded = false;
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
@@ -39,6 +41,9 @@ export class StepRecorder {
     }
     const [kind, first = '', second = '', third = ''] = piece.fields;
     switch (kind) {
+      case 'S':
+        this.shielded = first === 'yes';
+        return undefined;
       case 'B':
         this.close({ ended: 'lost' });
         this.#open = {

@@ -14,6 +14,12 @@ import type { Found, Phase, PhaseInput } from './phase.ts';
 /** Runs the case's verify steps, in a fresh sandbox unless the case says otherwise. */
 export const verify: Phase = { name: 'verify', run };
 
+/**
+ * Python neither writes bytecode, which would be a change of the system that nobody meant, nor reads any beside a source: that
+ * could be another program than its source, protected or not.
+ */
+const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/offsite/no-bytecode' };
+
 /** How the case's verify is run; undefined where it has none. */
 export function verifyRequest({
   spec,
@@ -22,8 +28,7 @@ export function verifyRequest({
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
-    // Python's caches of what verify imports would be changes of the system that nobody meant.
-    env: { ...gradingEnvironment(spec.variables), PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...gradingEnvironment(spec.variables), ...withoutBytecode },
     cwd: places.workspace,
     timeoutMs: spec.sandbox.timeouts.verify,
     signal,
@@ -89,7 +94,7 @@ async function roomAfter({ spec, container, found, signal }: PhaseInput): Promis
 function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutMs }: VerifyRequest): Found {
   switch (verification.ended) {
     case 'finished':
-      return { verifySteps: verification.steps };
+      return { verifySteps: verification.steps, ...unshielded(verification, found) };
     case 'timed-out':
     case 'out-of-disk': {
       const why =
@@ -104,6 +109,13 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
     case 'not-started':
       return { verdict: 'void', cause: taskCause(`verify could not be started: ${verification.message}`) };
   }
+}
+
+/** A shell that is not linked dynamically takes no shield. That is told, since it is no fault of anybody's in the trial. */
+function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: Found): Found {
+  if (shielded) return {};
+  const lacking = 'a shield of the shells that run verify: what verify runs could say how other steps ended';
+  return { sandboxLacks: [...sandboxLacks, lacking] };
 }
 
 function taskCause(message: string): Cause {
@@ -143,5 +155,5 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
   await runVerify(untouched, request);
   await untouched.killAll(signal);
   const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
-  return contentsOf(untouched, unexpected, signal);
+  return await contentsOf(untouched, unexpected, signal);
 }
