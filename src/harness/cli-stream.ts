@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from './line-reader.ts';
 import type { TurnRecord } from './turn-record.ts';
 
@@ -18,10 +19,6 @@ export interface CliStream {
 /** The type of the line that the launcher prints first. */
 export const VERSION_LINE = 'offsite/version';
 
-/** Lines that are no JSON are kept as notes, this many of them, this many characters of each. */
-const NOTES = 20;
-const NOTE_LENGTH = 500;
-
 const VersionLine = z.object({ version: z.string() });
 
 /**
@@ -37,7 +34,7 @@ export function cliStream(
   let notes = 0;
   const strange = (line: string, at: number) => {
     notes += 1;
-    if (notes <= NOTES) record.note(excerpt(line), at);
+    if (notes <= harnessLines.count.notes) record.note(excerpt(line), at);
   };
   const reader = new LineReader(
     (line) => {
@@ -78,5 +75,5 @@ function parsed(line: string): Record<string, unknown> | undefined {
 }
 
 function excerpt(line: string): string {
-  return line.length <= NOTE_LENGTH ? line : `${line.slice(0, NOTE_LENGTH)} …`;
+  return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
 }

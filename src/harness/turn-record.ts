@@ -1,5 +1,5 @@
+import { commandOutput } from '../bounds/sandbox.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
-import { DEFAULT_CAP_BYTES } from '../engine/exec/exec-request.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { HarnessEvent } from './runner.ts';
 
@@ -121,8 +121,8 @@ function combine(one: Usage, other: Usage, of: (one: number, other: number) => n
 }
 
 function cut(text: string): { text: string; truncated: boolean } {
-  if (text.length * 3 <= DEFAULT_CAP_BYTES) return { text, truncated: false };
-  const capture = new OutputCapture(DEFAULT_CAP_BYTES);
+  if (text.length * 3 <= commandOutput.bytes.kept) return { text, truncated: false };
+  const capture = new OutputCapture(commandOutput.bytes.kept);
   capture.push(Buffer.from(text));
   return capture.result();
 }

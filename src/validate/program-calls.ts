@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { workForValidator } from '../bounds/grading.ts';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
@@ -9,8 +10,6 @@ import type { Work } from './work/work.ts';
 
 const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'utf8');
 
-/** Bytes of one call of `offsite-run`: its words, and what it passes on. */
-const callBytes = 64 * 1024 ** 2;
 /** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
 const cannotRun = 127;
 
@@ -84,7 +83,8 @@ export class ProgramCalls {
     const { container, signal } = this.#request;
     const given = new Map<string, Buffer>();
     for await (const { path, size, content } of container.archive(call, signal)) {
-      if (size > callBytes) throw new Error(`a call of offsite-run has more than ${callBytes} bytes`);
+      if (size > workForValidator.bytes.call)
+        throw new Error(`a call of offsite-run has more than ${workForValidator.bytes.call} bytes`);
       const chunks: Buffer[] = [];
       for await (const chunk of content()) chunks.push(chunk);
       given.set(path, Buffer.concat(chunks));

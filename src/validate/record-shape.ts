@@ -1,12 +1,10 @@
 import { z } from 'zod';
+import { validatorRecords } from '../bounds/grading.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
-
-/** Pieces of logs that one validation may have; their characters are bounded where they are kept. */
-const mostLogs = 300_000;
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
 const Id = z.int().min(0);
-const Path = z.string().max(4096);
+const Path = z.string().max(validatorRecords.bytes.path);
 
 const Options = z.object({
   cwd: Path.optional(),
@@ -48,7 +46,9 @@ const Shape = z.discriminatedUnion('kind', [
     output: Text.optional(),
     error: z.string().optional(),
     metadata: z.string().optional(),
-    logs: z.array(z.object({ at: z.number(), level: z.string(), text: z.string() })).max(mostLogs),
+    logs: z
+      .array(z.object({ at: z.number(), level: z.string(), text: z.string() }))
+      .max(validatorRecords.count.logs),
     logsCut: z.boolean(),
   }),
 ]);

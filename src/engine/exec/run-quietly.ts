@@ -1,10 +1,8 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
 import { openExec } from './open-exec.ts';
-
-/** Our own small commands either answer quickly or the container is past use. */
-const OWN_COMMAND_TIMEOUT_MS = 20_000;
 
 /**
  * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not asked for,
@@ -26,7 +24,7 @@ export async function runQuietly(
   });
   if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
   using exec = opened.exec;
-  using deadline = startDeadline(container.client.clock, OWN_COMMAND_TIMEOUT_MS);
+  using deadline = startDeadline(container.client.clock, commandOutput.time.ownCommand);
   const first = await Promise.race([exec.streamEnded, deadline.reached]);
   if (first !== undefined) throw containerDamaged('A short command in the container did not end in time.');
   return Buffer.concat(chunks).toString();
