@@ -75,6 +75,8 @@ export const commandOutput = channel({
   over: 'standard output and error of commands, over the engine',
   bytes: {
     kept: bytes(1 * MiB, 'each stream, its head and its tail, where a command names no other cap'),
+    // A line for each process of a sandbox is the most that one prints.
+    ownCommand: bytes(4 * MiB, 'a small command of ours'),
     // A mark is far shorter than this; a longer "line" after the secret is no mark of ours.
     mark: bytes(4096, "a mark between the steps of a script's output"),
   },
