@@ -39,7 +39,9 @@ export const workForValidator = channel({
   bytes: {
     output: bytes(8 * MiB, 'each output of a program'),
     file: bytes(16 * MiB, 'a file that is read from another sandbox'),
-    call: bytes(64 * MiB, 'a call of `offsite-run`: its words, and what it passes on'),
+    call: bytes(64 * MiB, 'a call of `offsite-run`: its words, or what it passes on'),
+    calls: bytes(128 * MiB, 'all calls of `offsite-run` that are under way'),
+    callName: characters(64, 'a name of a call'),
   },
   time: {
     program: milliseconds(60_000, 'a program, where the validator says nothing else'),
@@ -53,6 +55,11 @@ export const workForValidator = channel({
     giving: milliseconds(120_000, 'giving a workspace to another user'),
   },
   count: {
+    // Each may hold two outputs.
+    programs: times(16, 'programs and calls at a time; more wait'),
+    waitingCalls: times(10_000, 'calls of `offsite-run` that wait'),
+    // Each may hold a file, until the validator has read it.
+    looks: times(2, 'files and lists that are read for a validator at a time; more wait'),
     files: times(200_000, 'files that are listed'),
     // As many as Linux follows.
     links: times(40, 'links in a row'),

@@ -5,7 +5,7 @@ import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { readTestReport, type TestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
-import { ProgramCalls } from './program-calls.ts';
+import { CallsRefused, ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
 import { processTrouble } from './trouble.ts';
@@ -62,6 +62,9 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   });
   over.end();
   await listening;
+  const { reason } = failed.signal;
+  if (reason instanceof CallsRefused)
+    return { ...nothing, trouble: { kind: 'broken', message: reason.message } };
   signal.throwIfAborted();
   // Nobody waits any more for what still runs.
   failed.abort();
