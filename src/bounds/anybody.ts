@@ -4,7 +4,7 @@ import { channel, characters, milliseconds, partOfHeap, times } from './channel.
 
 export const foreignJson = channel({
   sender: 'anybody',
-  over: 'JSON that is parsed, weighed before by what it takes in the heap',
+  over: 'JSON of harnesses, validators, models and services, weighed by what it takes in the heap before it is parsed',
   bytes: { document: partOfHeap(1 / 4, 'a document once it is parsed') },
   time: 'one pass over bytes that are bounded',
   count: 'its weight counts each value',

@@ -114,6 +114,10 @@ export const harnessLines = channel({
   bytes: {
     // CLIs put whole outputs of commands into one.
     line: bytes(32 * MiB, 'a line'),
+    told: characters(
+      128 * MiB,
+      'commands, tools and messages of a turn together; with more it counts as broken',
+    ),
     kept: bytes(64 * KiB, 'each stream as it was printed, once it is read'),
     note: characters(500, 'a line that is no JSON'),
     lastWords: characters(1_000, 'the end of standard error, in a message'),
@@ -122,7 +126,10 @@ export const harnessLines = channel({
     shownTail: characters(1_500, 'the end of a stream, in a result'),
   },
   time: "the harness's own deadline",
-  count: { notes: times(20, 'lines that are no JSON') },
+  count: {
+    told: times(200_000, 'commands, tools, messages and their ends in a turn'),
+    notes: times(20, 'lines that are no JSON'),
+  },
 });
 
 export const derivedCommands = channel({

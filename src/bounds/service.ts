@@ -20,6 +20,8 @@ export const serviceAnswers = channel({
   count: {
     tries: times(6, 'tries of a call'),
     retryBudget: times(30, 'further tries of all calls that are saved up'),
+    // Ten thousand pages of the specification's size.
+    runs: times(200_000, 'runs of a case in a list'),
     issues: times(20, 'issues of an answer in a message'),
   },
 });
@@ -34,5 +36,5 @@ export const foundRuns = channel({
     nowhere: milliseconds(60_000, 'between two looks at settings that name no place'),
     clockDifference: milliseconds(10 * 60_000, "that the service's clock may differ from ours"),
   },
-  count: 'a list ends after two pages with nothing new; what is in memory is what runs and as much again',
+  count: 'the runs of a list are bounded; what is in memory is what runs and as much again',
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
 import { LineReader } from './line-reader.ts';
 import type { TurnRecord } from './turn-record.ts';
 
@@ -41,7 +42,8 @@ export function cliStream(
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
       const value = parsed(line);
-      if (value === undefined) return strange(line, at);
+      if (value === 'too heavy') trouble ??= 'it printed a line with too many values to be read';
+      if (value === undefined || value === 'too heavy') return strange(line, at);
       try {
         if (value.type !== VERSION_LINE) take(value, at);
         else record.version = VersionLine.parse(value).version || undefined;
@@ -50,6 +52,7 @@ export function cliStream(
         trouble ??= `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`;
         strange(line, at);
       }
+      if (record.isFull) trouble ??= 'it told more than is kept';
     },
     () => {
       trouble ??= 'it printed a line too long to be read';
@@ -64,12 +67,13 @@ export function cliStream(
   };
 }
 
-function parsed(line: string): Record<string, unknown> | undefined {
+function parsed(line: string): Record<string, unknown> | 'too heavy' | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return JSON.parse(line);
+    return parseForeignJson(line) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
+    if (error instanceof DocumentTooHeavy) return 'too heavy';
     throw error;
   }
 }

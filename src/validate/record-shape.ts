@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { validatorRecords } from '../bounds/grading.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
@@ -57,9 +58,9 @@ const Shape = z.discriminatedUnion('kind', [
 export function readRecord(line: string): SandboxedRecord | { problem: string } {
   let value: unknown;
   try {
-    value = JSON.parse(line);
-  } catch {
-    return { problem: 'it is no JSON' };
+    value = parseForeignJson(line);
+  } catch (error) {
+    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is no JSON' };
   }
   const read = Shape.safeParse(value);
   if (read.success) return read.data as SandboxedRecord;
