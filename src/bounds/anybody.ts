@@ -4,7 +4,7 @@ import { channel, characters, milliseconds, partOfHeap, times } from './channel.
 
 export const foreignJson = channel({
   sender: 'anybody',
-  over: 'JSON of harnesses, validators, models and services, weighed by what it takes in the heap before it is parsed',
+  over: 'JSON of harnesses, modules, models and services, weighed before it is parsed',
   bytes: { document: partOfHeap(1 / 4, 'a document once it is parsed') },
   time: 'one pass over bytes that are bounded',
   count: 'its weight counts each value',
@@ -34,8 +34,8 @@ export const defects = channel({
   count: {
     escaped: times(20, 'errors that escape meanwhile; at the next one the process ends where it stands'),
     crashes: times(2, 'runs of a trial that end with such an error; then it is not tried again'),
-    // More, since a machine that is switched off, or a person with `kill -9`, is mostly why; yet a trial that exhausts the machine's memory leaves
-    // no word either.
+    // More, since a machine that is switched off, or a person with `kill -9`, is mostly why; yet a trial that
+    // exhausts the machine's memory leaves no word either.
     deaths: times(5, 'runs of a trial in which the process dies without a word'),
   },
 });

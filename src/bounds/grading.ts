@@ -1,8 +1,9 @@
 import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /**
- * What a validator sends, whoever wrote it, and what the work sends that it looks at. These modules also go into the validator's sandbox, where
- * they make texts short that would be refused here; nothing here relies on that.
+ * What a validator sends, whoever wrote it, and what the work sends that it looks at. These modules also go
+ * into the validator's sandbox, where they make texts short that would be refused here; nothing here relies
+ * on that.
  */
 
 export const validatorRecords = channel({
@@ -45,7 +46,8 @@ export const workForValidator = channel({
   },
   time: {
     program: milliseconds(60_000, 'a program, where the validator says nothing else'),
-    // A program that does not end must not take the validator down with it, which would leave the trial without a verdict.
+    // A program that does not end must not take the validator down with it, which would leave the trial
+    // without a verdict.
     verdict: milliseconds(10_000, "of the validator's time, or half of it, that the work may not have"),
     // Ending processes takes some milliseconds; so much may pass on a machine that is busy.
     ending: milliseconds(20_000, "one try to end the work's processes"),

@@ -1,6 +1,6 @@
 import { bytes, channel, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
-/** What the sandbox of a harness sends. The deadline of its phase ends whatever has no time of its own here. */
+/** What the sandbox of a harness sends. The deadline of its phase ends what has no time of its own here. */
 
 export const relayTraffic = channel({
   sender: 'the sandbox',
@@ -15,11 +15,13 @@ export const relayTraffic = channel({
     relayWords: characters(4096, 'what a relay says of its end'),
   },
   time: {
-    // Node's own start, which a busy machine may make long. A request has no time of its own: a model may take long for an answer.
+    // Node's own start, which a busy machine may make long. A request has no time of its own: a model may
+    // take long for an answer.
     relayStart: milliseconds(60_000, 'until a relay listens'),
   },
   count: {
-    // Clients that send or ask for much and then stall make the relay hold some 300 KB each. So many fit into its memory.
+    // Clients that send or ask for much and then stall make the relay hold some 300 KB each. So many fit into
+    // its memory.
     relayConnections: times(512, 'connections at a time, as the relay counts them'),
     // Twice as many: one counts here until all is done with it.
     connections: times(1024, 'connections at a time, as the gateway counts them'),
@@ -44,8 +46,8 @@ export const modelRequests = channel({
   },
   time: {
     roomWait: milliseconds(30_000, 'that a request or an answer waits for room'),
-    // Its model's place, which it holds meanwhile, is wanted by others. Far less than `answerAhead` is read at once, so this also is the least
-    // speed: some 11 KB/s.
+    // Its model's place, which it holds meanwhile, is wanted by others. Far less than `answerAhead` is read
+    // at once, so this also is the least speed: some 11 KB/s.
     unreadAnswer: milliseconds(12_000, 'that an answer may stand unread'),
     // Those of a session that is closed are over at once.
     account: milliseconds(30_000, 'that the account waits for requests in flight'),
@@ -161,7 +163,8 @@ export const workspaceFiles = channel({
   sender: 'the sandbox',
   over: "files of the workspace: its state before and after, and the case's artifacts",
   bytes: {
-    // Beyond these two, reading it all costs more than the engine's own list of changes, which walks the whole image.
+    // Beyond these two, reading it all costs more than the engine's own list of changes, which walks the
+    // whole image.
     whole: bytes(48 * MiB, 'a workspace that is read as a whole'),
     artifacts: bytes(512 * MiB, 'all artifacts of a trial'),
   },
