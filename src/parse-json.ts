@@ -1,7 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
+import { foreignJson } from './bounds/anybody.ts';
 
-/** The part of this process's heap limit that one document may take once it is parsed. */
-export const heapPartOfDocument = 1 / 4;
 /** Bytes that V8 takes at most for each value of a document: an empty array, a name and its place in a dictionary. */
 const bytesOfValue = 64;
 
@@ -17,7 +16,7 @@ export class DocumentTooHeavy extends Error {
 
 /** Bytes of the heap that a document may take. */
 export function heaviestDocument(): number {
-  return Math.floor(getHeapStatistics().heap_size_limit * heapPartOfDocument);
+  return Math.floor(getHeapStatistics().heap_size_limit * foreignJson.bytes.document);
 }
 
 /**

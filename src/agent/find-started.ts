@@ -1,10 +1,8 @@
+import { foundRuns } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { StartedRun } from './batch-run.ts';
-
-/** Milliseconds that the service's clock may be behind ours. */
-const clockTolerance = 10 * 60_000;
 
 export type Found =
   | { kind: 'found'; id: string; runs: StartedRun[] }
@@ -27,7 +25,10 @@ export async function findStarted(
 ): Promise<Found> {
   const byCase = new Map<string, RunRecord[]>();
   for (const { request } of plan.cases) {
-    byCase.set(request.id, await recentRuns(client, request.id, askedAt - clockTolerance, signal));
+    byCase.set(
+      request.id,
+      await recentRuns(client, request.id, askedAt - foundRuns.time.clockDifference, signal),
+    );
     // A batch has runs of every case: where the first has none, there is no need to ask for a hundred others.
     if (byCase.get(request.id)?.length === 0) return { kind: 'none' };
   }

@@ -1,13 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defects } from '../bounds/anybody.ts';
 import type { Crashes } from '../ledger/crashes.ts';
 import { messageOf } from '../offsite-error.ts';
 import { exitCodes } from './failure.ts';
-
-/** Milliseconds that putting things away may take after an error escaped. Then the process ends where it stands. */
-export const putAwayMs = 60_000;
-/** Errors that may escape while things are put away. At the next one the process ends where it stands. */
-export const mostEscaped = 20;
 
 /** Why work was given up: an error that nobody expected escaped. */
 export class Crashed extends Error {
@@ -44,12 +40,12 @@ export function lastDefence({
   const onError = (error: unknown) => {
     escaped += 1;
     process.exitCode = exitCodes.infrastructure;
-    if (escaped > mostEscaped) process.exit(exitCodes.infrastructure);
+    if (escaped > defects.count.escaped) process.exit(exitCodes.infrastructure);
     const file = place && crashFile(place.dataFolder);
     const noted = attempt(() => file !== undefined && place?.crashes?.escaped(file));
     const kept = file !== undefined && attempt(() => writeCrash(file, error, place?.redact));
     if (escaped > 1) return;
-    setTimeout(() => process.exit(exitCodes.infrastructure), putAwayMs).unref();
+    setTimeout(() => process.exit(exitCodes.infrastructure), defects.time.putAway).unref();
     attempt(() => announce(announcement(error, kept ? file : undefined)));
     if (!noted) attempt(() => announce('with which trials it happened could not be noted'));
     stop(new Crashed(messageOf(error), { cause: error }));

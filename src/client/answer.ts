@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
 import { RunRecord, RunsResponse } from '../contract/record.ts';
+import { parseForeignJson } from '../parse-json.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -119,7 +120,10 @@ type Parsed = { _tag: 'parsed'; value: unknown } | { _tag: 'broken' };
 function parseJson(body: Buffer): Parsed {
   if (body.length === 0) return { _tag: 'parsed', value: undefined };
   try {
-    return { _tag: 'parsed', value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) };
+    return {
+      _tag: 'parsed',
+      value: parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(body)),
+    };
   } catch {
     return { _tag: 'broken' };
   }

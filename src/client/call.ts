@@ -1,3 +1,4 @@
+import { serviceAnswers } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
@@ -9,13 +10,7 @@ import type { Connections } from './connections.ts';
 import { type Bounded, bounded } from './deadline.ts';
 import { type CallContext, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
-import {
-  type CallOptions,
-  type ClientLog,
-  type Deadlines,
-  maximumAnswerBytes,
-  type RetryLimits,
-} from './options.ts';
+import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.ts';
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
 
@@ -111,13 +106,13 @@ async function attempt(
       },
       body,
     },
-    { signal: limit.signal, maximumBytes: maximumAnswerBytes },
+    { signal: limit.signal, maximumBytes: serviceAnswers.bytes.answer },
   );
   switch (exchanged._tag) {
     case 'answered':
       return readAnswer(exchanged, clock.now(), quote, context);
     case 'oversized':
-      return oversizedAnswer(exchanged.status, maximumAnswerBytes, context);
+      return oversizedAnswer(exchanged.status, serviceAnswers.bytes.answer, context);
     case 'broken': {
       const { error, transient } = connectionFailure(
         { ...exchanged, origin: address.origin },

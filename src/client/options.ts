@@ -1,3 +1,4 @@
+import { serviceAnswers } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 
@@ -58,15 +59,16 @@ export interface CallOptions {
   deadlineMs?: number;
 }
 
-export const defaultDeadlines: Deadlines = { connect: 10_000, attempt: 60_000, call: 180_000 };
-
-export const defaultRetryLimits: RetryLimits = {
-  attempts: 6,
-  budget: 30,
-  firstWait: 500,
-  longestWait: 15_000,
-  longestRetryAfter: 60_000,
+export const defaultDeadlines: Deadlines = {
+  connect: serviceAnswers.time.connect,
+  attempt: serviceAnswers.time.attempt,
+  call: serviceAnswers.time.call,
 };
 
-/** No documented answer comes near this; more is a mistake or an attack. */
-export const maximumAnswerBytes = 64 * 1024 * 1024;
+export const defaultRetryLimits: RetryLimits = {
+  attempts: serviceAnswers.count.tries,
+  budget: serviceAnswers.count.retryBudget,
+  firstWait: 500,
+  longestWait: serviceAnswers.time.retryWait,
+  longestRetryAfter: serviceAnswers.time.retryAfter,
+};

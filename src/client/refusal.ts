@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serviceAnswers } from '../bounds/service.ts';
 import { errorTags, Issue, printPath } from '../contract/errors.ts';
 import { receiving } from '../contract/receiving.ts';
 import type { Quote } from './api-key.ts';
@@ -130,11 +131,12 @@ function refusalOf(parts: RefusalParts, context: CallContext): ServiceRefusal {
   }
 }
 
-const issuesShown = 20;
-
 function describe({ status, tag, said, issues, authenticate }: RefusalParts): string {
-  const lines = issues.slice(0, issuesShown).map(({ path, message }) => `\n  ${path || 'body'}: ${message}`);
-  if (issues.length > issuesShown) lines.push(`\n  and ${issues.length - issuesShown} more`);
+  const lines = issues
+    .slice(0, serviceAnswers.count.issues)
+    .map(({ path, message }) => `\n  ${path || 'body'}: ${message}`);
+  if (issues.length > serviceAnswers.count.issues)
+    lines.push(`\n  and ${issues.length - serviceAnswers.count.issues} more`);
   return [
     `the service answered ${[status, tag].filter(Boolean).join(' ')}`,
     said && `: ${said}`,

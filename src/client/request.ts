@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { serviceAnswers } from '../bounds/service.ts';
 import { type Issue, printPath } from '../contract/errors.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { KeyInValue, KnownKeys } from '../redaction/known-keys.ts';
@@ -73,16 +74,15 @@ function invalid(operation: OperationName, reason: string, cause?: unknown): Req
   });
 }
 
-const issuesShown = 20;
-
 /** A line for each issue: `\n  trial.events[3].command: expected string`. */
 export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): string {
   const leaves = issues.flatMap(innermost);
-  const lines = leaves.slice(0, issuesShown).map(({ path, message }) => {
+  const lines = leaves.slice(0, serviceAnswers.count.issues).map(({ path, message }) => {
     const where = printPath(path.map(step)) || 'body';
     return `\n  ${quote(where, 500)}: ${quote(message, 500)}`;
   });
-  if (leaves.length > issuesShown) lines.push(`\n  and ${leaves.length - issuesShown} more`);
+  if (leaves.length > serviceAnswers.count.issues)
+    lines.push(`\n  and ${leaves.length - serviceAnswers.count.issues} more`);
   return lines.join('');
 }
 

@@ -1,5 +1,7 @@
+import { serviceAnswers } from '../bounds/service.ts';
 import type { RequestOf, ResponseOf } from '../contract/operations.ts';
 import type { RunRecord } from '../contract/record.ts';
+import { OffsiteError } from '../offsite-error.ts';
 
 type PageRequest = RequestOf<'evals.runs.list'>;
 type Page = ResponseOf<'evals.runs.list'>;
@@ -41,6 +43,7 @@ export async function* listRuns(
     yield* fresh;
     if (seen.size >= page.total) return;
     stale = fresh.length === 0 ? stale + 1 : 0;
+    if (seen.size >= serviceAnswers.count.runs) throw endless();
     number += 1;
     page = await readPage({ ...filter, page: number });
   }
@@ -48,6 +51,13 @@ export async function* listRuns(
   const missed = unseen(await readPage({ ...filter, page: 0 }));
   if (missed.length > 0) numbering.first = 0;
   yield* missed;
+}
+
+function endless(): OffsiteError {
+  return new OffsiteError(`the service lists more than ${serviceAnswers.count.runs} runs of one case`, {
+    code: 'CLIENT_LIST_ENDLESS',
+    kind: 'infrastructure',
+  });
 }
 
 /** A first page is full or holds all there is. */

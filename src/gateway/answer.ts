@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { modelRequests } from '../bounds/sandbox.ts';
 import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
@@ -6,16 +7,6 @@ import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { dialects } from './wires/dialects.ts';
-
-/** Bytes of an answer that wait for its client: the more go out at once, the less each costs. */
-export const answerAheadBytes = 128 * 1024;
-/** Pieces of an answer that wait for its client; a piece of one byte takes hundreds. */
-export const answerAheadPieces = 64;
-/**
- * Milliseconds that what waits for an answer's client may stand unread. Its model's place, which it holds meanwhile, is wanted by others. Far less than
- * this is read of an answer at once, so it also is the least speed: some 11 KB/s.
- */
-export const longestUnreadMs = 12_000;
 
 /** Answers with a JSON document. What the client still sends is let go of, so that it gets to read the answer. */
 export function answerJson(
@@ -92,8 +83,12 @@ export async function pass(
         pieces -= 1;
         resolve();
       });
-      if (response.writableLength <= answerAheadBytes && pieces < answerAheadPieces) continue;
-      using limit = bounded(clock, longestUnreadMs, [signal], unread);
+      if (
+        response.writableLength <= modelRequests.bytes.answerAhead &&
+        pieces < modelRequests.count.answerPieces
+      )
+        continue;
+      using limit = bounded(clock, modelRequests.time.unreadAnswer, [signal], unread);
       limit.signal.addEventListener('abort', () => resolve(), { once: true });
       await sent;
       if (limit.expired()) stopping.abort(limit.signal.reason);
@@ -106,7 +101,7 @@ export async function pass(
 }
 
 function unread(): OffsiteError {
-  const seconds = longestUnreadMs / 1000;
+  const seconds = modelRequests.time.unreadAnswer / 1000;
   return new OffsiteError(`its client left the answer unread for ${seconds} s, so it was ended`, {
     code: 'ANSWER_UNREAD',
     kind: 'infrastructure',

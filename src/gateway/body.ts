@@ -1,11 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { modelRequests } from '../bounds/sandbox.ts';
 import { heaviestDocument } from '../parse-json.ts';
 import { ByteStore } from './byte-store.ts';
 import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
-
-/** Bytes of one request; they are held until it is over, so that it can be sent again. With a small heap it is less. */
-export const largestBodyBytes = 80 * 1024 * 1024;
 
 /**
  * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 where it is too large, 503 where there is no room;
@@ -13,7 +11,7 @@ export const largestBodyBytes = 80 * 1024 * 1024;
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
   // Above it no text could be made of it, whatever it says.
-  const largest = Math.min(largestBodyBytes, Math.floor(heaviestDocument() / 4));
+  const largest = Math.min(modelRequests.bytes.body, Math.floor(heaviestDocument() / 4));
   const declared = Number(request.headers['content-length'] ?? 0);
   const store = new ByteStore();
   const makeRoom = async (bytes: number) => {

@@ -1,7 +1,5 @@
+import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from './byte-store.ts';
-
-/** Bytes of an answer that are kept for the record. */
-export const mostRecordedBytes = 64 * 1024 * 1024;
 
 /** The copy of an answer, where the record is to have it. */
 export interface AnswerCopy {
@@ -21,11 +19,11 @@ export function copyOf(isKept: boolean): AnswerCopy {
     },
     add(bytes) {
       size += bytes.length;
-      if (isKept) store.add(bytes.subarray(0, mostRecordedBytes - store.size));
+      if (isKept) store.add(bytes.subarray(0, modelAnswers.bytes.recorded - store.size));
     },
     bytes() {
-      const isCut = isKept && size > mostRecordedBytes;
-      if (isCut) store.add(Buffer.from(`\n[cut: ${mostRecordedBytes} of ${size} bytes]`));
+      const isCut = isKept && size > modelAnswers.bytes.recorded;
+      if (isCut) store.add(Buffer.from(`\n[cut: ${modelAnswers.bytes.recorded} of ${size} bytes]`));
       return store.take();
     },
   };

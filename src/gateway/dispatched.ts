@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { modelAnswers } from '../bounds/model.ts';
 import { guarded } from '../foreign-traffic.ts';
 
 /** The beginning of an answer, and its bytes as they come. */
@@ -13,8 +14,6 @@ export interface Dispatched {
   discard(): void;
 }
 
-/** Bytes of an answer that wait here for their reader; above them its connection is not read. */
-export const waitingBytes = 128 * 1024;
 /** What a piece takes beside its bytes. */
 const bytesOfPiece = 256;
 
@@ -104,7 +103,7 @@ export function dispatched(
       if (ended) return;
       waiting.push(chunk);
       size += chunk.length + bytesOfPiece;
-      if (size > waitingBytes) controller.pause();
+      if (size > modelAnswers.bytes.waiting) controller.pause();
       wake?.();
     }),
     onResponseEnd: heard(end),

@@ -1,14 +1,14 @@
+import { modelAnswers } from '../bounds/model.ts';
+import { modelRequests } from '../bounds/sandbox.ts';
 import type { Clock } from '../clock.ts';
-import { answerAheadBytes } from './answer.ts';
 import type { RoleBudgets } from './budget.ts';
-import { waitingBytes } from './dispatched.ts';
 import { openExchange } from './exchange-book.ts';
 import type { ModelRole, SessionRequest } from './gateway.ts';
 import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 import { send } from './send.ts';
 import type { ServedModel } from './served-model.ts';
-import { mostExchanges, type SessionRecord } from './session-record.ts';
+import type { SessionRecord } from './session-record.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
 export interface ExchangeParts {
@@ -39,7 +39,12 @@ export interface ModelAsk {
 export function heldBy({ request, received, model, weight }: ModelAsk): number {
   const bodies = received.length + (request.body === received ? 0 : request.body.length);
   // A scripted model keeps the conversation while it waits.
-  return bodies + ('scripted' in model.config ? weight : 0) + answerAheadBytes + waitingBytes;
+  return (
+    bodies +
+    ('scripted' in model.config ? weight : 0) +
+    modelRequests.bytes.answerAhead +
+    modelAnswers.bytes.waiting
+  );
 }
 
 /** An answer on its way to its client. Its body must be read, or `signal` aborted. */
@@ -64,7 +69,7 @@ export async function exchange(
       throw new Refusal(
         429,
         'TOO_MANY_REQUESTS',
-        `this trial has made ${mostExchanges} requests to models, and may make no more`,
+        `this trial has made ${modelRequests.count.exchanges} requests to models, and may make no more`,
       );
     }
     budgets.begin();

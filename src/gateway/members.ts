@@ -1,3 +1,4 @@
+import { modelRequests } from '../bounds/sandbox.ts';
 import { isFreeForm, nameOf } from './member-names.ts';
 import { Refusal } from './refusal.ts';
 
@@ -8,10 +9,6 @@ export interface Member {
   start: number;
   end: number;
 }
-
-/** More than any client nests or sends, and less than takes much memory to read. */
-const deepest = 256;
-const mostValues = 1_000_000;
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -73,7 +70,8 @@ export function membersOf(bytes: Buffer): Member[] {
         break;
       case openObject:
       case openList: {
-        if (open.length >= deepest) throw invalid(`the body has more than ${deepest} levels`);
+        if (open.length >= modelRequests.count.depth)
+          throw invalid(`the body has more than ${modelRequests.count.depth} levels`);
         const isObject = byte === openObject;
         open.push({
           names: isObject ? new Set() : undefined,
@@ -89,7 +87,8 @@ export function membersOf(bytes: Buffer): Member[] {
         close();
         break;
     }
-    if (values > mostValues) throw invalid(`the body has more than ${mostValues} values`);
+    if (values > modelRequests.count.values)
+      throw invalid(`the body has more than ${modelRequests.count.values} values`);
     at += 1;
   }
   return members;

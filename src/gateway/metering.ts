@@ -1,14 +1,9 @@
 import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
 import { createParser } from 'eventsource-parser';
+import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from './byte-store.ts';
 import { type Dialect, parsed, type Told } from './wires/dialect.ts';
-
-/** Characters of one event, and bytes of an answer in one piece, that are kept to be read. What is larger stays unread. */
-export const longestEventChars = 32 * 1024 * 1024;
-export const longestAnswerBytes = 16 * 1024 * 1024;
-/** An event is text in the heap: with a small one it may be no longer than this part of it. */
-const heapPartOfEvent = 1 / 32;
 
 /** Reads a copy of an answer as it passes. */
 export interface Meter {
@@ -40,7 +35,10 @@ function streamMeter(dialect: Dialect): Meter {
   let readable = true;
   /** Characters since the last event ended. */
   let pending = 0;
-  const longest = Math.min(longestEventChars, getHeapStatistics().heap_size_limit * heapPartOfEvent);
+  const longest = Math.min(
+    modelAnswers.bytes.event,
+    getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
+  );
   const parser = createParser({
     maxBufferSize: longest,
     onEvent({ data }) {
@@ -80,12 +78,12 @@ function answerMeter(dialect: Dialect): Meter {
   return {
     chunk(bytes) {
       size += bytes.length;
-      if (size <= longestAnswerBytes) store.add(bytes);
+      if (size <= modelAnswers.bytes.metered) store.add(bytes);
       else store.clear();
     },
     held: () => store.size,
     end() {
-      if (size > longestAnswerBytes) return nothing;
+      if (size > modelAnswers.bytes.metered) return nothing;
       return { ...dialect.readAnswer(parsed(store.take().toString('utf8'))), events: 0 };
     },
   };

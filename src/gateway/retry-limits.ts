@@ -1,11 +1,11 @@
+import { modelAnswers } from '../bounds/model.ts';
 import type { RetryLimits } from '../client/options.ts';
 
 /** How often, and after what waits (milliseconds), a model is asked again before its client hears of the trouble. */
 export const retryLimits: RetryLimits = {
-  attempts: 5,
+  attempts: modelAnswers.count.tries,
   budget: Number.POSITIVE_INFINITY,
   firstWait: 500,
-  longestWait: 20_000,
-  // Of one that asks for longer, its client is told at once.
-  longestRetryAfter: 120_000,
+  longestWait: modelAnswers.time.retryWait,
+  longestRetryAfter: modelAnswers.time.retryAfter,
 };

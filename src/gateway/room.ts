@@ -1,14 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
+import { modelRequests } from '../bounds/sandbox.ts';
 import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
 import { Refusal } from './refusal.ts';
-
-/** Bytes that the requests and answers of all trials hold together at most. With a small heap they hold less: {@link heapPart} of it. */
-export const mostHeldBytes = 256 * 2 ** 20;
-/** The part of this process's heap limit that they hold at most. */
-export const heapPart = 1 / 4;
-/** Milliseconds that a request or an answer waits for room. */
-export const longestRoomWaitMs = 30_000;
 
 /**
  * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by itself comes to half of the room, two to a
@@ -39,7 +33,10 @@ export interface Hold extends Disposable {
 
 /** Bytes of a room for this process's own heap. */
 function roomLimit(): number {
-  return Math.min(mostHeldBytes, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
+  return Math.min(
+    modelRequests.bytes.held,
+    Math.floor(getHeapStatistics().heap_size_limit * modelRequests.bytes.heldOfHeap),
+  );
 }
 
 export function openRoom(clock: Clock, limit = roomLimit()): Room {
@@ -77,7 +74,7 @@ export function openRoom(clock: Clock, limit = roomLimit()): Room {
         resolve();
         return true;
       };
-      using time = bounded(clock, longestRoomWaitMs, [signal], () => noRoom(limit));
+      using time = bounded(clock, modelRequests.time.roomWait, [signal], () => noRoom(limit));
       const giveUp = () => reject(time.signal.reason);
       if (time.signal.aborted) giveUp();
       time.signal.addEventListener('abort', giveUp, { once: true });
@@ -124,7 +121,7 @@ function noRoom(limit: number): Refusal {
   return new Refusal(
     503,
     'NO_ROOM',
-    `requests and answers hold all of the ${Math.round(limit / 2 ** 20)} MiB that they may, for ${longestRoomWaitMs / 1000} s now`,
+    `requests and answers hold all of the ${Math.round(limit / 2 ** 20)} MiB that they may, for ${modelRequests.time.roomWait / 1000} s now`,
     { hint: 'Ask for less at a time, run fewer trials at a time, or give Node a larger heap.' },
   );
 }

@@ -1,3 +1,4 @@
+import { modelAnswers } from '../bounds/model.ts';
 import { waitBefore } from '../client/retry.ts';
 import { retryAfter } from '../client/retry-after.ts';
 import type { Clock } from '../clock.ts';
@@ -25,9 +26,6 @@ export interface Sent {
   /** Whether all tries are used up, so that the client need not try in its turn. */
   exhausted: boolean;
 }
-
-/** Of an error's body, what is read to judge it. */
-const longestErrorBody = 256 * 1024;
 
 /**
  * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after the model's own `Retry-After` and
@@ -95,7 +93,7 @@ async function beginningOf(source: AsyncIterable<Uint8Array>) {
   const chunks: Uint8Array[] = [];
   let size = 0;
   let ended = false;
-  while (!ended && size < longestErrorBody) {
+  while (!ended && size < modelAnswers.bytes.judgedError) {
     const { done, value } = await iterator.next();
     if (done) ended = true;
     else {

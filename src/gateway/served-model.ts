@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
@@ -20,9 +21,6 @@ export interface ServedModel extends AsyncDisposable {
   pacing: Pacing;
   redaction: Redaction;
 }
-
-/** Milliseconds until a connection to a model's API stands. */
-const connectTimeout = 30_000;
 
 /** Throws an input error where its key is not there or cannot travel in a header, or its address cannot be used. */
 export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
@@ -93,7 +91,7 @@ function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: 
     protocol,
     loopback: isLoopback(url.hostname),
   } as const;
-  return openConnections(address, { caBundle, env }, connectTimeout);
+  return openConnections(address, { caBundle, env }, modelAnswers.time.connect);
 }
 
 /** Such a host is never reached through a proxy. */

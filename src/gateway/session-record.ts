@@ -1,3 +1,4 @@
+import { hostConnections, modelRequests } from '../bounds/sandbox.ts';
 import type { Clock } from '../clock.ts';
 import type { HostConnection, ModelExchange, ModelRole } from './gateway.ts';
 
@@ -37,12 +38,6 @@ export interface InFlight {
   done: Promise<void>;
 }
 
-/** A sandbox can be refused without end; so much of it is kept. */
-export const mostRefusals = 1000;
-export const mostConnections = 10_000;
-/** Requests to models of one session. Each is in the record, which is in memory until the trial is over. */
-export const mostExchanges = 10_000;
-
 export function sessionRecord(): SessionRecord {
   const entries: ExchangeEntry[] = [];
   const connections: HostConnection[] = [];
@@ -55,19 +50,19 @@ export function sessionRecord(): SessionRecord {
     failures: new Map(),
     inFlight,
     get isFull() {
-      return exchanges > mostExchanges;
+      return exchanges > modelRequests.count.exchanges;
     },
     add(entry) {
       exchanges += 1;
-      if (exchanges <= mostExchanges + mostRefusals) entries.push(entry);
+      if (exchanges <= modelRequests.count.exchanges + modelRequests.count.refusals) entries.push(entry);
     },
     addRefused(exchange) {
       refusals += 1;
-      if (refusals > mostRefusals) return;
+      if (refusals > modelRequests.count.refusals) return;
       entries.push({ exchange, use: 'refused', pricesOf: undefined });
     },
     addConnection(connection) {
-      if (connections.length < mostConnections) connections.push(connection);
+      if (connections.length < hostConnections.count.recorded) connections.push(connection);
     },
     begin: (running) => void inFlight.add(running),
     end: (running) => void inFlight.delete(running),

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { modelRequests } from '../bounds/sandbox.ts';
 import { bounded } from '../client/deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { accountOf } from './account.ts';
@@ -20,9 +21,6 @@ import { routeOf } from './route.ts';
 import type { ServedModel } from './served-model.ts';
 import { type InFlight, sessionRecord } from './session-record.ts';
 import { issueTokens } from './tokens.ts';
-
-/** Milliseconds that an account waits for requests in flight. Those of a session that is closed are over at once. */
-const accountTimeout = 30_000;
 
 /**
  * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or cannot be asked, a pattern of
@@ -104,7 +102,7 @@ export function openSession(
       const waiting = Promise.withResolvers<void>();
       using limit = bounded(
         clock,
-        accountTimeout,
+        modelRequests.time.account,
         [],
         () => new Error('the account does not wait any longer'),
       );

@@ -7,6 +7,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import { modelAnswers } from '../bounds/model.ts';
 import type { HttpModel } from '../suite/model-config.ts';
 import { dispatched } from './dispatched.ts';
 import { toSandbox } from './end-to-end-headers.ts';
@@ -54,7 +55,7 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
       const answer = await dispatched(dispatcher, options, signal, failure);
       const { 'content-encoding': encoding, ...headers } = toSandbox(answer.headers);
       const body = decoded(answer.body, encoding, failure, signal);
-      const decoderBytes = body === answer.body ? 0 : largestWindowBytes;
+      const decoderBytes = body === answer.body ? 0 : modelAnswers.bytes.decoderWindow;
       if (body) return { status: answer.status, headers: withoutKey(headers, redaction), body, decoderBytes };
       answer.discard();
       throw failure(new Error('its answer is in an encoding nobody asked for'));
@@ -82,16 +83,15 @@ function decoded(
   );
 }
 
-/** Bytes that a decoder may hold: brotli's largest window. An answer made with a larger one of zstd is not read. */
-export const largestWindowBytes = 16 * 2 ** 20;
-
 const decoders: Record<string, () => Transform> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
   zstd: () =>
-    createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: Math.log2(largestWindowBytes) } }),
+    createZstdDecompress({
+      params: { [constants.ZSTD_d_windowLogMax]: Math.log2(modelAnswers.bytes.decoderWindow) },
+    }),
 };
 
 function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): UpstreamAnswer['headers'] {

@@ -1,12 +1,10 @@
+import { harnessLines } from '../bounds/sandbox.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { HarnessEnding, TurnLimits } from './runner.ts';
 import type { Told } from './turn-record.ts';
 
 /** What a shell says of a program that SIGHUP, SIGINT, SIGKILL or SIGTERM ended, which no program does to itself. */
 const endedBySignal = new Set([129, 130, 137, 143]);
-
-/** The last characters of stderr that are worth showing. */
-const LAST_WORDS = 1_000;
 
 /**
  * How a turn of a CLI ended. What its stream said counts for more than its exit code: some exit with 0 whatever happened, and some run
@@ -62,7 +60,7 @@ function unfinished(label: string, result: ExecResult, exitCode: number): Harnes
       exitCode,
     };
   }
-  const lastWords = result.stderr.text.trim().slice(-LAST_WORDS);
+  const lastWords = result.stderr.text.trim().slice(-harnessLines.bytes.lastWords);
   return {
     ended: 'runner-broke',
     message: `${label} exited with ${exitCode} and did not say how its turn ended${lastWords === '' ? '' : `: ${lastWords}`}`,

@@ -1,3 +1,4 @@
+import { harnessLines } from '../bounds/sandbox.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { cliEnding } from './cli-ending.ts';
@@ -5,13 +6,6 @@ import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import { cliStream, type LineTaker } from './cli-stream.ts';
 import type { HarnessPlace, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
 import { type Told, TurnRecord, usageSince } from './turn-record.ts';
-
-/** Bytes of stderr that are kept, and of stdout, which has been read by then. */
-const KEPT_BYTES = 64 * 1024;
-
-/** Characters of each stream that a result may show: some CLIs say what is wrong first and then print their help. */
-const FIRST_CHARACTERS = 500;
-const LAST_CHARACTERS = 1_500;
 
 /** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
 export interface Cli {
@@ -83,7 +77,7 @@ async function cliTurn(
     stdin: message,
     timeoutMs: limits.timeoutMs,
     signal: AbortSignal.any([limits.signal, limits.stop]),
-    capBytes: KEPT_BYTES,
+    capBytes: harnessLines.bytes.kept,
     onOutput: (from, bytes) => {
       if (from === 'stdout') stream.push(bytes);
     },
@@ -108,8 +102,8 @@ function lastOutput({ stdout, stderr }: ExecResult): string {
 }
 
 function excerpt(text: string): string {
-  if (text.length <= FIRST_CHARACTERS + LAST_CHARACTERS) return text;
-  return `${text.slice(0, FIRST_CHARACTERS)}\n…\n${text.slice(-LAST_CHARACTERS)}`;
+  if (text.length <= harnessLines.bytes.shownHead + harnessLines.bytes.shownTail) return text;
+  return `${text.slice(0, harnessLines.bytes.shownHead)}\n…\n${text.slice(-harnessLines.bytes.shownTail)}`;
 }
 
 /** The launcher's own line says nothing of what happened. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { harnessLines } from '../bounds/sandbox.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
 import { LineReader } from './line-reader.ts';
 import type { TurnRecord } from './turn-record.ts';
 
@@ -18,10 +20,6 @@ export interface CliStream {
 /** The type of the line that the launcher prints first. */
 export const VERSION_LINE = 'offsite/version';
 
-/** Lines that are no JSON are kept as notes, this many of them, this many characters of each. */
-const NOTES = 20;
-const NOTE_LENGTH = 500;
-
 const VersionLine = z.object({ version: z.string() });
 
 /**
@@ -37,14 +35,15 @@ export function cliStream(
   let notes = 0;
   const strange = (line: string, at: number) => {
     notes += 1;
-    if (notes <= NOTES) record.note(excerpt(line), at);
+    if (notes <= harnessLines.count.notes) record.note(excerpt(line), at);
   };
   const reader = new LineReader(
     (line) => {
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
       const value = parsed(line);
-      if (value === undefined) return strange(line, at);
+      if (value === 'too heavy') trouble ??= 'it printed a line with too many values to be read';
+      if (value === undefined || value === 'too heavy') return strange(line, at);
       try {
         if (value.type !== VERSION_LINE) take(value, at);
         else record.version = VersionLine.parse(value).version || undefined;
@@ -53,6 +52,7 @@ export function cliStream(
         trouble ??= `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`;
         strange(line, at);
       }
+      if (record.isFull) trouble ??= 'it told more than is kept';
     },
     () => {
       trouble ??= 'it printed a line too long to be read';
@@ -67,16 +67,17 @@ export function cliStream(
   };
 }
 
-function parsed(line: string): Record<string, unknown> | undefined {
+function parsed(line: string): Record<string, unknown> | 'too heavy' | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return JSON.parse(line);
+    return parseForeignJson(line) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
+    if (error instanceof DocumentTooHeavy) return 'too heavy';
     throw error;
   }
 }
 
 function excerpt(line: string): string {
-  return line.length <= NOTE_LENGTH ? line : `${line.slice(0, NOTE_LENGTH)} …`;
+  return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
 }

@@ -1,12 +1,7 @@
+import { derivedCommands } from '../bounds/sandbox.ts';
 import type { TrajectoryEntry } from '../contract/report.ts';
 import type { ModelExchange } from '../gateway/gateway.ts';
 import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
-
-/** Characters of a command's output that are kept, as everywhere else. */
-const outputCap = 1024 ** 2;
-/** Commands of one trial that are kept, and characters of all of them with their outputs. What comes after is not told. */
-export const mostDerivedCommands = 10_000;
-export const mostDerivedChars = 8 * 1024 ** 2;
 
 /** A tool call of a model and, once a later request has brought it, its result. */
 interface Call {
@@ -50,7 +45,8 @@ export class DerivedTrajectory {
 
   /** Takes room for so many characters, where there is some. */
   #hasRoom(chars: number): boolean {
-    if (this.#calls.size >= mostDerivedCommands || this.#chars + chars > mostDerivedChars) return false;
+    if (this.#calls.size >= derivedCommands.count.commands || this.#chars + chars > derivedCommands.bytes.all)
+      return false;
     this.#chars += chars;
     return true;
   }
@@ -73,9 +69,9 @@ export class DerivedTrajectory {
 
 /** A text of its own, which does not keep alive the one that it was cut from. */
 function beginningOf(text: string): string {
-  return text.length <= outputCap
+  return text.length <= derivedCommands.bytes.output
     ? text
-    : Buffer.from(text.slice(0, outputCap), 'utf16le').toString('utf16le');
+    : Buffer.from(text.slice(0, derivedCommands.bytes.output), 'utf16le').toString('utf16le');
 }
 
 type Part = { kind: 'call'; id: string; arguments: unknown } | { kind: 'result'; id: string; text: string };

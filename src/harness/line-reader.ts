@@ -1,5 +1,4 @@
-/** The longest line taken: CLIs put whole outputs of commands into one. In bytes. */
-const LONGEST_LINE = 32 * 2 ** 20;
+import { harnessLines } from '../bounds/sandbox.ts';
 
 const NEWLINE = 0x0a;
 
@@ -15,7 +14,7 @@ export class LineReader {
   #bytes = 0;
   #dropping = false;
 
-  constructor(onLine: (line: string) => void, onOverlong: () => void, longest = LONGEST_LINE) {
+  constructor(onLine: (line: string) => void, onOverlong: () => void, longest = harnessLines.bytes.line) {
     this.#onLine = onLine;
     this.#onOverlong = onOverlong;
     this.#longest = longest;

@@ -1,5 +1,5 @@
+import { commandOutput, harnessLines } from '../bounds/sandbox.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
-import { DEFAULT_CAP_BYTES } from '../engine/exec/exec-request.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { HarnessEvent } from './runner.ts';
 
@@ -28,6 +28,9 @@ interface CommandEnd {
 
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
+/** A value of JSON takes more than its text does. */
+const valueWeight = 4;
+
 /** What one turn has brought so far, as its harness tells it piece by piece. */
 export class TurnRecord {
   readonly trajectory: TrajectoryEntry[] = [];
@@ -38,6 +41,10 @@ export class TurnRecord {
   version: string | undefined;
   usage: Usage | undefined;
   finalMessage: string | undefined;
+  /** Whether it told more than is kept, so that what is here is not all. */
+  isFull = false;
+  #entries = 0;
+  #room = harnessLines.bytes.told;
   /** Commands and tools that have begun and not ended, by the harness's own id. */
   readonly #commands = new Map<string, TrajectoryEntry>();
   readonly #tools = new Map<string, ToolEvent>();
@@ -48,6 +55,7 @@ export class TurnRecord {
   }
 
   beginCommand(id: string, command: string, at: number): void {
+    if (!this.#hasRoom(id.length + command.length)) return;
     const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
     this.trajectory.push(entry);
     this.#commands.set(id, entry);
@@ -67,11 +75,13 @@ export class TurnRecord {
     if (exitCode !== undefined) entry.exitCode = exitCode;
     if (output === undefined) return;
     const kept = cut(output);
+    if (!this.#hasRoom(kept.text.length)) return;
     entry.output = kept.text;
     entry.outputTruncated = kept.truncated || truncated === true;
   }
 
   beginTool(id: string, name: string, input: unknown, at: number): void {
+    if (!this.#hasRoom(id.length + name.length + valueWeight * (JSON.stringify(input)?.length ?? 0))) return;
     const event: ToolEvent = { kind: 'tool', at, name, input };
     this.events.push(event);
     this.#tools.set(id, event);
@@ -86,19 +96,31 @@ export class TurnRecord {
     if (!event) return;
     this.#tools.delete(id);
     event.finishedAt = Math.max(at, event.at);
-    if (output !== undefined) event.output = cut(output).text;
+    const kept = output === undefined ? undefined : cut(output).text;
+    if (kept !== undefined && this.#hasRoom(kept.length)) event.output = kept;
     if (failed !== undefined) event.failed = failed;
   }
 
   /** Something it said to the user. */
   message(text: string, at: number): void {
     if (text === '') return;
-    this.events.push({ kind: 'message', at, text: cut(text).text });
+    const kept = cut(text).text;
+    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'message', at, text: kept });
     this.finalMessage = text;
   }
 
   note(text: string, at: number): void {
-    this.events.push({ kind: 'note', at, text: cut(text).text });
+    const kept = cut(text).text;
+    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'note', at, text: kept });
+  }
+
+  /** Takes room for so many characters, where there is some. */
+  #hasRoom(characters: number): boolean {
+    this.isFull ||= this.#entries >= harnessLines.count.told || characters > this.#room;
+    if (this.isFull) return false;
+    this.#entries += 1;
+    this.#room -= characters;
+    return true;
   }
 
   addUsage(usage: Usage): void {
@@ -121,8 +143,8 @@ function combine(one: Usage, other: Usage, of: (one: number, other: number) => n
 }
 
 function cut(text: string): { text: string; truncated: boolean } {
-  if (text.length * 3 <= DEFAULT_CAP_BYTES) return { text, truncated: false };
-  const capture = new OutputCapture(DEFAULT_CAP_BYTES);
+  if (text.length * 3 <= commandOutput.bytes.kept) return { text, truncated: false };
+  const capture = new OutputCapture(commandOutput.bytes.kept);
   capture.push(Buffer.from(text));
   return capture.result();
 }

@@ -1,3 +1,4 @@
+import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { BatchKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
@@ -31,9 +32,6 @@ export interface DueReports {
   now: number;
   limit: number;
 }
-
-/** Milliseconds: no report is put off for longer. One that is due later than this was put off by a clock that has since been set back. */
-const longestDeferral = 15 * 60_000;
 
 const pending = `
   SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, trials.ordinal,
@@ -77,7 +75,7 @@ export class Outbox {
       service,
       batch ?? null,
       Math.round(now),
-      longestDeferral,
+      serviceAnswers.time.deferral,
       limit,
     );
     return keys.flatMap(({ trial }) => this.ofTrial(Number(trial)) ?? []);

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
+import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openApiDocument } from '../contract/openapi.ts';
@@ -16,9 +17,6 @@ import { readBody } from './request/read-body.ts';
 import type { Principal } from './store/keys.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
-
-/** The largest body taken, in bytes. */
-const bodyLimit = 32 * 1024 * 1024;
 
 export interface ApplicationParts {
   stores: Stores;
@@ -81,7 +79,7 @@ async function answer(
   context.set('principal', principal);
   const { permission, request: schema } = operations[name];
   authorize(principal, permission);
-  const body = parseJson(await readBody(context.req.raw, bodyLimit));
+  const body = parseJson(await readBody(context.req.raw, serviceRequests.bytes.body));
   const decoded = schema.safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 

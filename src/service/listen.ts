@@ -8,6 +8,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
+import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import { listenTo } from '../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
@@ -25,13 +26,12 @@ export interface ConnectionLimits {
   connections: number;
 }
 
-export const connectionLimits: ConnectionLimits = {
-  headersMs: 20_000,
-  requestMs: 120_000,
-  idleMs: 30_000,
-  headerBytes: 16 * 1024,
-  // Well below the files that a process may usually have open.
-  connections: 512,
+const connectionLimits: ConnectionLimits = {
+  headersMs: serviceRequests.time.head,
+  requestMs: serviceRequests.time.request,
+  idleMs: serviceRequests.time.idle,
+  headerBytes: serviceRequests.bytes.head,
+  connections: serviceRequests.count.connections,
 };
 
 export interface Listener {

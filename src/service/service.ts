@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
@@ -37,8 +38,6 @@ export interface Service extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const closeGraceMs = 5_000;
-
 /** Throws an `infrastructure` error where service.db cannot be used: see `openDatabase`. */
 export function openService({ dataFolder, clock, integrations, log }: ServiceOptions): Service {
   const database = openDatabase(join(dataFolder, 'service.db'), migrations);
@@ -58,7 +57,7 @@ export function openService({ dataFolder, clock, integrations, log }: ServiceOpt
   let closing: Promise<void> | undefined;
 
   async function closeAll(): Promise<void> {
-    await Promise.all(listeners.map((listener) => listener.close(closeGraceMs)));
+    await Promise.all(listeners.map((listener) => listener.close(serviceRequests.time.close)));
     writer.flush();
     database.close();
   }

@@ -1,16 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { suiteFiles } from '../bounds/suite.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { BadFile } from './file-issues.ts';
 import { type Reach, type ReadFile, readFile } from './read-file.ts';
-
-/** Bytes of all files that one suite, or one profile, names. */
-const largestWhole = 128 * 1024 ** 2;
-/** Files of a profile's folders. */
-const mostFiles = 10_000;
-/** Folders in folders. */
-const deepest = 40;
 
 export interface FileReaderOptions {
   reach: Reach;
@@ -32,8 +26,8 @@ export class FileReader {
     const read = readFile(path, { reach: this.#options.reach });
     this.#bytes += read.content.length;
     this.#files++;
-    if (this.#bytes > largestWhole)
-      throw tooMuch(`with ${path} its files have more than ${largestWhole / 1024 ** 2} MiB together`);
+    if (this.#bytes > suiteFiles.bytes.all)
+      throw tooMuch(`with ${path} its files have more than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`);
     const held = this.#options.keys?.find(read.content);
     if (held) {
       const { name, line, column } = held;
@@ -60,14 +54,16 @@ export class FileReader {
     const { dev, ino } = statSync(folder);
     const identity = `${dev}:${ino}`;
     if (above.includes(identity)) throw tooMuch(`${folder} leads back to a folder above it, in a circle`);
-    if (above.length > deepest) throw tooMuch(`${folder} is more than ${deepest} folders deep`);
+    if (above.length > suiteFiles.count.depth)
+      throw tooMuch(`${folder} is more than ${suiteFiles.count.depth} folders deep`);
     return readdirSync(folder)
       .toSorted()
       .flatMap((name) => {
         const path = join(folder, name);
         const below = posix.join(target, name);
         if (statSync(path).isDirectory()) return this.folder(path, below, [...above, identity]);
-        if (this.#files >= mostFiles) throw tooMuch(`it has more than ${mostFiles} files`);
+        if (this.#files >= suiteFiles.count.files)
+          throw tooMuch(`it has more than ${suiteFiles.count.files} files`);
         return [{ path: below, ...this.file(path) }];
       });
   }

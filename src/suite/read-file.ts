@@ -10,10 +10,8 @@ import {
   statSync,
 } from 'node:fs';
 import { isAbsolute, relative, sep } from 'node:path';
+import { suiteFiles } from '../bounds/suite.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-
-/** Bytes of one file that a suite or a configuration names. */
-const largestFile = 16 * 1024 ** 2;
 
 /** Which files may be read: any that the user may, or those below folders, links resolved. */
 export type Reach =
@@ -41,7 +39,7 @@ export interface ReadFile {
  */
 export function readFile(
   path: string,
-  { reach = 'anywhere', maximumBytes = largestFile }: ReadOptions = {},
+  { reach = 'anywhere', maximumBytes = suiteFiles.bytes.file }: ReadOptions = {},
 ): ReadFile {
   let descriptor: number | undefined;
   try {

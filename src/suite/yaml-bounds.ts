@@ -10,20 +10,13 @@ import {
   type Node,
   Parser,
 } from 'yaml';
+import { yamlFiles } from '../bounds/suite.ts';
 
 /** Something in a YAML text that is not read, at its offset. */
 export interface YamlTrouble {
   offset: number;
   message: string;
 }
-
-/** Collections in collections. */
-const deepest = 100;
-/** Tokens of a file; YAML's own reading takes a multiple of its time for each. */
-const mostTokens = 400_000;
-/** What a file may come to once its aliases are put in place: characters, and so many for each value. */
-const largestExpansion = 16 * 1024 ** 2;
-const valueWeight = 16;
 
 /** Looks at a text before anything recursive does: how deep it goes, and how much there is of it. */
 export function boundsTrouble(text: string): YamlTrouble | undefined {
@@ -33,10 +26,13 @@ export function boundsTrouble(text: string): YamlTrouble | undefined {
     for (const _ of parser.next(lexeme)) {
       // What is whole is not needed.
     }
-    if (parser.stack.length > deepest)
-      return { offset: parser.offset, message: `is nested too deep: more than ${deepest} levels` };
-    if (++tokens > mostTokens)
-      return { offset: parser.offset, message: `holds more than ${mostTokens} signs and values` };
+    if (parser.stack.length > yamlFiles.count.depth)
+      return {
+        offset: parser.offset,
+        message: `is nested too deep: more than ${yamlFiles.count.depth} levels`,
+      };
+    if (++tokens > yamlFiles.count.tokens)
+      return { offset: parser.offset, message: `holds more than ${yamlFiles.count.tokens} signs and values` };
   }
   return undefined;
 }
@@ -56,13 +52,13 @@ export function documentTrouble(document: Document): YamlTrouble | undefined {
     if (isAlias(node)) return weighAlias(node.source, node);
     const anchor: Anchor | undefined = node.anchor === undefined ? undefined : { weight: undefined };
     if (anchor && node.anchor !== undefined) anchors.set(node.anchor, anchor);
-    let weight = valueWeight;
+    let weight = yamlFiles.bytes.value;
     if (isScalar(node)) weight += String(node.source ?? '').length;
     if (isMap(node)) refuseRepeated(node.items.map(({ key }) => key));
     if (isCollection(node)) {
       for (const item of node.items) {
         weight += isPair(item) ? weigh(item.key) + weigh(item.value) : weigh(item);
-        if (weight > largestExpansion) return refuse(node, 'expands to too much by its aliases');
+        if (weight > yamlFiles.bytes.expanded) return refuse(node, 'expands to too much by its aliases');
       }
     }
     if (anchor) anchor.weight = weight;

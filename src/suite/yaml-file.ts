@@ -1,5 +1,6 @@
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
@@ -7,12 +8,6 @@ import { type ReadOptions, readFile } from './read-file.ts';
 import { boundsTrouble, documentTrouble } from './yaml-bounds.ts';
 
 type Path = (string | number)[];
-
-/** Bytes: what people write by hand, and programs for them, is far smaller. */
-const largestYaml = 4 * 1024 ** 2;
-
-/** Problems of one file that are told. */
-const issuesShown = 50;
 
 /** A YAML file read by a schema, with the way back from a value to its place. */
 export interface YamlFile<Value> {
@@ -30,7 +25,7 @@ export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
 ): YamlFile<z.output<Schema>> {
-  const text = readText(file, { maximumBytes: largestYaml });
+  const text = readText(file, { maximumBytes: yamlFiles.bytes.file });
   const unbounded = boundsTrouble(text);
   if (unbounded) {
     const { offset, message } = unbounded;
@@ -58,7 +53,7 @@ export function readYamlFile<Schema extends z.ZodType>(
   const result = schema.safeParse(toValue(document, file));
   if (!result.success) {
     const issues = result.error.issues.flatMap(flatten);
-    const shown = issues.slice(0, issuesShown).map(({ path, message }) => issue(path, message));
+    const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
     const [first] = shown;
     const more = issues.length - shown.length;
     if (first && more > 0)

@@ -1,4 +1,5 @@
-import { bounds, cut } from './bounds.ts';
+import { printedText } from '../bounds/anybody.ts';
+import { cut } from './cut.ts';
 import { escaped } from './escape.ts';
 import type { Redact } from './printable.ts';
 
@@ -10,6 +11,6 @@ const meansSomething = /[[\x21-\x7e]--[a-zA-Z0-9,\-]]/gv;
  * further cell.
  */
 export function markdownCell(text: string, redact: Redact): string {
-  const shown = escaped(cut(redact(text), bounds.value));
+  const shown = escaped(cut(redact(text), printedText.bytes.value));
   return `<code>${shown.replace(meansSomething, (mark) => `&#${mark.charCodeAt(0)};`)}</code>`;
 }

@@ -1,5 +1,6 @@
 import type { styleText } from 'node:util';
-import { bounds, cut } from './bounds.ts';
+import { printedText } from '../bounds/anybody.ts';
+import { cut } from './cut.ts';
 import { escaped } from './escape.ts';
 
 export type Style = Parameters<typeof styleText>[0];
@@ -29,7 +30,7 @@ export class Printable {
 export type Value = string | number | Printable;
 
 /**
- * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than {@link bounds}; a
+ * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than {@link printedText} allows; a
  * `Printable` of several lines keeps them, indented as the line that it stands in.
  *
  * @example text`batch ${id}: ${count} trials`
@@ -103,7 +104,7 @@ export function joined(values: readonly Value[], separator: string): Printable {
 /** The lines of a value that stands within a line. */
 export function linesOf(value: Value, redact: Redact): Line[] {
   if (value instanceof Printable) return value.lines(redact);
-  return [[{ text: escaped(cut(redact(String(value)), bounds.value)), ours: false }]];
+  return [[{ text: escaped(cut(redact(String(value)), printedText.bytes.value)), ours: false }]];
 }
 
 /** What stands before a line of somebody else's, so that it does not begin with their text. */
@@ -116,14 +117,14 @@ function ownLines(own: string): Line[] {
 function linesIn(foreign: string): string[] {
   // What nobody will see is not looked at: a text may have many megabytes.
   const all = foreign.trimEnd().split(/\r?\n/);
-  const spare = all.length - bounds.lines;
+  const spare = all.length - printedText.count.lines;
   if (spare <= 0) return all;
-  const half = bounds.lines / 2;
+  const half = printedText.count.lines / 2;
   return [...all.slice(0, half), `… ${spare} lines left out …`, ...all.slice(-half)];
 }
 
 function theirs(line: string): Span {
-  return { text: escapedButTabs(cut(line, bounds.line)), ours: false };
+  return { text: escapedButTabs(cut(line, printedText.bytes.line)), ours: false };
 }
 
 function escapedButTabs(line: string): string {

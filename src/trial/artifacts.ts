@@ -1,13 +1,11 @@
 import picomatch from 'picomatch';
+import { workspaceFiles } from '../bounds/sandbox.ts';
 import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { places } from './places.ts';
-
-/** Beyond these an artifact is left out, and said so. */
-const limits = { count: 1000, bytes: 512 * 1024 ** 2 } as const;
 
 /** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
@@ -40,7 +38,10 @@ export function artifactCollection(
   let bytes = 0;
 
   async function take(path: string, entry: ArchivedEntry): Promise<void> {
-    if (artifacts.length >= limits.count || bytes + entry.size > limits.bytes) {
+    const isOver =
+      artifacts.length >= workspaceFiles.count.artifacts ||
+      bytes + entry.size > workspaceFiles.bytes.artifacts;
+    if (isOver) {
       omitted.push(path);
       return;
     }

@@ -1,9 +1,10 @@
+import { pathLists } from '../bounds/sandbox.ts';
 import type { TrialResult } from './result.ts';
 
-/** What a record of a trial holds of the paths it found. Grading sees all of them; an agent may make more than a disk should keep. */
-const limits = { paths: 10_000, characters: 1024 ** 2 } as const;
-
-/** The lists of paths as they are kept, with how many there were where some are left out. */
+/**
+ * The lists of paths as a record keeps them, with how many there were where some are left out. Grading sees all of them; an agent may make more than a
+ * disk should keep.
+ */
 export function keptPaths({
   filesChanged,
   artifactsOmitted,
@@ -20,10 +21,10 @@ export function keptPaths({
 }
 
 function firstOf(paths: readonly string[]): string[] {
-  let room: number = limits.characters;
-  const tooMany = paths.slice(0, limits.paths).findIndex((path) => {
+  let room = pathLists.bytes.kept;
+  const tooMany = paths.slice(0, pathLists.count.kept).findIndex((path) => {
     room -= path.length;
     return room < 0;
   });
-  return paths.slice(0, tooMany === -1 ? limits.paths : tooMany);
+  return paths.slice(0, tooMany === -1 ? pathLists.count.kept : tooMany);
 }

@@ -1,3 +1,4 @@
+import { commandOutput } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { Variables } from '../suite/variables.ts';
@@ -30,7 +31,11 @@ export async function prepareContainer(
 
 /** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
 async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
-  const result = await container.exec({ argv: ['sh', '-c', 'id -u; id -g'], timeoutMs: 60_000, signal });
+  const result = await container.exec({
+    argv: ['sh', '-c', 'id -u; id -g'],
+    timeoutMs: commandOutput.time.userNames,
+    signal,
+  });
   const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
   const folders = [places.workspace, places.own].map((path) => ({ path, folder: true as const, uid, gid }));
   await container.put(folders, '/', signal);

@@ -1,11 +1,9 @@
+import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, Usage } from '../contract/report.ts';
 import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
 import type { TrialResult } from './result.ts';
 import { agentUsage, usageFields } from './usage.ts';
-
-/** Characters of the commands' outputs that a report carries; services refuse what is far larger (ours above 32 MiB of JSON). */
-const outputRoom = 4 * 1024 ** 2;
 
 export interface ReportSubject {
   caseName: string;
@@ -53,8 +51,8 @@ export function usageOf({ models, modelUnmeasured }: TrialResult): Usage | undef
 /** The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them whole. */
 function reportable(trajectory: readonly TrajectoryEntry[]): readonly TrajectoryEntry[] {
   const all = trajectory.reduce((sum, { output = '' }) => sum + output.length, 0);
-  if (all <= outputRoom) return trajectory;
-  const share = Math.floor(outputRoom / trajectory.length);
+  if (all <= reportedOutput.bytes.all) return trajectory;
+  const share = Math.floor(reportedOutput.bytes.all / trajectory.length);
   return trajectory.map((entry) => {
     const { text, truncated = false } = captured(entry.output ?? '', share);
     return truncated ? { ...entry, output: text, outputTruncated: true } : entry;

@@ -1,12 +1,10 @@
 import picomatch from 'picomatch';
+import { pathLists } from '../bounds/sandbox.ts';
 import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { VerifyPlace } from '../suite/plan.ts';
 import { notTheSystem, scratchPlaces } from './places.ts';
-
-/** Paths that a result lists; how many there are is always said. */
-const listedPaths = 1000;
 
 export interface PathList {
   paths: string[];
@@ -48,7 +46,7 @@ export async function systemChanges(
 }
 
 export function listed(paths: readonly string[]): PathList {
-  return { paths: paths.slice(0, listedPaths), count: paths.length };
+  return { paths: paths.slice(0, pathLists.count.outside), count: paths.length };
 }
 
 function matching(globs: readonly string[]): (path: string) => boolean {
@@ -60,7 +58,7 @@ function matching(globs: readonly string[]): (path: string) => boolean {
 
 /** The paths for people: JSON texts, since names may hold line breaks and what terminals obey. */
 export function shownPaths(paths: readonly string[]): string {
-  const shown = paths.slice(0, 20).map((path) => JSON.stringify(path));
+  const shown = paths.slice(0, pathLists.count.shown).map((path) => JSON.stringify(path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : '';
   return `${shown.join(', ')}${more}`;
 }

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
+import { pathLists } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { statePlaces } from './places.ts';
-
-/** Paths whose contents are compared, one round trip each. What is beyond counts as unexplained. */
-const comparedPaths = 5000;
-const readsAtATime = 8;
 
 /** What verify itself changes outside the workspace, where nothing of an agent's is: contents by path. */
 export type OwnChanges = ReadonlyMap<string, string>;
@@ -18,8 +15,8 @@ export async function contentsOf(
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<OwnChanges> {
-  const limit = pLimit(readsAtATime);
-  const compared = paths.slice(0, comparedPaths);
+  const limit = pLimit(pathLists.count.comparedAtATime);
+  const compared = paths.slice(0, pathLists.count.compared);
   const contents = await Promise.all(
     compared.map((path) => limit(async () => [path, await contentOf(container, path, signal)] as const)),
   );

@@ -1,10 +1,8 @@
+import { workspaceFiles } from '../bounds/sandbox.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { places } from './places.ts';
-
-/** Beyond these, reading the whole workspace costs more than the engine's own list of changes, which walks the whole image. */
-const limits = { bytes: 48 * 1024 ** 2, entries: 20_000 } as const;
 
 /** What is in a workspace, by relative path; or that it is too large to be read as a whole. */
 export type WorkspaceState = Manifest | 'large';
@@ -34,7 +32,7 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
   for await (const entry of archive) {
     bytes += entry.size;
     entries += 1;
-    if (bytes > limits.bytes || entries > limits.entries) throw new TooLarge();
+    if (bytes > workspaceFiles.bytes.whole || entries > workspaceFiles.count.entries) throw new TooLarge();
     yield entry;
   }
 }

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import pLimit from 'p-limit';
+import { workForValidator } from '../bounds/grading.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { matchManifest } from './manifest.ts';
 import { ModelCalls } from './model-calls.ts';
@@ -17,15 +20,21 @@ export class ModuleConversation {
   readonly #calls: ModelCalls;
   readonly #desk: WorkDesk;
   readonly #validations: SandboxedValidation[] = [];
+  readonly #programs = pLimit(workForValidator.count.programs);
+  readonly #looks = pLimit(workForValidator.count.looks);
+  readonly #sending = pLimit(1);
   readonly stdin = new PassThrough();
   readonly reader: RecordReader;
   #running: string | undefined;
   #broken: string | undefined;
   #ended = false;
+  /** Aborted when the stream to the process is closed. */
+  readonly #over = new AbortController();
 
   /** @param onFailure told of trouble with the engine, which the validator must not take for the work's */
   constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
+    this.stdin.once('close', () => this.#over.abort());
     this.#desk = new WorkDesk(request, work, onFailure);
     this.#calls = new ModelCalls(request);
     const nonce = randomBytes(16).toString('hex');
@@ -46,10 +55,14 @@ export class ModuleConversation {
         this.#calls.fulfill(record).then((reply) => this.#send(reply));
         break;
       case 'run':
+        this.#programs(() => this.#reply(record));
+        break;
       case 'read':
       case 'files':
+        this.#looks(() => this.#reply(record));
+        break;
       case 'still':
-        this.#desk.fulfill(record).then((reply) => this.#send(reply));
+        this.#reply(record);
         break;
       case 'broken':
         this.#broken = record.message;
@@ -59,9 +72,19 @@ export class ModuleConversation {
     }
   }
 
-  #send(line: object): void {
-    // The process may have ended while a model was still answering.
-    if (!this.stdin.destroyed) this.stdin.write(`${JSON.stringify(line)}\n`);
+  async #reply(record: Parameters<WorkDesk['fulfill']>[0]): Promise<void> {
+    if (this.#request.signal.aborted) return;
+    await this.#send(await this.#desk.fulfill(record));
+  }
+
+  /** Resolves once the validator's process has taken it, or is over. One after another: as JSON a text can be six times as long. Never rejects. */
+  #send(line: object): Promise<void> {
+    return this.#sending(async () => {
+      // The process may have ended while a model was still answering.
+      if (this.stdin.destroyed || this.stdin.write(`${JSON.stringify(line)}\n`)) return;
+      const over = AbortSignal.any([this.#request.signal, this.#over.signal]);
+      await once(this.stdin, 'drain', { signal: over }).catch(() => undefined);
+    });
   }
 
   async outcome(result: ExecResult): Promise<ValidatorRun> {

@@ -8,11 +8,12 @@ import { Work } from './work/work.ts';
 
 /** Our half of the validator's process: TypeScript in a checkout, JavaScript once built, as this file is. */
 const extension = extname(import.meta.filename);
-const ours = [
+const sandboxed = [
   ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
-].map((name) => ({
-  name: `${name}${extension}`,
-  content: readFileSync(new URL(`./sandboxed/${name}${extension}`, import.meta.url)),
+].map((name) => `validate/sandboxed/${name}${extension}`);
+const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({
+  path,
+  content: readFileSync(new URL(`../${path}`, import.meta.url)),
 }));
 
 /** A validator that is a module: Node runs it in the sandbox and prints a record for each of its validations. */
@@ -30,7 +31,11 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   await work.begin();
   const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
   const result = await container.exec({
-    argv: ['node', '--disable-warning=ExperimentalWarning', `${folder}/.offsite/main${extension}`],
+    argv: [
+      'node',
+      '--disable-warning=ExperimentalWarning',
+      `${folder}/.offsite/validate/sandboxed/main${extension}`,
+    ],
     user: execUser(users.validator),
     cwd: folder,
     env: { ...request.env, ...gitEnvironment, ...ownFolders(folder) },
@@ -68,13 +73,13 @@ function filesOf({ folder, files, source }: ValidatorRequest) {
   const description = {
     name: 'offsite',
     type: 'module',
-    exports: { './validator': `./.offsite/api${extension}` },
+    exports: { './validator': `./.offsite/validate/sandboxed/api${extension}` },
   };
   return [
     ...validatorFolder(folder),
     ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content)),
     ownFile(`${folder}/validator.mts`, source),
     ownFile(`${folder}/package.json`, JSON.stringify(description)),
-    ...ours.map(({ name, content }) => ownFile(`${folder}/.offsite/${name}`, content)),
+    ...ours.map(({ path, content }) => ownFile(`${folder}/.offsite/${path}`, content)),
   ];
 }

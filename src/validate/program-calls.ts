@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import pLimit from 'p-limit';
+import { MiB } from '../bounds/channel.ts';
+import { workForValidator } from '../bounds/grading.ts';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
@@ -9,14 +12,17 @@ import type { Work } from './work/work.ts';
 
 const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'utf8');
 
-/** Bytes of one call of `offsite-run`: its words, and what it passes on. */
-const callBytes = 64 * 1024 ** 2;
 /** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
 const cannotRun = 127;
 
 /** Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the pipe has no end of its own. */
 const listen = `{ until [ -p "$1" ]; do sleep 0.05 2> /dev/null || sleep 1; done; exec cat 0<> "$1"; } &
 cat > /dev/null; kill "$!"`;
+
+/** Why a validator is broken that calls for more than there is room for: trying again would end the same. */
+export class CallsRefused extends Error {
+  override readonly name = 'CallsRefused';
+}
 
 interface CallsRequest {
   container: Container;
@@ -32,13 +38,19 @@ export class ProgramCalls {
   readonly #request: CallsRequest;
   readonly #work: Work;
   readonly #onFailure: (error: unknown) => void;
+  readonly #limit = pLimit(workForValidator.count.programs);
   #heard = '';
+  /** Bytes of the calls under way. */
+  #held = 0;
 
-  /** @param onFailure told of trouble with the engine */
+  /** @param onFailure told of trouble with the engine, and of {@link CallsRefused} */
   constructor(request: CallsRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.#work = work;
-    this.#onFailure = onFailure;
+    this.#onFailure = (error) => {
+      this.#limit.clearQueue();
+      onFailure(error);
+    };
   }
 
   /** What has to lie in the validator's folder. */
@@ -74,17 +86,34 @@ export class ProgramCalls {
 
   #hear(text: string): void {
     const lines = (this.#heard + text).split('\n');
-    this.#heard = lines.pop() ?? '';
-    for (const name of lines.filter((line) => /^call-\w{10}$/.test(line))) {
-      this.#fulfill(`${callsOf(this.#request.folder)}/${name}`).catch(this.#onFailure);
-    }
+    // What has no end is no name.
+    this.#heard = (lines.pop() ?? '').slice(0, workForValidator.bytes.callName);
+    for (const name of lines.filter((line) => /^call-\w{10}$/.test(line))) this.#take(name);
+  }
+
+  #take(name: string): void {
+    if (this.#request.signal.aborted) return;
+    const call = `${callsOf(this.#request.folder)}/${name}`;
+    if (this.#limit.pendingCount < workForValidator.count.waitingCalls)
+      this.#limit(() => this.#fulfill(call)).catch(this.#onFailure);
+    else this.#onFailure(new CallsRefused('more calls of offsite-run wait than there is room for'));
   }
 
   async #fulfill(call: string): Promise<void> {
+    using held = new DisposableStack();
+    const hold = (size: number) => {
+      this.#held += size;
+      held.defer(() => {
+        this.#held -= size;
+      });
+      refuseLarge('a call of offsite-run has', size, workForValidator.bytes.call);
+      refuseLarge('calls of offsite-run have', this.#held, workForValidator.bytes.calls);
+    };
     const { container, signal } = this.#request;
     const given = new Map<string, Buffer>();
     for await (const { path, size, content } of container.archive(call, signal)) {
-      if (size > callBytes) throw new Error(`a call of offsite-run has more than ${callBytes} bytes`);
+      if (path !== 'words' && path !== 'input') continue;
+      hold(size);
       const chunks: Buffer[] = [];
       for await (const chunk of content()) chunks.push(chunk);
       given.set(path, Buffer.concat(chunks));
@@ -112,6 +141,10 @@ export class ProgramCalls {
       return { exitCode: cannotRun, stdout: '', stderr: `offsite-run: ${messageOf(error)}\n` };
     }
   }
+}
+
+function refuseLarge(what: string, size: number, most: number): void {
+  if (size > most) throw new CallsRefused(`${what} more than ${most / MiB} MiB`);
 }
 
 function callsOf(folder: string): string {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
+import { programOutput } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { readTestReport, type TestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
-import { ProgramCalls } from './program-calls.ts';
+import { CallsRefused, ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
 import { processTrouble } from './trouble.ts';
@@ -25,9 +26,6 @@ OFFSITE_STDOUT=$(readlink /proc/$$/fd/1) exec "$0"`;
 const notApart =
   'a validator that is a program cannot be graded in the agent’s own sandbox; make it a module';
 const nothing = { validations: [], judgments: [] };
-
-/** Bytes kept of what it prints, which may be a report of many tests. */
-const outputBytes = 8 * 1024 ** 2;
 
 /** A validator with a shebang: one validation, passed when the program exits 0; or those of the test report that it prints. */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
@@ -58,12 +56,15 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
     user: execUser(users.validator),
     cwd: request.workspace,
     env: { ...request.env, ...ownFolders(folder), ...ProgramCalls.environment(folder, request.env.PATH) },
-    capBytes: outputBytes,
+    capBytes: programOutput.bytes.kept,
     timeoutMs,
     signal,
   });
   over.end();
   await listening;
+  const { reason } = failed.signal;
+  if (reason instanceof CallsRefused)
+    return { ...nothing, trouble: { kind: 'broken', message: reason.message } };
   signal.throwIfAborted();
   // Nobody waits any more for what still runs.
   failed.abort();

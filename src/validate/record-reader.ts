@@ -1,11 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
+import { validatorRecords } from '../bounds/grading.ts';
 import { readRecord } from './record-shape.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
-
-/** Characters of one line that are waited for; a record's texts are cut well below that. */
-const lineRoom = 32 * 1024 ** 2;
-/** Characters of all records together. */
-const recordRoom = 128 * 1024 ** 2;
 
 /** Takes the records out of a validator's output as it comes: the lines that begin with the nonce. All else is somebody's text. */
 export class RecordReader {
@@ -13,7 +9,7 @@ export class RecordReader {
   readonly #onRecord: (record: SandboxedRecord) => void;
   readonly #decoder = new StringDecoder('utf8');
   #line = '';
-  #room = recordRoom;
+  #room = validatorRecords.bytes.all;
   /** What is wrong with what came, if anything is; nothing is read after it. */
   problem: string | undefined;
 
@@ -26,7 +22,7 @@ export class RecordReader {
     const lines = this.#decoder.write(bytes).split('\n');
     for (const [position, piece] of lines.entries()) {
       if (position > 0) this.#endLine();
-      if (this.#line.length + piece.length > lineRoom)
+      if (this.#line.length + piece.length > validatorRecords.bytes.line)
         this.problem ??= 'the validator said more than is read';
       else this.#line += piece;
     }

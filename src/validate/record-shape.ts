@@ -1,12 +1,11 @@
 import { z } from 'zod';
+import { validatorRecords } from '../bounds/grading.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
-
-/** Pieces of logs that one validation may have; their characters are bounded where they are kept. */
-const mostLogs = 300_000;
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
 const Id = z.int().min(0);
-const Path = z.string().max(4096);
+const Path = z.string().max(validatorRecords.bytes.path);
 
 const Options = z.object({
   cwd: Path.optional(),
@@ -48,7 +47,9 @@ const Shape = z.discriminatedUnion('kind', [
     output: Text.optional(),
     error: z.string().optional(),
     metadata: z.string().optional(),
-    logs: z.array(z.object({ at: z.number(), level: z.string(), text: z.string() })).max(mostLogs),
+    logs: z
+      .array(z.object({ at: z.number(), level: z.string(), text: z.string() }))
+      .max(validatorRecords.count.logs),
     logsCut: z.boolean(),
   }),
 ]);
@@ -57,9 +58,9 @@ const Shape = z.discriminatedUnion('kind', [
 export function readRecord(line: string): SandboxedRecord | { problem: string } {
   let value: unknown;
   try {
-    value = JSON.parse(line);
-  } catch {
-    return { problem: 'it is no JSON' };
+    value = parseForeignJson(line);
+  } catch (error) {
+    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is no JSON' };
   }
   const read = Shape.safeParse(value);
   if (read.success) return read.data as SandboxedRecord;

@@ -1,10 +1,8 @@
+import { validatorRecords } from '../bounds/grading.ts';
 import type { ReportedText } from '../contract/validation.ts';
 
-/** Characters of a captured text that are kept: its beginning, which names what it is about, and its end, which says how it went. */
-export const capturedCharacters = 64 * 1024;
-
 /** A text as the record carries it, cut in the middle where it has more than `room` characters. */
-export function captured(text: string, room: number = capturedCharacters): ReportedText {
+export function captured(text: string, room: number = validatorRecords.bytes.kept): ReportedText {
   if (text.length <= room) return { text: text.toWellFormed(), truncated: false };
   const half = Math.floor(room / 2);
   const cut = text.length - 2 * half;

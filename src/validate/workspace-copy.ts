@@ -1,3 +1,4 @@
+import { commandOutput } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
@@ -56,7 +57,7 @@ export async function copyWorkspace(
 
 async function emptied(fresh: Container, workspace: string, signal: AbortSignal): Promise<void> {
   const argv = ['/bin/sh', '-c', empty, 'sh', workspace];
-  const result = await fresh.exec({ argv, cwd: '/', timeoutMs: 120_000, signal });
+  const result = await fresh.exec({ argv, cwd: '/', timeoutMs: commandOutput.time.workspaceCopy, signal });
   signal.throwIfAborted();
   if (result.ended === 'exited' && result.exitCode === 0) return;
   const said = result.ended === 'not-started' ? result.message : result.stderr.text.trim();

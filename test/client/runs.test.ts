@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import { serviceAnswers } from '../../src/bounds/service.ts';
 import type { Client } from '../../src/client/client.ts';
+import { listRuns } from '../../src/client/runs.ts';
+import type { RunRecord } from '../../src/contract/record.ts';
 import { clientOf, errorOf } from './client-of.ts';
 import { json, type ScriptedService, type Step, scriptedService } from './scripted-service.ts';
 
@@ -96,4 +99,22 @@ test('an error on a later page is thrown after the runs before it', async () => 
   await using service = await scriptedService(first, json(404, { _tag: 'NotFound', message: 'gone' }));
   await using client = clientOf(service);
   expect(await errorOf(listed(client))).toMatchObject({ name: 'NotFound' });
+});
+
+test('a service that always has another page is not followed for ever', async () => {
+  const readPage = async ({ page = 1 }: { page?: number | undefined }) => ({
+    page,
+    pageSize: 20,
+    total: Number.MAX_SAFE_INTEGER,
+    runs: Array.from({ length: 20 }, (_, index) => ({ id: `run-${page}-${index}` }) as RunRecord),
+  });
+  let listed = 0;
+  const list = async () => {
+    for await (const _ of listRuns(readPage, { caseId: 'c' }, { first: 1 })) {
+      listed += 1;
+      if (listed > 2 * serviceAnswers.count.runs) return;
+    }
+  };
+  await expect(list()).rejects.toMatchObject({ code: 'CLIENT_LIST_ENDLESS' });
+  expect(listed).toBe(serviceAnswers.count.runs);
 });

@@ -1,5 +1,5 @@
+import { modelRequests } from '../../src/bounds/sandbox.ts';
 import type { Clock } from '../../src/clock.ts';
-import { longestUnreadMs } from '../../src/gateway/answer.ts';
 
 export interface GatewayClock extends Clock {
   /** The waits that were asked for, in milliseconds, in order. */
@@ -9,7 +9,7 @@ export interface GatewayClock extends Clock {
 }
 
 /** Of these lengths are the gateway's own deadlines; budgets of tests are hours. All else are waits between tries: they pass at once. */
-const deadlines: ReadonlySet<number> = new Set([30_000, longestUnreadMs]);
+const deadlines: ReadonlySet<number> = new Set([30_000, modelRequests.time.unreadAnswer]);
 const hour = 3_600_000;
 
 export function gatewayClock(start = Date.parse('2026-01-01T00:00:00Z')): GatewayClock {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { crashedTooOften, mostDeaths } from '../../src/agent/crashed.ts';
+import { crashedTooOften } from '../../src/agent/crashed.ts';
+import { defects } from '../../src/bounds/anybody.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { queueTrial } from './queue-trial.ts';
@@ -50,7 +51,7 @@ test('an error that escapes counts for the attempt it is of, and for all that ru
 test('deaths without a word are counted by who goes on, and many of them end a trial', () => {
   let trial = 0;
   let batch = 0;
-  for (let death = 0; death < mostDeaths; death += 1) {
+  for (let death = 0; death < defects.count.deaths; death += 1) {
     using ledger = new Ledger(folder, systemClock);
     if (death === 0) ({ one: trial, batch } = openBatch(ledger));
     expect(crashedTooOften(ledger.crashes.of(trial), 0)).toBeUndefined();
@@ -58,7 +59,7 @@ test('deaths without a word are counted by who goes on, and many of them end a t
     ledger.trials.interruptAttempts(batch);
   }
   using ledger = new Ledger(folder, systemClock);
-  expect(ledger.crashes.of(trial)).toMatchObject({ errors: 0, deaths: mostDeaths });
+  expect(ledger.crashes.of(trial)).toMatchObject({ errors: 0, deaths: defects.count.deaths });
   expect(crashedTooOften(ledger.crashes.of(trial), 0)).toMatchObject({
     verdict: 'void',
     cause: { kind: 'infrastructure', message: expect.stringContaining('died 5 times') },

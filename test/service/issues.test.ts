@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { serviceRequests } from '../../src/bounds/callers.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
-import { issuesListed } from '../../src/service/request/issues.ts';
 import { openTestService, report, startRequest } from './test-service.ts';
 
 const reported = (change: Record<string, unknown>) => report('run_1', 0, { passed: true }, change);
@@ -119,5 +119,5 @@ test('a number beyond a double is refused and not turned into another', async ()
 test('a body with very many things wrong is answered with the first of them', async () => {
   await using service = openTestService();
   const issues = await service.issues('evals.reportTrial', reported({ events: Array(50_000).fill({}) }));
-  expect(issues).toHaveLength(issuesListed);
+  expect(issues).toHaveLength(serviceRequests.count.issues);
 });

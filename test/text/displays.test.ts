@@ -2,9 +2,10 @@ import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { BatchEvent, BatchTrial } from '../../src/agent/batch.ts';
+import { printedText } from '../../src/bounds/anybody.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { liveProgress } from '../../src/cli/output/live-progress.ts';
-import { mostListed, summaryOf } from '../../src/cli/output/summary.ts';
+import { summaryOf } from '../../src/cli/output/summary.ts';
 import { Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/kept-paths.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
@@ -88,7 +89,7 @@ describe('of a trial that changed 300,000 files', () => {
     const batch = { id: 'b', runs: [trial.run], trials: [{ ...trial, result: whole }] };
     const [run] = summaryOf(batch, 's', []).runs;
     expect(run?.trials[0]).toMatchObject({ filesChangedCount: 300_000, filesChangedTruncated: true });
-    expect(run?.trials[0]?.filesChanged).toHaveLength(mostListed);
+    expect(run?.trials[0]?.filesChanged).toHaveLength(printedText.count.listed);
     const small = { ...batch, trials: [{ ...trial, result: { ...result, filesChanged: ['a'] } }] };
     expect(summaryOf(small, 's', []).runs[0]?.trials[0]).toMatchObject({
       filesChanged: ['a'],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
-import { bounds } from '../../src/text/bounds.ts';
+import { printedText } from '../../src/bounds/anybody.ts';
 import { escaped, printableJson } from '../../src/text/escape.ts';
 import { logDestination } from '../../src/text/log-destination.ts';
 import { markdownCell } from '../../src/text/markdown.ts';
@@ -100,14 +100,14 @@ describe('lines of others', () => {
 
   test('are bounded in width and in number', () => {
     const long = plainText('x'.repeat(5_000_000));
-    expect(long.length).toBeLessThan(bounds.line + 50);
+    expect(long.length).toBeLessThan(printedText.bytes.line + 50);
     expect(long).toContain('(5000000 characters)');
     const many = plainText(Array.from({ length: 1_000_000 }, (_, index) => `line ${index}`).join('\n'));
-    expect(many.split('\n')).toHaveLength(bounds.lines + 1);
+    expect(many.split('\n')).toHaveLength(printedText.count.lines + 1);
     expect(many).toContain('999900 lines left out');
     expect(many).toContain('line 999999');
     expect(plainText(whole('a\n'.repeat(500))).split('\n')).toHaveLength(501);
-    expect(plainText(text`a ${'y'.repeat(5_000_000)}`).length).toBeLessThan(bounds.value + 50);
+    expect(plainText(text`a ${'y'.repeat(5_000_000)}`).length).toBeLessThan(printedText.bytes.value + 50);
   });
 
   test('of a log are cut where they are very long, and stay JSON', () => {
@@ -124,7 +124,7 @@ describe('lines of others', () => {
 test('secrets are taken out before anything is cut or escaped', () => {
   const secret = 'sk\u200b-secret-of-some-length';
   const redact = (any: string) => any.replaceAll(secret, '[redacted]');
-  const cutInTheMiddle = `${'x'.repeat(bounds.value - 5)}${secret}`;
+  const cutInTheMiddle = `${'x'.repeat(printedText.bytes.value - 5)}${secret}`;
   expect(plainText(text`a ${cutInTheMiddle}`, redact)).not.toContain('sk');
   expect(plainText(secret, redact)).toBe('[redacted]');
 });

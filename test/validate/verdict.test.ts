@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { validatorRecords } from '../../src/bounds/grading.ts';
 import { matchManifest } from '../../src/validate/manifest.ts';
 import { withoutContent } from '../../src/validate/record.ts';
-import { captured, capturedCharacters } from '../../src/validate/texts.ts';
+import { captured } from '../../src/validate/texts.ts';
 import { verdictOf } from '../../src/validate/verdict.ts';
 
 const validation = (exitCode?: number) => ({
@@ -78,7 +79,7 @@ describe('the manifest', () => {
 });
 
 test('a captured text keeps its beginning and end, says how much it left out, and is well-formed', () => {
-  const text = `begin${'x'.repeat(capturedCharacters)}end\ud800`;
+  const text = `begin${'x'.repeat(validatorRecords.bytes.kept)}end\ud800`;
   const result = captured(text);
   expect(result.truncated).toBe(true);
   expect(result.text).toMatch(/^begin/);

@@ -3,15 +3,12 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { controlRequests } from '../../bounds/callers.ts';
 import { listenTo } from '../../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 
 /** Bytes of a path that a Unix socket can have, its final zero left out: 108 on Linux, 104 on macOS. */
 const longestPath = 103;
-/** Connections at a time; what comes above them is closed. */
-export const controlConnections = 64;
-/** Milliseconds for the whole of a request. */
-export const controlRequestMs = 10_000;
 
 export function controlSocketOf(dataFolder: string): string {
   return join(dataFolder, 'control.sock');
@@ -27,9 +24,13 @@ export async function openControlSocket(dataFolder: string, routes: Hono): Promi
     throw unusable(path, `its path is longer than the ${longestPath} bytes that a socket's can be`);
   }
   rmSync(path, { force: true });
-  const limits = { headersTimeout: controlRequestMs, requestTimeout: controlRequestMs };
+  const limits = {
+    headersTimeout: controlRequests.time.request,
+    requestTimeout: controlRequests.time.request,
+    maxHeaderSize: controlRequests.bytes.head,
+  };
   const server = createServer(limits, getRequestListener(routes.fetch));
-  server.maxConnections = controlConnections;
+  server.maxConnections = controlRequests.count.connections;
   // A connection that cannot be accepted, as when all files are in use, is its client's trouble.
   listenTo(server, {}, () => undefined);
   // The socket is made within `listen`, and must not be anybody else's for a moment.

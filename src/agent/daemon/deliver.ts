@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
+import { foundRuns } from '../../bounds/service.ts';
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import type { Delivered, Delivery } from '../delivery.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
-import { stepMs } from './loops.ts';
 import type { Metrics } from './metrics.ts';
 import type { Watchdog } from './watchdog.ts';
 
@@ -23,11 +23,11 @@ export interface DeliverParts {
 export function openDelivery(parts: DeliverParts): DeliveryLoop {
   const { clock, watchdog, log } = parts;
   const beat = watchdog.loop('deliver');
-  beat(stepMs);
+  beat(foundRuns.time.step);
   const watched: Clock = {
     now: () => clock.now(),
     sleep(ms, signal) {
-      beat(ms + stepMs);
+      beat(ms + foundRuns.time.step);
       return clock.sleep(ms, signal);
     },
   };
@@ -35,7 +35,7 @@ export function openDelivery(parts: DeliverParts): DeliveryLoop {
     ...parts,
     clock: watched,
     observe(report, delivered) {
-      beat(stepMs);
+      beat(foundRuns.time.step);
       observeDelivery(report, delivered, parts);
     },
     note: (message) => log.warn({ reason: message }, 'the outbox cannot be kept up to date'),

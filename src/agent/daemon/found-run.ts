@@ -1,9 +1,7 @@
+import { foundRuns } from '../../bounds/service.ts';
 import type { RunRecord, RunVariant } from '../../contract/record.ts';
 import type { FoundRun } from '../../ledger/claims.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-
-/** Milliseconds that the service's clock may be ahead of ours. */
-const clockTolerance = 10 * 60_000;
 
 /** What is remembered of a found run besides its setup. */
 export interface FoundMemory {
@@ -62,7 +60,7 @@ export async function takeNotice(
 function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
   const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
   return ledger.starts.open().some((start) => {
-    if (start.service !== service || startedAt < start.askedAt - clockTolerance) return false;
+    if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
     // Where its process is dead, the batch is nobody's.
     const lock = ledger.takeLock(start.lock);
     lock?.[Symbol.dispose]();

@@ -1,3 +1,4 @@
+import { serviceAnswers } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../engine/deadline.ts';
@@ -11,7 +12,6 @@ import type { Watchdog } from './watchdog.ts';
 const everyMs = 5_000;
 const serviceEveryMs = 30_000;
 const engineDeadlineMs = 10_000;
-const serviceDeadlineMs = 15_000;
 
 export interface HealthParts {
   engine: Engine;
@@ -75,7 +75,7 @@ export class HealthWatch {
         // Any image would do: what counts is an answer.
         await engine.findImage('offsite/base', deadline.signal);
       } else {
-        await client.call('auth.whoami', {}, { signal, deadlineMs: serviceDeadlineMs });
+        await client.call('auth.whoami', {}, { signal, deadlineMs: serviceAnswers.time.health });
       }
       return { ok: true };
     } catch (error) {

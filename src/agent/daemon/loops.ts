@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
+import { foundRuns } from '../../bounds/service.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { Loop } from './loop.ts';
 import type { Metrics } from './metrics.ts';
 import type { Watchdog } from './watchdog.ts';
-
-/** Milliseconds that a step of a loop may take: a call of the service is given up after three minutes. */
-export const stepMs = 10 * 60_000;
 
 export interface LoopsParts {
   clock: Clock;
@@ -35,5 +33,5 @@ export function watchedLoop(
     told = undefined;
     return waitMs;
   };
-  return new Loop({ name, clock, watchdog, stepMs, failed, step: round });
+  return new Loop({ name, clock, watchdog, stepMs: foundRuns.time.step, failed, step: round });
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
@@ -7,9 +8,6 @@ import { messageOf } from '../../offsite-error.ts';
 import { queuedOrdinals, takeNotice } from './found-run.ts';
 import type { Metrics } from './metrics.ts';
 import type { Place, Places } from './places.ts';
-
-/** Milliseconds until the settings are looked at again where they name no place. */
-const nowhereMs = 60_000;
 
 export interface PollParts {
   client: Client;
@@ -27,7 +25,7 @@ export interface PollParts {
 export async function poll(parts: PollParts, signal: AbortSignal): Promise<number> {
   const { places, metrics, log } = parts;
   const next = places.next();
-  if (!next || next.inMs > 0) return next?.inMs ?? nowhereMs;
+  if (!next || next.inMs > 0) return next?.inMs ?? foundRuns.time.nowhere;
   const { place, known } = next;
   try {
     const found =
@@ -42,7 +40,7 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
     if (places.failed(place, message))
       log.warn({ [place.kind]: place.id, reason: message }, 'cannot look for runs');
   }
-  return places.next()?.inMs ?? nowhereMs;
+  return places.next()?.inMs ?? foundRuns.time.nowhere;
 }
 
 /** Cases that were not known before. */

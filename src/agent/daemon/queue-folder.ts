@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { queueTickets } from '../../bounds/suite.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
@@ -14,9 +15,6 @@ import { openBatch } from '../resume-batch.ts';
 import { lookFor, recordBatch, type StartParts, startUnder } from '../start-batch.ts';
 import type { KnownPlan } from '../stored-plan.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
-
-/** Milliseconds between two looks at the folder, where watching it told nothing. */
-const lookMs = 5_000;
 
 export interface QueueFolderParts extends StartParts {
   engine: Engine;
@@ -53,7 +51,7 @@ export async function startQueued(parts: QueueFolderParts, signal: AbortSignal):
     }
   }
   if (failures.length > 0) throw failures[0];
-  return lookMs;
+  return queueTickets.time.look;
 }
 
 /** The ticket's batch: started now, or by a daemon that died before it could take the file away. */

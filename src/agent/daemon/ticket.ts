@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, watch } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { queueTickets } from '../../bounds/suite.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
@@ -13,9 +14,6 @@ import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
 const ending = '.batch.json';
 const partialEnding = '.partial';
-
-/** Bytes: a suite with all its files, and the files of its profiles in base64. */
-const largestTicket = 384 * 1024 ** 2;
 
 function queueFolderOf(dataFolder: string): string {
   return join(dataFolder, 'queue');
@@ -66,7 +64,9 @@ export function readTicket(file: string): KnownPlan {
   // What `enqueue` wrote stands in the folder itself.
   const reach = { within: [dirname(file)], except: [] };
   try {
-    const { plan, prompt } = readPlan(JSON.parse(readText(file, { reach, maximumBytes: largestTicket })));
+    const { plan, prompt } = readPlan(
+      JSON.parse(readText(file, { reach, maximumBytes: queueTickets.bytes.ticket })),
+    );
     if (plan.cases.length === 0 || plan.variants.length === 0)
       throw new Error('it has no case or no variant');
     return { prompt, plan: { ...plan, file } };

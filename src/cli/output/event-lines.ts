@@ -1,10 +1,8 @@
 import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import { printedText } from '../../bounds/anybody.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import type { TrialResult } from '../../trial/result.ts';
 import { duration } from './quantities.ts';
-
-/** Lines of a script's output that are shown. */
-const outputLines = 8;
 
 /** What is told of an event once; undefined where nothing is. */
 export function lineOf(event: BatchEvent): Printable | undefined {
@@ -40,7 +38,11 @@ function finishedLine(trial: BatchTrial, { verdict, cause, finishedAt, startedAt
   if (!cause) return line;
   const why = text`      ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`;
   const output = cause.output?.trim() ?? '';
-  return stack([line, why, ...(output === '' ? [] : [text`      ${quoted(output, outputLines)}`])]);
+  return stack([
+    line,
+    why,
+    ...(output === '' ? [] : [text`      ${quoted(output, printedText.count.outputLines)}`]),
+  ]);
 }
 
 function mark(verdict: TrialResult['verdict']): Printable {

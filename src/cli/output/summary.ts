@@ -1,4 +1,5 @@
 import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
+import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
@@ -6,9 +7,6 @@ import { commandsOf, usageOf } from '../../trial/report.ts';
 import type { TrialResult } from '../../trial/result.ts';
 import type { SystemChanges } from '../../trial/system-changes.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
-
-/** Entries of a trial's list that the JSON document has; beside it stands how many there are. */
-export const mostListed = 1_000;
 
 /** What a batch came to, run by run. */
 export interface BatchSummary {
@@ -114,7 +112,7 @@ export function summaryOf(
 function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): TrialSummary {
   const { cause } = result;
   const failures = failuresOf(result);
-  const filesChanged = (result.filesChanged ?? []).slice(0, mostListed);
+  const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);
   const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
   const usage = usageOf(result);
   return {
@@ -125,9 +123,9 @@ function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): Tr
     commands: commandsOf(result)?.length ?? 0,
     tokens: usage?.totalTokens,
     costUsd: usage?.costUsd,
-    failures: failures.slice(0, mostListed),
+    failures: failures.slice(0, printedText.count.listed),
     failuresCount: failures.length,
-    failuresTruncated: failures.length > mostListed,
+    failuresTruncated: failures.length > printedText.count.listed,
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
     filesChanged,
     filesChangedCount,

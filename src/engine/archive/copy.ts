@@ -1,11 +1,11 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Transform } from 'node:stream';
+import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { startDeadline } from '../deadline.ts';
 import { type DescribedPath, isFolder } from './path-kind.ts';
-import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
 
 export interface CopyLimits {
   /** Bytes of the archive that are let through. A sparse file counts with its full length. */
@@ -34,7 +34,7 @@ export async function copyBetween(
   const limited = limitedTo(maxBytes, path);
   try {
     assertFolder(source, path);
-    using deadline = startDeadline(client.clock, TRANSFER_TIMEOUT_MS, signal);
+    using deadline = startDeadline(client.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
     source.on('error', (error) => limited.destroy(error));
     // A connection that is cut has no 'end': without this the other end would wait for the rest.
@@ -70,7 +70,7 @@ async function handOn(
           path: posix.dirname(path),
           abortSignal: AbortSignal.any([abortSignal, stop.signal]),
         }),
-      { signal, timeoutMs: TRANSFER_TIMEOUT_MS },
+      { signal, timeoutMs: archives.time.transfer },
     );
   } catch (thrown) {
     if (broken instanceof OffsiteError) throw broken;

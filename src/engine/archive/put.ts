@@ -1,8 +1,8 @@
 import { pack } from 'tar-stream';
+import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntry } from './entries.ts';
-import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
 
 /**
  * Writes entries below the absolute folder `at` (which must exist) in one round trip.
@@ -24,7 +24,7 @@ export async function putEntries(
         client.docker
           .getContainer(id)
           .putArchive(archive as unknown as NodeJS.ReadableStream, { path: at, abortSignal }),
-      { signal, timeoutMs: TRANSFER_TIMEOUT_MS },
+      { signal, timeoutMs: archives.time.transfer },
     );
   } finally {
     archive.destroy();

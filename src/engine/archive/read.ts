@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
@@ -7,7 +8,6 @@ import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
-import { TRANSFER_TIMEOUT_MS } from './transfer-timeout.ts';
 
 /** By type flag. `7`, a contiguous file, is a file to all that know no such thing. */
 const TYPES: Readonly<Record<string, ArchivedType>> = {
@@ -37,7 +37,7 @@ export async function* readArchive(
     (abortSignal) => client.docker.getContainer(id).getArchive({ path, abortSignal }),
     { signal },
   )) as Readable;
-  using deadline = startDeadline(client.clock, TRANSFER_TIMEOUT_MS, signal);
+  using deadline = startDeadline(client.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
   const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : engineFailure(doing, thrown));
   try {

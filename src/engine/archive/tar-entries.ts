@@ -1,3 +1,4 @@
+import { archives } from '../../bounds/sandbox.ts';
 import { ByteReader } from './byte-reader.ts';
 import { BLOCK_BYTES, readTarHeader, type TarHeader } from './tar-header.ts';
 
@@ -6,9 +7,6 @@ export interface TarEntry {
   /** What was not read yet of its content. */
   content(): AsyncGenerator<Buffer>;
 }
-
-/** More than any names and attributes take; a header that claims more is not believed. */
-const LONGEST_RECORDS = 4 * 2 ** 20;
 
 /** What extra headers say about the entry after them, in place of its own header's fields. */
 type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size'>>;
@@ -50,7 +48,7 @@ export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator
 /** Undefined where the header is that of an entry itself. */
 async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Amendments | undefined> {
   if (!['x', 'g', 'L', 'K'].includes(header.flag)) return undefined;
-  if (header.size > LONGEST_RECORDS) throw new Error('the archive is damaged: a name without end');
+  if (header.size > archives.bytes.nameRecords) throw new Error('the archive is damaged: a name without end');
   const text = Buffer.from(await bytes.exactly(header.size));
   await bytes.skip(paddingOf(header.size));
   switch (header.flag) {

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { pathLists } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { NewFile } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
-
-/** Bytes of what one of these prints: a kit is some megabytes, a listing's paths are some hundred thousand. */
-const printedBytes = 64 * 1024 ** 2;
-const printingMs = 120_000;
 
 /** GNU find with all that it takes to run, so that it works in a sandbox of which no program is to be believed. */
 export interface Kit {
@@ -24,8 +21,8 @@ export async function readKit(fresh: Container, signal: AbortSignal): Promise<Ki
     argv: ['/bin/sh', '-c', printKit],
     cwd: '/',
     env: { LC_ALL: 'C' },
-    capBytes: printedBytes,
-    timeoutMs: printingMs,
+    capBytes: pathLists.bytes.listing,
+    timeoutMs: pathLists.time.listing,
     signal,
   });
   signal.throwIfAborted();
@@ -71,8 +68,8 @@ export async function changedSinceMade(
     cwd: '/',
     // It writes nothing, and the harness may have been ended for writing too much.
     diskBytes: Number.POSITIVE_INFINITY,
-    capBytes: printedBytes,
-    timeoutMs: printingMs,
+    capBytes: pathLists.bytes.listing,
+    timeoutMs: pathLists.time.listing,
     signal,
   });
   signal.throwIfAborted();

@@ -1,8 +1,6 @@
+import { processEnds } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from './running-container.ts';
 import { writtenBytes } from './written-bytes.ts';
-
-/** Between two looks. A look costs the engine a walk over what the container wrote: 4 ms for large files, 90 ms for 20,000. */
-const LOOK_EVERY_MS = 1_000;
 
 export interface DiskWatch extends Disposable {
   /** Resolves when the container has written more than it may; rejects when the engine cannot say. Without a limit, never. */
@@ -23,7 +21,7 @@ export function watchDisk(container: RunningContainer, limit: number | undefined
 }
 
 async function look(container: RunningContainer, limit: number, signal: AbortSignal): Promise<'out-of-disk'> {
-  do await container.client.clock.sleep(LOOK_EVERY_MS, signal);
+  do await container.client.clock.sleep(processEnds.time.diskLook, signal);
   while ((await writtenBytes(container, signal)) <= limit);
   return 'out-of-disk';
 }

@@ -1,3 +1,4 @@
+import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
@@ -6,12 +7,7 @@ import { countProcesses } from './process-count.ts';
 import { type ContainerProcess, listProcesses } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
-/** Most processes that were killed are gone at once. */
-const QUICK_DEATH_MS = 100;
-/** One with gigabytes to give back needs this long at most. */
-const DEATH_MS = 3_000;
 const POLL_MS = 20;
-const ALONE_LOOKS = 6;
 const ALONE_POLL_MS = 3;
 
 /** What it took to be alone: `killed` by signal, or `restarted`, where signals left something alive. */
@@ -38,14 +34,14 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     if (await isAlone(container)) return true;
     await using _ban = await banForks(container);
     if ((await listProcesses(container)).length === 0) return true;
-    const until = container.client.clock.now() + DEATH_MS;
+    const until = container.client.clock.now() + processEnds.time.death;
     await runQuietly(container, 'kill -9 -1');
-    let left = await waitForDeath(container, QUICK_DEATH_MS);
+    let left = await waitForDeath(container, processEnds.time.quickDeath);
     // Again and again: with forks banned a command now and then does not start, and its failure looks like its output.
     while (left.length > 0 && container.client.clock.now() < until) {
       for (const uid of new Set(left.map((process) => process.uid)))
         await runQuietly(container, 'kill -9 -1', { user: String(uid) });
-      left = await waitForDeath(container, QUICK_DEATH_MS);
+      left = await waitForDeath(container, processEnds.time.quickDeath);
     }
     return left.length === 0;
   } catch (thrown) {
@@ -57,7 +53,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
 
 /** Whether the kernel counts nobody but init. What just ended may be counted for a moment more. */
 async function isAlone(container: RunningContainer): Promise<boolean> {
-  for (let look = 0; look < ALONE_LOOKS; look++) {
+  for (let look = 0; look < processEnds.count.aloneLooks; look++) {
     if (look > 0) await container.client.clock.sleep(ALONE_POLL_MS);
     const count = await countProcesses(container);
     if (count === undefined) return false;

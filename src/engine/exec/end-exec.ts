@@ -1,12 +1,10 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
 import type { OpenExec } from './open-exec.ts';
 import { runQuietly } from './run-quietly.ts';
-
-/** How long the engine may take to close the stream of a process that was killed: 2 s where a child held it. */
-const STREAM_END_MS = 4_000;
 
 /** Kills what carries the tag, and the process groups of that. */
 const KILL_TAGGED = `
@@ -36,6 +34,6 @@ export async function endExec(container: RunningContainer, exec: OpenExec & Tagg
 }
 
 async function streamEnd(container: RunningContainer, exec: OpenExec): Promise<void> {
-  using deadline = startDeadline(container.client.clock, STREAM_END_MS);
+  using deadline = startDeadline(container.client.clock, commandOutput.time.streamEnd);
   await Promise.race([exec.streamEnded.catch(() => undefined), deadline.reached]);
 }

@@ -41,5 +41,3 @@ export type ExecResult = ExecFacts &
     /** The engine could not start it: no such program, folder or user. */
     | { ended: 'not-started'; exitCode?: undefined; message: string }
   );
-
-export const DEFAULT_CAP_BYTES = 1024 * 1024;

@@ -1,8 +1,9 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { type DeadlineCause, startDeadline } from '../deadline.ts';
 import { endExec } from './end-exec.ts';
-import { DEFAULT_CAP_BYTES, type ExecRequest, type ExecResult } from './exec-request.ts';
+import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { EXEC_TAG, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
@@ -16,7 +17,7 @@ import { assertContainerOutlived } from './stopped-container.ts';
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
   const { clock } = container.client;
-  const cap = request.capBytes ?? DEFAULT_CAP_BYTES;
+  const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();
   const facts = (oomKilled: boolean) => ({

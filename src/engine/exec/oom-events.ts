@@ -1,11 +1,9 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { processEnds } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { engineFailure } from '../failure.ts';
-
-/** An event takes the way of containerd, and so may come a little after the end of the exec whose process was killed. */
-const ARRIVES_WITHIN_MS = 2_000;
 
 interface EngineEvent {
   Action: string;
@@ -22,7 +20,7 @@ export async function oomEventSince(container: RunningContainer, execId: string)
   const doing = "reading the engine's events";
   // The order of the events tells what came first, so that the clocks of two machines need not agree.
   const filters = JSON.stringify({ container: [id], event: ['oom', 'exec_start'] });
-  using deadline = startDeadline(client.clock, ARRIVES_WITHIN_MS);
+  using deadline = startDeadline(client.clock, processEnds.time.memoryEvent);
   const stream = (await client.call(doing, (abortSignal) =>
     client.docker.getEvents({ since: 1, filters, abortSignal }),
   )) as Readable;

@@ -1,14 +1,13 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
 import { openExec } from './open-exec.ts';
 
-/** Our own small commands either answer quickly or the container is past use. */
-const OWN_COMMAND_TIMEOUT_MS = 20_000;
-
 /**
  * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not asked for,
- * so that it costs two round trips; scripts say what matters in their output.
+ * so that it costs two round trips; scripts say what matters in their output. The shell may be one that an agent put there: one that prints without end,
+ * or does not end, means that the container is past use.
  */
 export async function runQuietly(
   container: RunningContainer,
@@ -16,18 +15,24 @@ export async function runQuietly(
   options: { args?: string[]; user?: string | undefined } = {},
 ): Promise<string> {
   const chunks: Buffer[] = [];
+  let size = 0;
+  const flooded = Promise.withResolvers<'flooded'>();
   const opened = await openExec(container.client, container.id, {
     argv: ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])],
     user: options.user ?? container.user,
     cwd: '/',
     onPiece: (piece) => {
-      if (piece.stream === 'stdout') chunks.push(Buffer.from(piece.bytes));
+      if (piece.stream !== 'stdout') return;
+      size += piece.bytes.length;
+      if (size <= commandOutput.bytes.ownCommand) chunks.push(Buffer.from(piece.bytes));
+      else flooded.resolve('flooded');
     },
   });
   if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
   using exec = opened.exec;
-  using deadline = startDeadline(container.client.clock, OWN_COMMAND_TIMEOUT_MS);
-  const first = await Promise.race([exec.streamEnded, deadline.reached]);
+  using deadline = startDeadline(container.client.clock, commandOutput.time.ownCommand);
+  const first = await Promise.race([exec.streamEnded, deadline.reached, flooded.promise]);
+  if (first === 'flooded') throw containerDamaged('A short command in the container printed without end.');
   if (first !== undefined) throw containerDamaged('A short command in the container did not end in time.');
   return Buffer.concat(chunks).toString();
 }

@@ -1,3 +1,4 @@
+import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { execLost } from '../failure.ts';
@@ -6,8 +7,6 @@ import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */
 const KILLED = 137;
-/** An engine notes the end of a container a little after the ends of the commands in it. */
-const NOTED_WITHIN_MS = 2_000;
 const POLL_MS = 100;
 
 /**
@@ -23,7 +22,11 @@ export async function assertContainerOutlived(
   if (exitCode !== KILLED || (await answers(container))) return;
   // It cannot run anything: it has ended, or what ran in it removed its shell.
   const { clock } = container.client;
-  for (const until = clock.now() + NOTED_WITHIN_MS; await isRunning(container); await clock.sleep(POLL_MS)) {
+  for (
+    const until = clock.now() + processEnds.time.containerNoted;
+    await isRunning(container);
+    await clock.sleep(POLL_MS)
+  ) {
     if (clock.now() > until) return;
   }
   if (await oomEventSince(container, exec.id)) return;

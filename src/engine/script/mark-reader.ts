@@ -1,11 +1,11 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
+
 /** What guardian.sh and driver.sh said between the script's output. */
 export type ScriptPiece =
   | { kind: 'output'; bytes: Buffer }
   /** The fields after the secret: `['B', '0', '1', '1700000000000000']`. */
   | { kind: 'mark'; fields: string[] };
 
-/** A mark is far shorter than this; a longer "line" after the secret is no mark of ours. */
-const LONGEST_MARK = 4096;
 const NEWLINE = 0x0a;
 
 /**
@@ -34,7 +34,7 @@ export class MarkReader {
       }
       if (at > 0) yield { kind: 'output', bytes: rest.subarray(0, at) };
       const newline = rest.indexOf(NEWLINE, at);
-      if (newline === -1 && rest.length - at < LONGEST_MARK) {
+      if (newline === -1 && rest.length - at < commandOutput.bytes.mark) {
         this.#hold(rest.subarray(at));
         return;
       }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { commandOutput } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { putEntries } from '../archive/put.ts';
 import { watchDisk } from '../container/disk-watch.ts';
@@ -7,7 +8,6 @@ import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { endExec } from '../exec/end-exec.ts';
-import { DEFAULT_CAP_BYTES } from '../exec/exec-request.ts';
 import { EXEC_TAG, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
@@ -64,7 +64,12 @@ async function runOnce(
   // Secret from the script: it goes in by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
-  const recorder = new StepRecorder(lines, request.capBytes ?? DEFAULT_CAP_BYTES, clock, request.onStep);
+  const recorder = new StepRecorder(
+    lines,
+    request.capBytes ?? commandOutput.bytes.kept,
+    clock,
+    request.onStep,
+  );
   const over = Promise.withResolvers<ScriptOver>();
   // What an engine or a shell says when nothing could be started.
   let firstOutput = '';

@@ -1,3 +1,4 @@
+import { chatAnswers } from '../../bounds/model.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { ByteStore } from '../byte-store.ts';
@@ -16,9 +17,6 @@ const chatWires: Record<Wire, ChatWire> = {
   'openai-responses': openAiResponses,
   'anthropic-messages': anthropicMessages,
 };
-
-/** More than any answer in one piece; a body without end must not fill the memory. */
-export const longestChatBytes = 16 * 2 ** 20;
 
 /**
  * Asks a model for one answer, in its own wire. What the wire has no word for, such as a seed, is left out.
@@ -73,8 +71,8 @@ async function exchange(
 async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string }): Promise<Buffer> {
   const store = new ByteStore();
   for await (const chunk of body) {
-    if (store.size + chunk.length > longestChatBytes) {
-      throw new OffsiteError(`the model ${model} answered with more than ${longestChatBytes} bytes`, {
+    if (store.size + chunk.length > chatAnswers.bytes.answer) {
+      throw new OffsiteError(`the model ${model} answered with more than ${chatAnswers.bytes.answer} bytes`, {
         code: 'MODEL_ANSWER_UNREADABLE',
         kind: 'infrastructure',
       });

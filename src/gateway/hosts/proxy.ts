@@ -7,6 +7,7 @@ import {
 import type { Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { hostConnections } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { answerText, pass, told } from '../answer.ts';
@@ -19,9 +20,6 @@ import type { Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
 import { type Authority, hostHeader, readAuthority } from './authority.ts';
 import { type ReachParts, reach } from './reach.ts';
-
-/** Bytes that a connection through the proxy holds at most, on their way in both directions. */
-export const tunnelBytes = 256 * 1024;
 
 export interface ProxyParts extends ReachParts {
   record: SessionRecord;
@@ -114,7 +112,7 @@ async function connected(
     const authority = readAuthority(asked.authority, asked.usualPort);
     if (!authority) throw new Refusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
     Object.assign(connection, { host: authority.host, port: authority.port });
-    await hold.resize(tunnelBytes, stopping.signal);
+    await hold.resize(hostConnections.bytes.held, stopping.signal);
     socket = await reach(parts, authority, stopping.signal);
     await carry(socket, stopping, authority);
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
+import { hostConnections } from '../../bounds/sandbox.ts';
 import { bounded } from '../../client/deadline.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
@@ -14,9 +15,6 @@ export interface ReachParts {
   network: Network;
   clock: Clock;
 }
-
-/** Milliseconds to look a name up and to connect. */
-const reachTimeout = 30_000;
 
 /**
  * Connects to a host of the allow-list. Its name is looked up once, here, and the connection goes to an address that was found then and
@@ -35,7 +33,7 @@ export async function reach(
   }
   using limit = bounded(
     clock,
-    reachTimeout,
+    hostConnections.time.reach,
     [signal],
     () => new Refusal(504, 'HOST_TIMEOUT', `${host} port ${port} did not answer`),
   );

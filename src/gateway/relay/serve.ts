@@ -1,21 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { relayTraffic } from '../../bounds/sandbox.ts';
 import { type EndTraffic, listenTo } from '../../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { Connection } from './connection.ts';
 import { plainAnswer } from './plain-answer.ts';
 import type { RelayHandler } from './relay.ts';
 
-/** Connections of one sandbox. Twice what its relay takes: one counts here until all is done with it. */
-export const parallelConnections = 1024;
-/** Requests of one sandbox under way at a time; one connection can send many ahead. */
-export const parallelRequests = 1024;
-export const maxHeaders = 256;
-/** Bytes of the line and the headers of a request. */
-export const maxHeaderBytes = 32 * 1024;
-/** Bytes on their way to a request's handler that does not read. With all connections of a relay that is 64 MiB. */
-export const connectionWindow = 128 * 1024;
 const noLimit = 2 ** 30;
 
 /**
@@ -25,7 +17,10 @@ const noLimit = 2 ** 30;
  */
 export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
   const session = performServerHandshake(stdio, {
-    settings: { maxConcurrentStreams: parallelConnections, initialWindowSize: connectionWindow },
+    settings: {
+      maxConcurrentStreams: relayTraffic.count.connections,
+      initialWindowSize: relayTraffic.bytes.unreadRequest,
+    },
     // Node would end the session above these, and one hostile client with it all others. Megabytes; windows bound memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
@@ -78,7 +73,7 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
   };
   const settings = {
     insecureHTTPParser: false,
-    maxHeaderSize: maxHeaderBytes,
+    maxHeaderSize: relayTraffic.bytes.requestHead,
     headersTimeout: 0,
     requestTimeout: 0,
     keepAliveTimeout: 0,
@@ -104,8 +99,10 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
 }
 
 function refusal({ rawHeaders }: IncomingMessage, underWay: number): [number, string] | undefined {
-  if (rawHeaders.length > 2 * maxHeaders) return [431, `A request may have ${maxHeaders} headers.\n`];
-  if (underWay >= parallelRequests) return [503, `There are ${parallelRequests} requests under way.\n`];
+  if (rawHeaders.length > 2 * relayTraffic.count.headers)
+    return [431, `A request may have ${relayTraffic.count.headers} headers.\n`];
+  if (underWay >= relayTraffic.count.requests)
+    return [503, `There are ${relayTraffic.count.requests} requests under way.\n`];
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
+import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -10,12 +11,6 @@ import { type RelayHandler, relayPort } from './relay.ts';
 import { serveRelay } from './serve.ts';
 
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
-
-/** From the start of its container until it listens: Node's own start, which a busy machine may make long. */
-const listenTimeoutMs = 60_000;
-const keptStderr = 4096;
-/** It takes about 35 MiB; hostile clients can make it ten times as much, and are not to kill it. */
-const memoryBytes = 512 * 2 ** 20;
 
 export interface SidecarRequest {
   /** The network in which it listens: one of its own, which other containers then share, or that of a running container. */
@@ -50,7 +45,7 @@ export async function beginSidecar(
       network,
       security: 'strict',
       user: '65534:65534',
-      memoryBytes,
+      memoryBytes: relayTraffic.bytes.relayMemory,
       cpus: Math.min(2, engine.capabilities.cpus),
       pids: 32,
       workingDir: '/',
@@ -84,7 +79,8 @@ export async function beginSidecar(
 
 /** The program goes in the command itself: one round trip less than a file, and the container's files can stay read-only. */
 function command(): string[] {
-  return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, String(relayPort)];
+  const given = [relayPort, relayTraffic.count.relayConnections, relayTraffic.bytes.unreadAnswer].map(String);
+  return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given];
 }
 
 /** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with what it said last. */
@@ -96,7 +92,7 @@ async function startServed(
 ): Promise<ServerHttp2Session> {
   let said = '';
   const onStderr = (bytes: Buffer) => {
-    said = `${said}${bytes}`.slice(-keptStderr);
+    said = `${said}${bytes}`.slice(-relayTraffic.bytes.relayWords);
   };
   const stdio = await container.attach({ onStderr, signal });
   await container.start(signal);
@@ -115,7 +111,7 @@ async function firstSaid(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  using deadline = startDeadline(clock, listenTimeoutMs, signal);
+  using deadline = startDeadline(clock, relayTraffic.time.relayStart, signal);
   const settings = Promise.withResolvers<'listening'>();
   session.once('remoteSettings', () => settings.resolve('listening'));
   const failed = ended.then((words) => ({ words }));
@@ -124,7 +120,7 @@ async function firstSaid(
   signal.throwIfAborted();
   const why =
     first === 'timed-out'
-      ? `it did not listen within ${listenTimeoutMs / 1000} s`
+      ? `it did not listen within ${relayTraffic.time.relayStart / 1000} s`
       : (first as { words: string }).words;
   throw new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
     code: 'RELAY_NOT_STARTED',

@@ -1,11 +1,9 @@
+import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type Relay, relayPort } from './relay.ts';
 import { beginSidecar, type Sidecar, type SidecarRequest } from './sidecar.ts';
-
-/** How often a sidecar is made in all. One that dies takes the requests in flight with it; harnesses try those again. */
-const maxSidecars = 3;
 
 /**
  * Starts the relay of a sandbox, and starts it again when it dies. Returns at once; see {@link Relay.ready}. An abort of `signal` ends it as
@@ -38,7 +36,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
       } catch (error) {
         deaths.push(messageOf(error));
       }
-    } while (!ending.aborted && outlivesRelay(network) && deaths.length < maxSidecars);
+    } while (!ending.aborted && outlivesRelay(network) && deaths.length < relayTraffic.count.relays);
     throw ending.aborted ? ending.reason : relayDied(deaths);
   };
   const finished = keepUp().catch((error: unknown) => {

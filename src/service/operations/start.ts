@@ -1,13 +1,11 @@
 import type { z } from 'zod';
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
 import { refuse, refuseBody } from '../refusal.ts';
 import type { Call } from './handlers.ts';
-
-/** What the texts of one batch may come to once their variables are in them, in characters. */
-const setupSizeLimit = 64 * 1024 * 1024;
 
 /** Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of the variants. */
 export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
@@ -62,7 +60,7 @@ function checkCaseIds(cases: Case[]): void {
 
 function checkSetupSize({ suite, cases }: StartRequest): void {
   const size = cases.reduce((sum, one) => sum + setupSizeBound(suite, one), 0);
-  if (size <= setupSizeLimit) return;
-  const message = `may come to more than ${setupSizeLimit} characters with their variables`;
+  if (size <= serviceRequests.bytes.setups) return;
+  const message = `may come to more than ${serviceRequests.bytes.setups} characters with their variables`;
   throw refuseBody([{ _tag: 'Refinement', path: ['cases'], message }]);
 }

@@ -1,20 +1,18 @@
 import type { z } from 'zod';
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 
 type ZodIssue = z.core.$ZodIssue;
 type Path = PropertyKey[];
 
-/** No more issues than this are listed: a body can have as many as it has values. */
-export const issuesListed = 100;
-
 /** What is wrong with `body`, in the words of the wire. Zod says what it expected; what is there is looked up in the body. */
 export function issuesOf(failure: z.ZodError, body: unknown): Issue[] {
   const issues: Issue[] = [];
   for (const issue of failure.issues) {
-    if (issues.length >= issuesListed) break;
+    if (issues.length >= serviceRequests.count.issues) break;
     issues.push(...translate(issue, body, []));
   }
-  return issues.slice(0, issuesListed);
+  return issues.slice(0, serviceRequests.count.issues);
 }
 
 function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {

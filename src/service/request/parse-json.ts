@@ -1,12 +1,10 @@
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 import { refuseBody } from '../refusal.ts';
 
-/** What a body may hold at most, so that no check after this one can be made to overflow the stack or fill the memory. */
-const jsonLimits = { depth: 64, arrayLength: 100_000, values: 500_000 } as const;
-
 /**
  * Parses JSON and refuses (400) what JSON text can say but cannot be kept as it was sent: `__proto__` as a name, numbers beyond
- * a double's range; and what is deeper, longer or more than {@link jsonLimits}.
+ * a double's range; and what is deeper, longer or more than {@link serviceRequests} allows.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;
@@ -27,20 +25,20 @@ interface Walk {
 
 function inspect(value: unknown, walk: Walk): void {
   walk.values += 1;
-  if (walk.values > jsonLimits.values) {
+  if (walk.values > serviceRequests.count.values) {
     walk.path = [];
-    throw refusal(walk, 'Refinement', `the body holds more than ${jsonLimits.values} values`);
+    throw refusal(walk, 'Refinement', `the body holds more than ${serviceRequests.count.values} values`);
   }
   if (typeof value === 'number' && !Number.isFinite(value)) {
     throw refusal(walk, 'Refinement', 'the number is too large');
   }
   if (typeof value !== 'object' || value === null) return;
-  if (walk.path.length === jsonLimits.depth) {
-    throw refusal(walk, 'Refinement', `nested deeper than ${jsonLimits.depth}`);
+  if (walk.path.length === serviceRequests.count.depth) {
+    throw refusal(walk, 'Refinement', `nested deeper than ${serviceRequests.count.depth}`);
   }
   if (Array.isArray(value)) {
-    if (value.length > jsonLimits.arrayLength) {
-      throw refusal(walk, 'Refinement', `has more than ${jsonLimits.arrayLength} items`);
+    if (value.length > serviceRequests.count.listEntries) {
+      throw refusal(walk, 'Refinement', `has more than ${serviceRequests.count.listEntries} items`);
     }
     for (let index = 0; index < value.length; index++) step(index, value[index], walk);
     return;

@@ -1,3 +1,4 @@
+import { workspaceFiles } from '../../bounds/sandbox.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -9,15 +10,12 @@ import { protectedChanges, protectedState } from '../protected.ts';
 import { readWorkspace } from '../workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
-/** Milliseconds for reading the workspace. An engine gives some 150 MB a second, so that this is far more than artifacts need. */
-const readingMs = 5 * 60_000;
-
 /** Keeps what the harness made, before grading adds to it. */
 export const collect: Phase = { name: 'collect', run };
 
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
-  using deadline = startDeadline(parts.clock, readingMs, signal);
+  using deadline = startDeadline(parts.clock, workspaceFiles.time.reading, signal);
   const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);

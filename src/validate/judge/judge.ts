@@ -1,3 +1,4 @@
+import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { captured } from '../texts.ts';
@@ -5,9 +6,6 @@ import type { Asking } from './ask-model.ts';
 import { castVote } from './cast-vote.ts';
 import type { JudgeRequest } from './requests.ts';
 import { majority, median, type Vote } from './votes.ts';
-
-/** Characters of a judgment's reason that are kept. */
-const reasonRoom = 8 * 1024;
 
 export interface Judged {
   judgment: Judgment;
@@ -39,7 +37,7 @@ export async function judge(request: JudgeRequest, name: string, asking: Asking)
   }
   const votes = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   const { score, choice } = drawn(votes, request);
-  const reason = captured(reasonOf(votes), reasonRoom).text;
+  const reason = captured(reasonOf(votes), validatorRecords.bytes.reason).text;
   const verdict = { ...(score !== undefined && { score }), ...(choice !== undefined && { choice }), reason };
   const passed = request.threshold === undefined ? undefined : (score ?? 0) >= request.threshold;
   return {

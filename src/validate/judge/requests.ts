@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { validatorRecords } from '../../bounds/grading.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
 /** What validators may ask; the sandboxed API's types say the same to their authors. */
@@ -26,7 +27,7 @@ export const JudgeRequest = z
     threshold: Score.optional(),
     choices: z.union([z.array(z.string().min(1)).min(2), z.record(z.string().min(1), Score)]).optional(),
     models: z.array(z.string().min(1)).min(1).optional(),
-    votes: z.int().min(1).max(25).default(1),
+    votes: z.int().min(1).max(validatorRecords.count.votes).default(1),
     temperature: z.number().min(0).optional(),
     seed: z.int().optional(),
   })

@@ -1,4 +1,5 @@
 import { format, inspect } from 'node:util';
+import { validatorRecords } from '../../bounds/grading.ts';
 import type { JudgeResult, RegisteredValidation, TrajectoryCommand, ValidationContext } from './api.ts';
 import { describe, messageOf } from './failure-text.ts';
 import { AskFailed, type Host } from './host.ts';
@@ -7,9 +8,6 @@ import { refuseLarge } from './material.ts';
 import type { SandboxedText, SandboxedValidation } from './records.ts';
 import { runOwn, runWork } from './run.ts';
 import { filesInside, matching, readInside } from './workspace.ts';
-
-/** Characters of a text that are sent; Offsite keeps fewer. */
-const textRoom = 1024 ** 2;
 
 /** Runs one validation to its verdict, or to its deadline. */
 export async function attempt(
@@ -128,6 +126,6 @@ function textOf(value: unknown): SandboxedText {
 }
 
 function cut(text: string): string {
-  if (text.length <= textRoom) return text;
-  return text.slice(0, textRoom / 2) + text.slice(-textRoom / 2);
+  if (text.length <= validatorRecords.bytes.text) return text;
+  return text.slice(0, validatorRecords.bytes.text / 2) + text.slice(-validatorRecords.bytes.text / 2);
 }

@@ -1,12 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-
-/** Characters of logs that are kept of each validation; what comes first tells most. */
-const logRoom = 256 * 1024;
+import { validatorRecords } from '../../bounds/grading.ts';
 
 /** What a validation prints. */
 export class Logs {
   readonly kept: { at: number; level: string; text: string }[] = [];
-  #room = logRoom;
+  #room = validatorRecords.bytes.logs;
   cut = false;
 
   keep(level: string, text: string): void {

@@ -1,5 +1,4 @@
-/** Characters of all material of one question to a model. */
-const materialRoom = 1024 ** 2;
+import { validatorRecords } from '../../bounds/grading.ts';
 
 /**
  * Throws for more than models are asked about. Material is what the agent made: that there is too much of it must fail the validation, not
@@ -8,8 +7,8 @@ const materialRoom = 1024 ** 2;
 export function refuseLarge(material: string | Record<string, string> | undefined): void {
   const texts = typeof material === 'string' ? [material] : Object.values(material ?? {});
   const characters = texts.reduce((sum, text) => sum + String(text).length, 0);
-  if (characters <= materialRoom) return;
+  if (characters <= validatorRecords.bytes.material) return;
   throw new Error(
-    `the material has ${characters} characters; a model is asked about ${materialRoom} at most`,
+    `the material has ${characters} characters; a model is asked about ${validatorRecords.bytes.material} at most`,
   );
 }

@@ -2,13 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { workForValidator } from '../../bounds/grading.ts';
 import type { RunOptions, RunResult } from './api.ts';
 import type { Host } from './host.ts';
-
-/** Bytes kept of each output of a program. */
-const outputRoom = 8 * 1024 ** 2;
-/** Milliseconds in which the output of a program that has ended may still come; what it left behind may hold it open for ever. */
-const lateOutputMs = 2_000;
 
 /**
  * Runs a program of the work, by way of Offsite: as a user, or in a sandbox, that cannot reach this process. Rejects where it cannot be
@@ -50,7 +46,7 @@ export async function runOwn(
   });
   const end = () => killGroup(child);
   signal.addEventListener('abort', end);
-  const deadline = setTimeout(end, options.timeout ?? 60_000);
+  const deadline = setTimeout(end, options.timeout ?? workForValidator.time.program);
   try {
     return await result(child, options.input ?? '');
   } finally {
@@ -75,7 +71,7 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
   const late = setTimeout(() => {
     stdout.destroy();
     stderr.destroy();
-  }, lateOutputMs);
+  }, workForValidator.time.lateOutput);
   await closed;
   clearTimeout(late);
   const [out, err] = outputs;
@@ -85,7 +81,7 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
 /** Keeps the beginning of a stream, and reads all of it: a program whose output nobody takes would stand still. */
 function keep(stream: Readable): { text(): string; cut(): boolean } {
   const chunks: Buffer[] = [];
-  let room = outputRoom;
+  let room = workForValidator.bytes.output;
   let cut = false;
   stream.on('data', (chunk: Buffer) => {
     if (chunk.length > room) cut = true;

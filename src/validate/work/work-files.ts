@@ -1,12 +1,7 @@
 import { posix } from 'node:path';
+import { workForValidator } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-
-/** Bytes of a file that a validator may read from another sandbox, and files it may be told of. */
-const fileBytes = 16 * 1024 ** 2;
-const mostFiles = 200_000;
-/** As many links in a row as Linux follows. */
-const mostLinks = 40;
 
 /** The text of a file of another sandbox, as the engine reads it: none of that sandbox's programs has a part in it. */
 export async function readApart(
@@ -16,7 +11,7 @@ export async function readApart(
   signal: AbortSignal,
 ): Promise<string> {
   let at = posix.resolve(workspace, path);
-  for (let links = 0; links <= mostLinks; links += 1) {
+  for (let links = 0; links <= workForValidator.count.links; links += 1) {
     const entry = await firstEntry(container, at, signal);
     if (entry.type === 'file') return entry.text;
     if (entry.linkTarget === undefined) throw new Error(`${path} is no file`);
@@ -34,7 +29,8 @@ export async function filesApart(
   const paths: string[] = [];
   for await (const { path, type } of container.archive(workspace, signal)) {
     if (type !== 'folder') paths.push(path);
-    if (paths.length > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
+    if (paths.length > workForValidator.count.files)
+      throw new Error(`there are more than ${workForValidator.count.files} files`);
   }
   return paths.sort();
 }
@@ -43,7 +39,8 @@ async function firstEntry(container: Container, path: string, signal: AbortSigna
   try {
     for await (const { type, size, linkTarget, content } of container.archive(path, signal)) {
       if (type !== 'file') return { type, linkTarget, text: '' };
-      if (size > fileBytes) throw new Error(`${path} has more than ${fileBytes} bytes`);
+      if (size > workForValidator.bytes.file)
+        throw new Error(`${path} has more than ${workForValidator.bytes.file} bytes`);
       const chunks: Buffer[] = [];
       for await (const chunk of content()) chunks.push(chunk);
       return { type, linkTarget, text: Buffer.concat(chunks).toString() };

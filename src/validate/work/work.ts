@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
+import { workForValidator } from '../../bounds/grading.ts';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
@@ -10,26 +11,11 @@ import type { WorkPlace } from './work-place.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 
-/** Bytes kept of each output of a program. */
-const outputBytes = 8 * 1024 ** 2;
-/** Milliseconds that a program has where the validator says nothing else. */
-const defaultTimeoutMs = 60_000;
-/** Ending processes takes some milliseconds; so much may pass on a machine that is busy. */
-const endingMs = 20_000;
-/**
- * Milliseconds of the validator's time that the work may not have, or half of that time if it is less. A program that does not end must not
- * take the validator down with it, which would leave the trial without a verdict.
- */
-const verdictMs = 10_000;
 /** What lies in a folder with `s` is in the folder's group, whoever makes it: the validator's. */
 const giveToNobody = `chown -Rh ${users.work.uid}:${users.validator.gid} "$1" && chmod -R g+rwX "$1" &&
 find "$1" -type d -exec chmod g+s {} +`;
 /** Where there is no root, what is another's stays as it is. */
 const openToAll = 'chmod -R a+rwX "$1" || :';
-/** Where the work takes all processes there may be, the one that ends them mostly starts, and not always. */
-const endingTries = 20;
-/** Giving a large workspace to another user walks all of it. */
-const givingMs = 120_000;
 
 export interface WorkRequest {
   place: WorkPlace;
@@ -66,7 +52,10 @@ export class Work {
 
   constructor(request: WorkRequest) {
     this.#request = request;
-    this.#endsAt = request.clock.now() + request.timeoutMs - Math.min(verdictMs, request.timeoutMs / 2);
+    this.#endsAt =
+      request.clock.now() +
+      request.timeoutMs -
+      Math.min(workForValidator.time.verdict, request.timeoutMs / 2);
   }
 
   /** Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to be put beside the work. */
@@ -84,7 +73,7 @@ export class Work {
       argv: ['/bin/sh', '-c', isNobody ? giveToNobody : openToAll, 'sh', workspace],
       user: place.user === 'nobody' ? '0:0' : place.user.own,
       cwd: '/',
-      timeoutMs: givingMs,
+      timeoutMs: workForValidator.time.giving,
       signal,
     });
     signal.throwIfAborted();
@@ -120,7 +109,10 @@ export class Work {
     input = Buffer.from(options.input ?? ''),
   }: ProgramCall): Promise<RunResult> {
     const { place, workspace, env, clock, timeoutMs, signal } = this.#request;
-    const [stdout, stderr] = [new Head(outputBytes), new Head(outputBytes)];
+    const [stdout, stderr] = [
+      new Head(workForValidator.bytes.output),
+      new Head(workForValidator.bytes.output),
+    ];
     const over = new AbortController();
     const running = place.container.exec({
       argv: [command, ...args],
@@ -131,12 +123,12 @@ export class Work {
       capBytes: 0,
       onOutput: (stream, bytes) => (stream === 'stdout' ? stdout : stderr).push(bytes),
       // Ours comes first: the engine's way to end one of several commands may end the validator too.
-      timeoutMs: 2 * timeoutMs + endingMs,
+      timeoutMs: 2 * timeoutMs + workForValidator.time.ending,
       signal,
     });
     clock
       .sleep(
-        Math.max(0, Math.min(options.timeout ?? defaultTimeoutMs, this.#endsAt - clock.now())),
+        Math.max(0, Math.min(options.timeout ?? workForValidator.time.program, this.#endsAt - clock.now())),
         over.signal,
       )
       .then(() => this.end())
@@ -166,12 +158,12 @@ export class Work {
       await place.container.killAll(signal);
       return;
     }
-    for (let tries = 0; tries < endingTries; tries += 1) {
+    for (let tries = 0; tries < workForValidator.count.endingTries; tries += 1) {
       const { ended, exitCode } = await place.container.exec({
         argv: ['/bin/sh', '-c', endWork, 'sh', workspace, String(users.validator.gid)],
         user: userOf(place),
         cwd: '/',
-        timeoutMs: endingMs,
+        timeoutMs: workForValidator.time.ending,
         signal,
       });
       signal.throwIfAborted();

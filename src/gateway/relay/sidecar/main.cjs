@@ -10,14 +10,8 @@ const { connect, constants } = require('node:http2');
 const { createServer, Socket } = require('node:net');
 const { Duplex } = require('node:stream');
 
-const port = Number(process.argv.at(-1));
-/**
- * Clients that send or ask for much and then stall make this process hold some 300 KB each, of which the windows are most. With as many
- * connections as these it stays within the memory that it is given.
- */
-const maxConnections = 512;
-/** Bytes on their way to a client that does not read. */
-const window = 256 * 1024;
+/** `window` is of bytes on their way to a client that does not read. */
+const [port = 0, maxConnections = 0, window = 0] = process.argv.slice(-3).map(Number);
 
 /** @type {import('node:http2').ClientHttp2Session} */
 let gateway;

@@ -1,0 +1,79 @@
+/** What a bound counts: `heap` is a part of this process's heap limit. */
+type Unit = 'bytes' | 'characters' | 'heap' | 'milliseconds' | 'times';
+
+export interface Bound {
+  most: number;
+  unit: Unit;
+  /** What has no more than that, in few words; the page of threats shows them. */
+  of: string;
+}
+
+/** The bounds of a channel in one dimension by their names; or, in words, why it needs none of its own. */
+export type Dimension = Readonly<Record<string, Bound>> | string;
+
+/** The bounds of all dimensions are also there as plain numbers, which is what the code reads. */
+type Numbers<Given extends Dimension> = Given extends string
+  ? Readonly<Record<never, number>>
+  : { readonly [Name in keyof Given]: number };
+
+export type Sender =
+  | 'the sandbox'
+  | 'a model'
+  | 'the service'
+  | "the suite's author"
+  | 'a caller'
+  | 'anybody';
+
+export interface Told<
+  Bytes extends Dimension = Dimension,
+  Time extends Dimension = Dimension,
+  Count extends Dimension = Dimension,
+> {
+  sender: Sender;
+  /** What comes, and by which way. */
+  over: string;
+  bytes: Bytes;
+  time: Time;
+  count: Count;
+}
+
+/** One way by which somebody whom nobody trusts sends bytes to this process. */
+export interface Channel<
+  Bytes extends Dimension = Dimension,
+  Time extends Dimension = Dimension,
+  Count extends Dimension = Dimension,
+> {
+  readonly bytes: Numbers<Bytes>;
+  readonly time: Numbers<Time>;
+  readonly count: Numbers<Count>;
+  readonly told: Told<Bytes, Time, Count>;
+}
+
+export function channel<Bytes extends Dimension, Time extends Dimension, Count extends Dimension>(
+  told: Told<Bytes, Time, Count>,
+): Channel<Bytes, Time, Count> {
+  return {
+    bytes: numbersOf(told.bytes),
+    time: numbersOf(told.time),
+    count: numbersOf(told.count),
+    told,
+  };
+}
+
+function numbersOf<Given extends Dimension>(given: Given): Numbers<Given> {
+  const entries = typeof given === 'string' ? [] : Object.entries(given);
+  return Object.fromEntries(entries.map(([name, { most }]) => [name, most])) as Numbers<Given>;
+}
+
+export const KiB = 1024;
+export const MiB = 1024 ** 2;
+
+const boundIn =
+  (unit: Unit) =>
+  (most: number, of: string): Bound => ({ most, unit, of });
+
+export const bytes = boundIn('bytes');
+export const characters = boundIn('characters');
+export const partOfHeap = boundIn('heap');
+export const milliseconds = boundIn('milliseconds');
+export const times = boundIn('times');

@@ -1,0 +1,16 @@
+import * as anybody from './anybody.ts';
+import * as callers from './callers.ts';
+import type { Channel } from './channel.ts';
+import * as grading from './grading.ts';
+import * as model from './model.ts';
+import * as sandbox from './sandbox.ts';
+import * as service from './service.ts';
+import * as suite from './suite.ts';
+
+/** Every channel by its name in the code: sender by sender, and sorted. */
+export const channels: Readonly<Record<string, Channel>> = Object.fromEntries(
+  [sandbox, model, service, suite, grading, callers, anybody].flatMap((sender) =>
+    // Not every loader of modules keeps their names in one order.
+    Object.entries<Channel>(sender).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+  ),
+);

@@ -1,0 +1,71 @@
+import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+
+/**
+ * What a validator sends, whoever wrote it, and what the work sends that it looks at. These modules also go
+ * into the validator's sandbox, where they make texts short that would be refused here; nothing here relies
+ * on that.
+ */
+
+export const validatorRecords = channel({
+  sender: "the suite's author",
+  over: 'records of a validator that is a module, on the standard output of its sandbox',
+  bytes: {
+    line: characters(32 * MiB, 'a line'),
+    all: characters(128 * MiB, 'all records of a validator'),
+    path: characters(4096, 'a path in a record'),
+    text: characters(1 * MiB, 'a text, as the sandbox cuts it'),
+    logs: characters(256 * KiB, 'what a validation prints, as the sandbox cuts it'),
+    material: characters(1 * MiB, 'material of a question to a model, as the sandbox refuses it'),
+    kept: characters(64 * KiB, 'a text in the record: its beginning and its end'),
+    reason: characters(8 * KiB, "a judgment's reason"),
+  },
+  time: "the validator's own deadline",
+  count: {
+    logs: times(300_000, 'pieces of logs of a validation'),
+    votes: times(25, 'votes of one judge on one question'),
+  },
+});
+
+export const programOutput = channel({
+  sender: "the suite's author",
+  over: 'standard output and error of a validator that is a program, which may be a report of many tests',
+  bytes: { kept: bytes(8 * MiB, 'each stream') },
+  time: "the validator's own deadline",
+  count: 'what a report of so many bytes can name',
+});
+
+export const workForValidator = channel({
+  sender: "the suite's author",
+  over: 'programs of the work that a validator has run, and files of it that it reads',
+  bytes: {
+    output: bytes(8 * MiB, 'each output of a program'),
+    file: bytes(16 * MiB, 'a file that is read from another sandbox'),
+    call: bytes(64 * MiB, 'a call of `offsite-run`: its words, or what it passes on'),
+    calls: bytes(128 * MiB, 'all calls of `offsite-run` that are under way'),
+    callName: characters(64, 'a name of a call'),
+  },
+  time: {
+    program: milliseconds(60_000, 'a program, where the validator says nothing else'),
+    // A program that does not end must not take the validator down with it, which would leave the trial
+    // without a verdict.
+    verdict: milliseconds(10_000, "of the validator's time, or half of it, that the work may not have"),
+    // Ending processes takes some milliseconds; so much may pass on a machine that is busy.
+    ending: milliseconds(20_000, "one try to end the work's processes"),
+    // What it left behind may hold it open for ever.
+    lateOutput: milliseconds(2_000, 'until the output of a program that has ended is there'),
+    // It walks all of it.
+    giving: milliseconds(120_000, 'giving a workspace to another user'),
+  },
+  count: {
+    // Each may hold two outputs.
+    programs: times(16, 'programs and calls at a time; more wait'),
+    waitingCalls: times(10_000, 'calls of `offsite-run` that wait'),
+    // Each may hold a file, until the validator has read it.
+    looks: times(2, 'files and lists that are read for a validator at a time; more wait'),
+    files: times(200_000, 'files that are listed'),
+    // As many as Linux follows.
+    links: times(40, 'links in a row'),
+    // Where the work takes all processes there may be, the one that ends them mostly starts, and not always.
+    endingTries: times(20, "tries to end the work's processes; then all of the container's are ended"),
+  },
+});

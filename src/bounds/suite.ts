@@ -1,0 +1,44 @@
+import { bytes, channel, characters, MiB, milliseconds, times } from './channel.ts';
+
+/** What the author of a suite, or of a configuration, sends. */
+
+export const suiteFiles = channel({
+  sender: "the suite's author",
+  over: 'files that a suite or a profile names',
+  bytes: {
+    file: bytes(16 * MiB, 'a file'),
+    all: bytes(128 * MiB, 'all files of a suite, or of a profile'),
+  },
+  time: 'only regular files are read: no pipe, socket or device that could wait',
+  count: {
+    files: times(10_000, "files of a profile's folders"),
+    depth: times(40, 'folders in folders'),
+  },
+});
+
+export const yamlFiles = channel({
+  sender: "the suite's author",
+  over: 'suites and configurations in YAML',
+  bytes: {
+    // What people write by hand, and programs for them, is far smaller.
+    file: bytes(4 * MiB, 'a file'),
+    expanded: characters(16 * MiB, 'a file once its aliases are put in place'),
+    value: characters(16, 'that each value counts for, whatever its length'),
+  },
+  time: 'bytes and count bound it: less than a second',
+  count: {
+    depth: times(100, 'collections in collections'),
+    // YAML's own reading takes a multiple of its time for each.
+    tokens: times(400_000, 'signs and values of a file'),
+    issues: times(50, 'problems of a file that are told'),
+  },
+});
+
+export const queueTickets = channel({
+  sender: "the suite's author",
+  over: 'checked suites in the queue of a daemon, whose folder only its owner may write to',
+  // A suite with all its files, and the files of its profiles in base64.
+  bytes: { ticket: bytes(384 * MiB, 'a suite with all its files') },
+  time: { look: milliseconds(5_000, 'between two looks, where watching told nothing') },
+  count: 'one at a time, the oldest first',
+});

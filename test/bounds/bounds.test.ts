@@ -1,0 +1,70 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { channels } from '../../src/bounds/channels.ts';
+import { withTable } from '../../src/bounds/table.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const read = (path: string) => readFileSync(`${root}${path}`, 'utf8');
+
+/** Every bound by the words that read it: `relayTraffic.bytes.requestHead`. */
+const bounds = Object.entries(channels).flatMap(([name, { bytes, time, count }]) =>
+  Object.entries({ bytes, time, count }).flatMap(([dimension, numbers]) =>
+    Object.entries(numbers).map(([bound, most]) => ({ bound: `${name}.${dimension}.${bound}`, most })),
+  ),
+);
+
+test('docs/threat-model.md shows the bounds that the code reads (else: npm run generate)', () => {
+  const page = read('docs/threat-model.md');
+  expect(withTable(page, channels)).toBe(page);
+});
+
+test('a page without a place for the table is refused', () => {
+  expect(() => withTable('# No such place\n', channels)).toThrow('no place');
+});
+
+test('every bound is above zero, and some code reads it', () => {
+  const modules = globSync('src/**/*.ts', { cwd: root, exclude: ['src/bounds/**'] });
+  const code = modules.map(read).join('\n');
+  expect(bounds.length).toBeGreaterThan(100);
+  for (const { bound, most } of bounds) {
+    expect(most, bound).toBeGreaterThan(0);
+    expect(code.includes(bound), `${bound} is read`).toBe(true);
+  }
+});
+
+test('every channel has a bound in each dimension, or says why it needs none', () => {
+  for (const [name, { told }] of Object.entries(channels))
+    for (const dimension of [told.bytes, told.time, told.count])
+      expect(
+        typeof dimension === 'string' ? dimension.trim().length : Object.keys(dimension).length,
+        name,
+      ).toBeGreaterThan(0);
+});
+
+/** Modules that say how much Offsite itself needs, does at a time or waits: nobody else's bytes. */
+const own = [
+  'src/agent/room.ts',
+  'src/agent/stopped-variant.ts',
+  // The length that the system allows.
+  'src/agent/daemon/control-socket.ts',
+  'src/base-image/',
+  'src/cli/data-folder.ts',
+  'src/cli/doctor/',
+  'src/engine/container/remove.ts',
+  'src/engine/snapshot/',
+  'src/gateway/byte-store.ts',
+  'src/ledger/reserve.ts',
+  // How deep a key may be encoded to be found.
+  'src/redaction/decode.ts',
+  'src/service/json-response.ts',
+];
+
+/** A number that a module names itself, of which its name or its size says that it limits something. */
+const limiting =
+  /^(?:export )?const (?:(?:largest|longest|most|deepest|max|parallel)\w*(?:: \w+)? = [\d(]|\w+(?:: \w+)? = [\d_]+ \* 1024)/im;
+
+test('no module bounds what others send by a number of its own', () => {
+  const modules = globSync('src/**/*.ts', { cwd: root, exclude: ['src/bounds/**'] });
+  const bounding = modules.filter((path) => limiting.test(read(path)));
+  expect(bounding.filter((path) => !own.some((start) => path.startsWith(start)))).toEqual([]);
+});
