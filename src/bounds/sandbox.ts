@@ -184,12 +184,20 @@ export const pathLists = channel({
   bytes: {
     // A kit is some megabytes, a listing's paths are some hundred thousand.
     listing: bytes(64 * MiB, 'a listing that is printed inside'),
+    layer: characters(32 * MiB, "the paths of a container's own layer"),
+    // As long as Linux takes one, less what the layer's own folder may have.
+    path: bytes(3500, 'a path in a layer; a deeper one counts as its folder'),
+    // Matching takes a time that grows faster than the path.
+    matched: characters(1024, 'a path that is compared with globs'),
+    compared: bytes(64 * MiB, 'a file whose content is compared'),
     kept: characters(1 * MiB, 'a list of paths in a record'),
   },
   time: { listing: milliseconds(120_000, 'a listing that is printed inside') },
   count: {
     kept: times(10_000, 'paths of a list in a record'),
     outside: times(1000, 'paths outside the workspace in a result'),
+    layer: times(200_000, "paths of a container's own layer"),
+    matchedFolders: times(64, 'folders in a path that is compared with globs'),
     // One round trip each. What is beyond counts as unexplained.
     compared: times(5000, 'paths whose contents are compared'),
     comparedAtATime: times(8, 'of these at a time'),

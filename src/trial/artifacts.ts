@@ -1,10 +1,10 @@
-import picomatch from 'picomatch';
 import { workspaceFiles } from '../bounds/sandbox.ts';
 import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { globMatcher } from './globs.ts';
 import { places } from './places.ts';
 
 /** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
@@ -31,7 +31,7 @@ export function artifactCollection(
   globs: readonly string[],
   blobs: BlobStore,
 ): ArtifactCollection {
-  const matches = globs.length === 0 ? () => false : picomatch([...globs], { dot: true });
+  const matches = globMatcher(globs, false);
   const artifacts: Artifact[] = [];
   const omitted: string[] = [];
   const otherNames: string[] = [];

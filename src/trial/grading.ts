@@ -1,6 +1,7 @@
 import { OffsiteError } from '../offsite-error.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
+import { openModels, type TrialModels } from './models.ts';
 import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
@@ -57,8 +58,7 @@ async function attempt(input: PhaseInput, through: Through, carry?: Found['carry
       found = { ...found, ...(await through(phase, { ...input, found })), ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
-      // A defect of ours is nobody else's failure, whoever brought it about.
-      const doubt = error instanceof OffsiteError ? `${phase.name} ${error.code}` : undefined;
+      const doubt = `${phase.name} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;
       return { found: { ...found, verdict: 'void', cause: causeOf(error, phase.name) }, doubt };
     }
     // What there is was collected; an agent that had no model, or no working harness, is not graded by it.
@@ -74,11 +74,13 @@ async function attempt(input: PhaseInput, through: Through, carry?: Found['carry
 
 /** Grades a workspace as prepare left it, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
+  await using models = judgesOf(input);
   using fresh = new FreshSandbox(input);
   using sandboxes = new GradingSandboxes(input);
   try {
     const { container, before, kit } = await fresh.sandbox();
-    return await attempt({ ...input, container, before, kit, sandboxes, found: {} }, unseen, 'all');
+    const untouched = { ...input, container, before, kit, sandboxes, models, found: {} };
+    return await attempt(untouched, unseen, 'all');
   } catch (error) {
     input.signal.throwIfAborted();
     return { found: { verdict: 'void', cause: causeOf(error, 'sandbox') }, doubt: undefined };
@@ -87,11 +89,19 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
 
 /** Grades the agent's work once more, in other sandboxes. What was collected before verify stays what it is. */
 async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
+  await using models = judgesOf(input);
   using sandboxes = new GradingSandboxes(input);
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
-  return await attempt({ ...input, sandboxes, found }, unseen);
+  return await attempt({ ...input, sandboxes, models, found }, unseen);
+}
+
+/** Judges whose account is as it was before the first grading spent from it. */
+function judgesOf({ spec, parts }: PhaseInput): (TrialModels & AsyncDisposable) | undefined {
+  if (spec.judges.length === 0) return undefined;
+  const models = openModels(spec, parts);
+  return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 
 function agentsDoing(cause: Cause, earlier: Cause | undefined): Cause {

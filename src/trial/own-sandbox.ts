@@ -1,4 +1,3 @@
-import { OffsiteError } from '../offsite-error.ts';
 import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
 import { verifyRequest } from './phases/verify.ts';
@@ -15,11 +14,10 @@ export async function neededFromOutside(input: PhaseInput): Promise<Cause | unde
   if (!request || !failsFreshVerify(input.found)) return undefined;
   try {
     return await whatPassesThere(input, request);
-  } catch (error) {
+  } catch {
     input.signal.throwIfAborted();
     // The verdict stands without an explanation: an agent may leave a sandbox in which nothing can run.
-    if (error instanceof OffsiteError) return undefined;
-    throw error;
+    return undefined;
   }
 }
 

@@ -34,4 +34,13 @@ export const scratchPlaces: readonly string[] = [
  * Where programs keep state whose names and contents differ each time, one entry below for each program: databases,
  * lock files, caches of build tools.
  */
-export const statePlaces: readonly string[] = ['/root', '/home', '/srv', '/var/lib'];
+export const statePlaces: readonly string[] = [
+  '/home',
+  '/srv',
+  '/var/lib',
+  '/root',
+  // What lies beside these below `.local` and `.config` is for programs to find, and theirs to run.
+  '/root/.config',
+  '/root/.local/share',
+  '/root/.local/state',
+];

@@ -1,12 +1,12 @@
-import picomatch from 'picomatch';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
+import { globMatcher } from './globs.ts';
 import { places } from './places.ts';
 
 /** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
 export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
-  const matches = protects(globs);
+  const matches = globMatcher(globs, true);
   // A folder that was replaced or removed as a whole is named alone.
   const isAbove = (path: string) => globs.some((glob) => glob.startsWith(`${path}/`) || path === '.');
   return filesChanged.filter((path) => matches(path) || isAbove(path));
@@ -28,7 +28,7 @@ async function* protectedEntries(
   archive: AsyncIterable<ArchivedEntry>,
   globs: readonly string[],
 ): AsyncGenerator<ArchivedEntry> {
-  const matches = protects(globs);
+  const matches = globMatcher(globs, true);
   for await (const entry of archive) {
     if (matches(entry.path)) yield entry;
     // A link in the place of a folder hides what was below it.
@@ -36,8 +36,8 @@ async function* protectedEntries(
   }
 }
 
-function protects(globs: readonly string[]): (path: string) => boolean {
-  if (globs.length === 0) return () => false;
-  // With `s`, `**` spans line breaks too.
-  return picomatch([...globs], { dot: true, flags: 's' });
+/** What is protected of a whole workspace's state. */
+export function protectedPart(state: Manifest, globs: readonly string[]): Manifest {
+  const matches = globMatcher(globs, true);
+  return new Map([...state].filter(([path]) => matches(path)));
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import type { Manifest } from '../engine/archive/manifest.ts';
 import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
@@ -18,12 +19,14 @@ import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { OwnChanges } from './verify-changes.ts';
-import { readWorkspace, type WorkspaceState } from './workspace.ts';
+import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
 
 export interface StartedSandbox {
   container: Container;
   /** What it was made from. Where prepare leaves processes running, that ran in the sandbox itself. */
   imageId: string;
+  /** Bytes of the files that prepare left in its workspace. */
+  preparedBytes: number;
   /** Its workspace before the harness works there. */
   before: WorkspaceState;
   /** Lists what is changed in it; undefined where its layer can be read, and where changes cannot be told by times. */
@@ -53,6 +56,9 @@ export class Sandboxes implements AsyncDisposable {
   readonly #clock: Clock;
   /** What a case's verify changes by itself, by what it is run with. */
   readonly ownChanges = new OncePerImage<OwnChanges>();
+  /** Protected files of workspaces that are too large to be read as a whole. */
+  readonly protectedFiles = new OncePerImage<Manifest>();
+  readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   /** By the configured image that others are made from: a kit works in all of them. */
   readonly #kits = new OncePerImage<Kit | undefined>();
@@ -138,9 +144,12 @@ export class Sandboxes implements AsyncDisposable {
     try {
       const read = () => readWorkspace(container, signal);
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
+      const count = () => workspaceBytes(container, signal);
+      const preparedBytes =
+        before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
       const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
       const kit = await this.#kit(spec, container, signal);
-      return { container, imageId, port, lacks, before, kit };
+      return { container, imageId, port, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;

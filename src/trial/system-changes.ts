@@ -1,9 +1,9 @@
-import picomatch from 'picomatch';
 import { pathLists } from '../bounds/sandbox.ts';
 import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { VerifyPlace } from '../suite/plan.ts';
+import { globMatcher } from './globs.ts';
 import { notTheSystem, scratchPlaces } from './places.ts';
 
 export interface PathList {
@@ -37,8 +37,8 @@ export async function systemChanges(
 ): Promise<{ kept: string[]; unexpected: string[] }> {
   const except = place.in === 'same' ? notTheSystem : scratchPlaces;
   const paths = await changedPaths(container, { except, kit, signal });
-  const isKept = matching(place.keep);
-  const isIgnored = matching(place.ignore);
+  const isKept = globMatcher(place.keep, false);
+  const isIgnored = globMatcher(place.ignore, false);
   return {
     kept: paths.filter(isKept),
     unexpected: paths.filter((path) => !isKept(path) && !isIgnored(path)),
@@ -47,13 +47,6 @@ export async function systemChanges(
 
 export function listed(paths: readonly string[]): PathList {
   return { paths: paths.slice(0, pathLists.count.outside), count: paths.length };
-}
-
-function matching(globs: readonly string[]): (path: string) => boolean {
-  if (globs.length === 0) return () => false;
-  // With `s`, `**` spans line breaks too.
-  const matches = picomatch([...globs], { dot: true, flags: 's' });
-  return (path) => matches(path);
 }
 
 /** The paths for people: JSON texts, since names may hold line breaks and what terminals obey. */

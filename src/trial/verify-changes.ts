@@ -2,19 +2,27 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import { pathLists } from '../bounds/sandbox.ts';
+import type { Manifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { statePlaces } from './places.ts';
 
-/** What verify itself changes outside the workspace, where nothing of an agent's is: contents by path. */
-export type OwnChanges = ReadonlyMap<string, string>;
+/** What verify itself changes, where nothing of an agent's is. */
+export interface OwnChanges {
+  /** Outside the workspace: contents by path. */
+  system: Contents;
+  /** What it leaves of the protected files. */
+  protected: Manifest;
+}
+
+export type Contents = ReadonlyMap<string, string>;
 
 /** Reads what the changed paths hold now. */
 export async function contentsOf(
   container: Container,
   paths: readonly string[],
   signal: AbortSignal,
-): Promise<OwnChanges> {
+): Promise<Contents> {
   const limit = pLimit(pathLists.count.comparedAtATime);
   const compared = paths.slice(0, pathLists.count.compared);
   const contents = await Promise.all(
@@ -30,7 +38,7 @@ export async function contentsOf(
 export async function unexplained(
   container: Container,
   paths: readonly string[],
-  own: OwnChanges,
+  own: Contents,
   signal: AbortSignal,
 ): Promise<string[]> {
   const ownState = new Set([...own.keys()].flatMap((path) => stateEntry(path) ?? []));
@@ -40,18 +48,24 @@ export async function unexplained(
   return left.filter((path) => !own.has(path) || own.get(path) !== contents.get(path));
 }
 
-/** `/var/lib/postgresql` of all that is below it; undefined outside of the places for state. */
+/**
+ * `/var/lib/postgresql` of all that is below it; undefined outside of the places for state, and of what is one of
+ * them or holds one.
+ */
 function stateEntry(path: string): string | undefined {
-  const place = statePlaces.find((one) => path.startsWith(`${one}/`));
+  const place = statePlaces.findLast((one) => path.startsWith(`${one}/`));
   if (place === undefined) return undefined;
-  const [entry = ''] = path.slice(place.length + 1).split('/');
-  return posix.join(place, entry);
+  const [name = ''] = path.slice(place.length + 1).split('/');
+  const entry = posix.join(place, name);
+  return statePlaces.some((one) => one === entry || one.startsWith(`${entry}/`)) ? undefined : entry;
 }
 
 async function contentOf(container: Container, path: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   try {
-    for await (const { type, mode, linkTarget, content } of container.archive(path, signal)) {
+    for await (const { type, mode, size, linkTarget, content } of container.archive(path, signal)) {
+      // A file without end, which costs nothing to make, is like no other.
+      if (size > pathLists.bytes.compared) return `${path} of ${size} bytes`;
       hash.update(JSON.stringify([type, mode, linkTarget]));
       for await (const chunk of content()) hash.update(chunk);
     }

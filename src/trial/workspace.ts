@@ -36,3 +36,13 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
     yield entry;
   }
 }
+
+/** Bytes of a workspace that is read as a whole, at most. */
+export const smallWorkspace = workspaceFiles.bytes.whole;
+
+/** Bytes of all files of a workspace, by their lengths: of those that prepare made, so that it need not be bounded. */
+export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
+  let bytes = 0;
+  for await (const { size } of container.archive(places.workspace, signal)) bytes += size;
+  return bytes;
+}

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
+import { copiedRepository, gitSettings } from './git-settings.ts';
 import { ModuleConversation } from './module-conversation.ts';
 import { execUser, users } from './users.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator.ts';
@@ -54,19 +55,15 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
 }
 
 /**
- * Settings for git that the repository's own cannot overrule. It refuses another user's repository, which the workspace is; and what
- * the agent wrote into its settings and hooks is not to run because somebody asks for its status.
+ * Git refuses another user's repository, which the workspace is; and what the agent wrote into its settings and hooks
+ * is not to run because somebody asks for its status.
  */
-const git = { 'safe.directory': '*', 'core.fsmonitor': 'false', 'core.hooksPath': '/dev/null' };
-const gitEnvironment = {
-  GIT_CONFIG_COUNT: String(Object.keys(git).length),
-  ...Object.fromEntries(
-    Object.entries(git).flatMap(([key, value], index) => [
-      [`GIT_CONFIG_KEY_${index}`, key],
-      [`GIT_CONFIG_VALUE_${index}`, value],
-    ]),
-  ),
-};
+const gitEnvironment = gitSettings({
+  'safe.directory': '*',
+  'core.fsmonitor': 'false',
+  'core.hooksPath': '/dev/null',
+  ...copiedRepository,
+});
 
 /** `offsite/validator` resolves because the validator lies in a package of that name. */
 function filesOf({ folder, files, source }: ValidatorRequest) {

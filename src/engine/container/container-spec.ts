@@ -74,11 +74,19 @@ export function hostConfig(spec: ContainerSpec, capabilities: Capabilities): Rec
     // Only init writes there, and it writes nothing.
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: spec.program !== undefined,
+    ReadonlyPaths: readonlyPaths,
     // Never AutoRemove: how it ended must be readable until we remove it.
     AutoRemove: false,
     ...(spec.runtime === undefined ? {} : { Runtime: spec.runtime }),
   };
 }
+
+/**
+ * What no process may change, root or not: the engine's own list, which this replaces, and the devices. What a step of
+ * verify sends to `/dev/null`, or reads from it, is then what it is everywhere. The folders in it that are mounts of their
+ * own (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) stay as they are.
+ */
+const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];
 
 function networkMode(network: ContainerSpec['network']): string {
   if (network === 'none') return 'none';

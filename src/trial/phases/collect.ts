@@ -5,8 +5,9 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
+import { FreshSandbox } from '../grading-sandboxes.ts';
 import { places } from '../places.ts';
-import { protectedChanges, protectedState } from '../protected.ts';
+import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
 import { readWorkspace } from '../workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
@@ -79,13 +80,23 @@ async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Read
 }
 
 /** The engine's list goes by sizes and times, which anybody can set: protected files are compared by content. */
-async function protectedInLarge(
-  { spec, container, sandboxes }: PhaseInput,
-  deadline: AbortSignal,
-): Promise<string[]> {
+async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promise<string[]> {
+  const { spec, container } = input;
   if (spec.protected.length === 0) return [];
-  const fresh = spec.verifyPlace.in === 'fresh' ? sandboxes.verify : sandboxes.validator;
-  const before = await protectedState(await fresh.container(), spec.protected, deadline);
+  const before = await protectedBefore(input, deadline);
   const after = await protectedState(container, spec.protected, deadline);
   return changedFiles(before, after);
+}
+
+/** The protected files as prepare made them. */
+export async function protectedBefore(
+  { spec, parts, before, imageId, ...input }: PhaseInput,
+  deadline: AbortSignal,
+): Promise<Manifest> {
+  if (before !== 'large') return protectedPart(before, spec.protected);
+  const key = JSON.stringify([imageId, spec.protected]);
+  return parts.sandboxes.protectedFiles.of(key, async () => {
+    using fresh = new FreshSandbox({ spec, parts, signal: input.signal });
+    return await protectedState(await fresh.container(), spec.protected, deadline);
+  });
 }

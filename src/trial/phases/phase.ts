@@ -24,6 +24,10 @@ export interface PhaseInput {
   spec: TrialSpec;
   parts: TrialParts;
   container: Container;
+  /** What it was made from. */
+  imageId: string;
+  /** Bytes of the files that prepare left in its workspace. */
+  preparedBytes: number;
   /** The workspace before the harness worked in it. */
   before: WorkspaceState;
   /** Others, in which no harness ran. */

@@ -2,8 +2,10 @@ import type { Validation } from '../../contract/validation.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
 import type { GradingTrouble } from '../../validate/trouble.ts';
 import { verdictOf } from '../../validate/verdict.ts';
+import { protectedState } from '../protected.ts';
 import type { Cause } from '../result.ts';
 import type { ValidatorSpec } from '../spec.ts';
+import { protectedBefore } from './collect.ts';
 import { integrityOf } from './integrity.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 import { validated } from './validator.ts';
@@ -14,8 +16,9 @@ export const validate: Phase = { name: 'validate', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { spec, found, parts } = input;
   const { validator } = spec;
-  const findings = integrityOf(input);
   const ran = validator ? await validated(validator, input) : { kind: 'ran' as const, ...nothing };
+  const protectedChanged = [...(found.protectedChanged ?? []), ...(await changedMeanwhile(ran, input))];
+  const findings = integrityOf({ spec, found: { ...found, protectedChanged } });
   const at = parts.clock.now();
   const own = ran.kind === 'ran' ? ran.validations : [];
   const validations = [...own, ...withIndexes(findings, own, at)];
@@ -33,6 +36,21 @@ async function run(input: PhaseInput): Promise<Found> {
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
   return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
+}
+
+/** Protected files that the work changed while the validator ran it, so that what came later saw others. */
+async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promise<string[]> {
+  const { spec, found, sandboxes, signal } = input;
+  if (!spec.validator || spec.protected.length === 0 || ran.kind !== 'ran') return [];
+  if ((found.protectedChanged ?? []).length > 0) return [];
+  const before = await protectedBefore(input, signal);
+  const after = await protectedState(await sandboxes.validator.container(), spec.protected, signal);
+  // Modes were changed for the two users, and what tools add beside the files was there for nobody.
+  return [...before].flatMap(([path, was]) => {
+    const is = after.get(path);
+    const same = is?.type === was.type && is.sha256 === was.sha256 && is.linkTarget === was.linkTarget;
+    return same ? [] : [path];
+  });
 }
 
 const nothing = { validations: [], judgments: [], trouble: undefined };

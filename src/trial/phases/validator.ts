@@ -23,7 +23,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   const { spec, container, sandboxes, found, signal } = input;
   const own = await sandboxes.validator.container();
   const copied = await copyWorkspace(container, own, places.workspace, {
-    maxBytes: spec.sandbox.disk,
+    maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
     signal,
   });

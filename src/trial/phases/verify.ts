@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Container } from '../../engine/container.ts';
+import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
 import { runVerify, type Verification, type VerifyRequest } from '../../validate/verify.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
+import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { places } from '../places.ts';
+import { protectedState } from '../protected.ts';
 import type { Cause } from '../result.ts';
 import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { contentsOf, type OwnChanges, unexplained } from '../verify-changes.ts';
+import { protectedBefore } from './collect.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
 /** Runs the case's verify steps, in a fresh sandbox unless the case says otherwise. */
@@ -28,7 +33,7 @@ export function verifyRequest({
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
-    env: { ...gradingEnvironment(spec.variables), ...withoutBytecode },
+    env: { ...gradingEnvironment(spec.variables), ...withoutBytecode, ...gitSettings(copiedRepository) },
     cwd: places.workspace,
     timeoutMs: spec.sandbox.timeouts.verify,
     signal,
@@ -44,16 +49,17 @@ async function run(input: PhaseInput): Promise<Found> {
 async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found> {
   const { spec, container, signal, sandboxes, found } = input;
   const sandbox = await sandboxes.verify.sandbox();
-  const room = await roomAfter(input);
   const copied = await copyWorkspace(container, sandbox.container, places.workspace, {
-    maxBytes: room.diskBytes ?? spec.sandbox.disk,
+    maxBytes: await largestCopy(input),
     carry: found.carry,
     signal,
   });
   if (copied.kind === 'refused') {
     return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
   }
-  const verification = await runVerify(sandbox.container, { ...request, ...room });
+  // What was copied is not what verify writes.
+  const diskBytes = (await sandbox.container.writtenBytes(signal)) + spec.sandbox.disk;
+  const verification = await runVerify(sandbox.container, { ...request, diskBytes });
   const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
   if (!allPassed(verification)) return outcome;
   // What verify ran of the work must not have changed what the next step was graded with.
@@ -63,6 +69,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
     ...outcome,
     systemChanges: { kept: listed([]), unexpected: listed(changed) },
     verifyTampered: changed.length > 0,
+    ...(await protectedAfter(sandbox, input, request)),
   };
 }
 
@@ -83,6 +90,16 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
     systemChanges: { kept: listed(kept), unexpected: listed(unexpected) },
     verifyTampered: spec.verifyPlace.unexpected === 'fail' && unexpected.length > 0,
   };
+}
+
+/**
+ * Bytes of the workspace's archive that are carried over. What prepare made is no fault of the agent's. What the
+ * harness filled beyond its limit was really written; a file that is all hole is not.
+ */
+async function largestCopy(input: PhaseInput): Promise<number> {
+  const { spec, container, preparedBytes, signal } = input;
+  const written = input.found.harness?.ended === 'out-of-disk' ? await container.writtenBytes(signal) : 0;
+  return preparedBytes + spec.sandbox.disk + written;
 }
 
 /** What the harness filled beyond its limit is no reason to end who looks at it. */
@@ -137,14 +154,13 @@ async function changedByWork(
   input: PhaseInput,
   request: VerifyRequest,
 ): Promise<string[]> {
-  const { spec, parts, kit, signal } = input;
+  const { spec, kit, signal } = input;
   await container.killAll(signal);
   const place = spec.verifyPlace;
   const { unexpected } = await systemChanges(container, { kit, place, signal });
   if (unexpected.length === 0) return [];
-  const key = createHash('sha256').update(JSON.stringify([imageId, request.script, request.env]));
-  const own = await parts.sandboxes.ownChanges.of(key.digest('hex'), () => ownChanges(input, request));
-  return unexplained(container, unexpected, own, signal);
+  const own = await knownChanges(imageId, input, request);
+  return unexplained(container, unexpected, own.system, signal);
 }
 
 /** What verify changes by itself, with the workspace as prepare left it. */
@@ -155,5 +171,35 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
   await runVerify(untouched, request);
   await untouched.killAll(signal);
   const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
-  return await contentsOf(untouched, unexpected, signal);
+  const system = await contentsOf(untouched, unexpected, signal);
+  const files = await protectedState(untouched, spec.protected, signal);
+  return { system, protected: files };
+}
+
+/**
+ * Protected files that are not what prepare made them once verify has run the work, though an untouched workspace's
+ * verify does not change them so.
+ */
+async function protectedAfter(
+  { container, imageId }: StartedSandbox,
+  input: PhaseInput,
+  request: VerifyRequest,
+): Promise<Found> {
+  const { spec, found, signal } = input;
+  if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
+  const before = await protectedBefore(input, signal);
+  const after = await protectedState(container, spec.protected, signal);
+  const changed = changedFiles(before, after);
+  if (changed.length === 0) return {};
+  const own = await knownChanges(imageId, input, request);
+  const left = changed.filter((path) => !isDeepStrictEqual(after.get(path), own.protected.get(path)));
+  return { protectedChanged: left };
+}
+
+/** What verify changes by itself is found out once for all trials of an image. */
+function knownChanges(imageId: string, input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
+  const { spec, parts } = input;
+  const what = JSON.stringify([imageId, request.script, request.env, spec.protected, spec.verifyPlace]);
+  const key = createHash('sha256').update(what).digest('hex');
+  return parts.sandboxes.ownChanges.of(key, () => ownChanges(input, request));
 }

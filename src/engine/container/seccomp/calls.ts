@@ -41,7 +41,7 @@ const signals = names(`
 /** `clone` makes threads as well as processes; profile.ts keeps namespaces of one's own out of it. */
 const running = names(`
   arch_prctl capget execve execveat exit exit_group getcpu getpgid getpgrp getpid getppid getpriority getrandom getrlimit getrusage
-  getsid gettid prctl prlimit64 riscv_hwprobe rseq sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
+  getsid gettid prctl riscv_hwprobe rseq sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
   sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_yield set_tid_address sysinfo uname uretprobe`);
 
 const starting = names(`

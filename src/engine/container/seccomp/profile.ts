@@ -19,7 +19,17 @@ const newNamespaces = 0x7e02_0000;
 /** How a process may present the kernel to itself: as it is, or as that of a 32-bit machine. The last one only asks. */
 const personalities = [0, 8, 0xffff_ffff];
 
+/**
+ * Limits are a process's own to set, and others' only to read: a program that verify runs could otherwise keep the
+ * shell that tells of its steps from writing files.
+ */
+const ownLimits: readonly Rule[] = [
+  allow(['prlimit64'], equals(0, 0)),
+  allow(['prlimit64'], { index: 0, op: 'SCMP_CMP_NE', value: 0 }, equals(2, 0)),
+];
+
 const common: readonly Rule[] = [
+  ...ownLimits,
   allow(['clone'], masked(0, newNamespaces, 0)),
   refuse('ENOSYS', absentCalls),
 ];

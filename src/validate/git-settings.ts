@@ -1,0 +1,11 @@
+/** What makes git take settings that the repository's own cannot overrule, as environment variables. */
+export function gitSettings(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(settings).flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(entries) };
+}
+
+/** A copied file has another inode, and times to the second: git is not to take that for a change. */
+export const copiedRepository = { 'core.checkStat': 'minimal', 'core.trustctime': 'false' } as const;
