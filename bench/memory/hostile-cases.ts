@@ -13,7 +13,7 @@ export interface MeasuredCase {
 }
 
 const python = (script: string) =>
-  `PYTHONPATH=/opt/agents python3 - <<'END'\nfrom hostile import *\n${script}\nEND`;
+  `PYTHONPATH=/opt/agents python3 - <<'END' || exit 1\nfrom hostile import *\n${script}\nEND`;
 const command = (id: string, agent: string): MeasuredCase => ({
   id,
   isHonest: false,
@@ -22,8 +22,8 @@ const command = (id: string, agent: string): MeasuredCase => ({
 });
 const cli = (id: string, agent: string): MeasuredCase => ({ id, isHonest: false, variant: 'cli', agent });
 
-/** Lines of pi's stream around what a trial prints between them. */
-const begin = `printf '%s\\n' '{"type":"session","id":"one"}' '{"type":"agent_start"}'`;
+/** Lines of pi's stream around what a trial prints between them; its model is asked once, as without that the harness would count as broken. */
+const begin = `${python('ask("brief")')}\nprintf '%s\\n' '{"type":"session","id":"one"}' '{"type":"agent_start"}'`;
 const usage = '"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0},"stopReason":"stop","timestamp":1';
 const said = (text: string) =>
   `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"${text}"}],${usage}}}`;

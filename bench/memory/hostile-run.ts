@@ -77,8 +77,12 @@ export async function hostileRun({
     heapUsedMiB: Math.round(highest.heap / 2 ** 20),
     externalMiB: Math.round(highest.external / 2 ** 20),
     seconds: Math.round((performance.now() - started) / 1000),
-    survived: ended.exitCode === 0 && summary !== undefined,
-    ended: ended.exitCode === 0 ? 'exit code 0' : `${ended.shortMessage}\n${ended.stderr.slice(-3000)}`,
+    // It exits with another code than 0 where a trial is void.
+    survived: ended.exitCode !== undefined && summary !== undefined,
+    ended:
+      summary !== undefined
+        ? `exit code ${ended.exitCode}`
+        : `${ended.shortMessage}\n${ended.stderr.slice(-3000)}`,
     trials,
   };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { ByteStore } from '../byte-store.ts';
 import { heaviestDocument } from '../parse-json.ts';
-import { ByteStore } from './byte-store.ts';
 import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 

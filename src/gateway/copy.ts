@@ -1,4 +1,4 @@
-import { ByteStore } from './byte-store.ts';
+import { ByteStore } from '../byte-store.ts';
 
 /** Bytes of an answer that are kept for the record. */
 export const mostRecordedBytes = 64 * 1024 * 1024;

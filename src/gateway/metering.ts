@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
 import { createParser } from 'eventsource-parser';
-import { ByteStore } from './byte-store.ts';
+import { ByteStore } from '../byte-store.ts';
 import { type Dialect, parsed, type Told } from './wires/dialect.ts';
 
 /** Characters of one event, and bytes of an answer in one piece, that are kept to be read. What is larger stays unread. */

@@ -1,6 +1,7 @@
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import { DEFAULT_CAP_BYTES } from '../engine/exec/exec-request.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
+import { RecordRoom } from './record-room.ts';
 import type { HarnessEvent } from './runner.ts';
 
 /** What a harness has said so far of how its turn goes. */
@@ -26,12 +27,20 @@ interface CommandEnd {
   truncated?: boolean | undefined;
 }
 
+/** Characters that a value of a tool's input counts as. */
+const valueChars = 32;
+
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
-/** What one turn has brought so far, as its harness tells it piece by piece. */
+/**
+ * What one turn has brought so far, as its harness tells it piece by piece. What there is no room for is not kept: outputs are cut, entries left
+ * out, and the record is not whole.
+ */
 export class TurnRecord {
   readonly trajectory: TrajectoryEntry[] = [];
   readonly events: HarnessEvent[] = [];
+  /** False once an entry was left out, so that nobody takes what is here for all there was. */
+  isWhole = true;
   told: Told = { told: 'nothing' };
   /** The harness's own name for the conversation, to continue it by. */
   sessionId: string | undefined;
@@ -41,6 +50,12 @@ export class TurnRecord {
   /** Commands and tools that have begun and not ended, by the harness's own id. */
   readonly #commands = new Map<string, TrajectoryEntry>();
   readonly #tools = new Map<string, ToolEvent>();
+  readonly #room: RecordRoom;
+
+  /** @param room of the whole conversation */
+  constructor(room = new RecordRoom()) {
+    this.#room = room;
+  }
 
   begin(sessionId: string): void {
     this.sessionId = sessionId;
@@ -48,6 +63,7 @@ export class TurnRecord {
   }
 
   beginCommand(id: string, command: string, at: number): void {
+    if (!this.#hasRoom(command.length)) return;
     const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
     this.trajectory.push(entry);
     this.#commands.set(id, entry);
@@ -66,12 +82,13 @@ export class TurnRecord {
     entry.finishedAtMillis = Math.max(at, entry.startedAtMillis ?? at);
     if (exitCode !== undefined) entry.exitCode = exitCode;
     if (output === undefined) return;
-    const kept = cut(output);
+    const kept = this.#kept(output);
     entry.output = kept.text;
     entry.outputTruncated = kept.truncated || truncated === true;
   }
 
   beginTool(id: string, name: string, input: unknown, at: number): void {
+    if (!this.#hasRoom(name.length + weightOfInput(input))) return;
     const event: ToolEvent = { kind: 'tool', at, name, input };
     this.events.push(event);
     this.#tools.set(id, event);
@@ -86,23 +103,37 @@ export class TurnRecord {
     if (!event) return;
     this.#tools.delete(id);
     event.finishedAt = Math.max(at, event.at);
-    if (output !== undefined) event.output = cut(output).text;
+    if (output !== undefined) event.output = this.#kept(output).text;
     if (failed !== undefined) event.failed = failed;
   }
 
   /** Something it said to the user. */
   message(text: string, at: number): void {
     if (text === '') return;
-    this.events.push({ kind: 'message', at, text: cut(text).text });
-    this.finalMessage = text;
+    const kept = cut(text).text;
+    this.finalMessage = kept;
+    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'message', at, text: kept });
   }
 
   note(text: string, at: number): void {
-    this.events.push({ kind: 'note', at, text: cut(text).text });
+    const kept = cut(text).text;
+    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'note', at, text: kept });
   }
 
   addUsage(usage: Usage): void {
     this.usage = this.usage === undefined ? usage : combine(this.usage, usage, (sum, more) => sum + more);
+  }
+
+  #hasRoom(chars: number): boolean {
+    const hasRoom = this.#room.takeEntry(chars);
+    this.isWhole &&= hasRoom;
+    return hasRoom;
+  }
+
+  /** An output as it is kept: not at all where there is no room for it. */
+  #kept(output: string): { text: string; truncated: boolean } {
+    const kept = cut(output);
+    return this.#room.take(kept.text.length) ? kept : { text: '', truncated: output !== '' };
   }
 }
 
@@ -118,6 +149,12 @@ function combine(one: Usage, other: Usage, of: (one: number, other: number) => n
     return number === undefined || second === undefined ? [] : [[name, of(number, second)]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Values take more than their text does: three characters may be sixty bytes. */
+function weightOfInput(input: unknown): number {
+  const text = JSON.stringify(input) ?? '';
+  return text.length + valueChars * (text.match(/[{[,:]/g)?.length ?? 0);
 }
 
 function cut(text: string): { text: string; truncated: boolean } {

@@ -1,5 +1,6 @@
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
+import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
 import { places } from './places.ts';
 
@@ -31,10 +32,12 @@ export async function readWorkspace(
 async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenerator<ArchivedEntry> {
   let bytes = 0;
   let entries = 0;
+  const room = new PathRoom();
   for await (const entry of archive) {
     bytes += entry.size;
     entries += 1;
-    if (bytes > limits.bytes || entries > limits.entries) throw new TooLarge();
+    const hasRoom = room.take(entry.path) && room.take(entry.linkTarget ?? '');
+    if (bytes > limits.bytes || entries > limits.entries || !hasRoom) throw new TooLarge();
     yield entry;
   }
 }

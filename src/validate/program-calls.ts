@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
+import { LineReader } from '../line-reader.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { execUser, users } from './users.ts';
 import { ownFile } from './validator-folder.ts';
@@ -11,6 +12,8 @@ const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'u
 
 /** Bytes of one call of `offsite-run`: its words, and what it passes on. */
 const callBytes = 64 * 1024 ** 2;
+/** Bytes; a call's name is shorter. */
+const longestLine = 64;
 /** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
 const cannotRun = 127;
 
@@ -32,7 +35,11 @@ export class ProgramCalls {
   readonly #request: CallsRequest;
   readonly #work: Work;
   readonly #onFailure: (error: unknown) => void;
-  #heard = '';
+  readonly #lines = new LineReader(
+    (line) => this.#take(line),
+    () => undefined,
+    longestLine,
+  );
 
   /** @param onFailure told of trouble with the engine */
   constructor(request: CallsRequest, work: Work, onFailure: (error: unknown) => void) {
@@ -65,19 +72,16 @@ export class ProgramCalls {
       stdin: stop,
       capBytes: 0,
       onOutput: (stream, bytes) => {
-        if (stream === 'stdout') this.#hear(bytes.toString('latin1'));
+        if (stream === 'stdout') this.#lines.push(bytes);
       },
       timeoutMs: 2 ** 31 - 1,
       signal,
     });
   }
 
-  #hear(text: string): void {
-    const lines = (this.#heard + text).split('\n');
-    this.#heard = lines.pop() ?? '';
-    for (const name of lines.filter((line) => /^call-\w{10}$/.test(line))) {
-      this.#fulfill(`${callsOf(this.#request.folder)}/${name}`).catch(this.#onFailure);
-    }
+  #take(name: string): void {
+    if (!/^call-\w{10}$/.test(name)) return;
+    this.#fulfill(`${callsOf(this.#request.folder)}/${name}`).catch(this.#onFailure);
   }
 
   async #fulfill(call: string): Promise<void> {

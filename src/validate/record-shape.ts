@@ -1,8 +1,12 @@
 import { z } from 'zod';
+import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
 /** Pieces of logs that one validation may have; their characters are bounded where they are kept. */
 const mostLogs = 300_000;
+
+/** What is wrong with a record may be as long as the record. */
+const shownIssues = 5;
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
 const Id = z.int().min(0);
@@ -57,13 +61,16 @@ const Shape = z.discriminatedUnion('kind', [
 export function readRecord(line: string): SandboxedRecord | { problem: string } {
   let value: unknown;
   try {
-    value = JSON.parse(line);
-  } catch {
-    return { problem: 'it is no JSON' };
+    value = parseCheckedJson(line);
+  } catch (error) {
+    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is no JSON' };
   }
   const read = Shape.safeParse(value);
   if (read.success) return read.data as SandboxedRecord;
   return {
-    problem: read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
+    problem: read.error.issues
+      .slice(0, shownIssues)
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; '),
   };
 }

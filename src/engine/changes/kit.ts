@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { NewFile } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
+import { longestPathList } from './path-room.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 
-/** Bytes of what one of these prints: a kit is some megabytes, a listing's paths are some hundred thousand. */
+/** Bytes of what is printed of a kit, which is some megabytes. */
 const printedBytes = 64 * 1024 ** 2;
 const printingMs = 120_000;
 
@@ -71,7 +72,7 @@ export async function changedSinceMade(
     cwd: '/',
     // It writes nothing, and the harness may have been ended for writing too much.
     diskBytes: Number.POSITIVE_INFINITY,
-    capBytes: printedBytes,
+    capBytes: longestPathList(),
     timeoutMs: printingMs,
     signal,
   });

@@ -1,7 +1,9 @@
-import { readdir } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { opendir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { hostFactsOf } from '../container/host-facts.ts';
 import type { RunningContainer } from '../container/running-container.ts';
+import { PathRoom, tooManyPaths } from './path-room.ts';
 
 export interface LayerRequest {
   /** Absolute paths that are left out, with all below them. */
@@ -14,7 +16,7 @@ export interface LayerRequest {
  * appear only where they are empty in the layer: made, changed themselves, or emptied by being made anew. Read from
  * the engine's disk, past the container and the engine; undefined where this process cannot: the engine is on
  * another machine, its folder is not ours to read, or it keeps no such layers. Nothing may run in the container.
- * One round trip the first time.
+ * One round trip the first time. Throws `SANDBOX_UNWITNESSED` where there are too many.
  */
 export async function layerPaths(
   container: RunningContainer,
@@ -24,7 +26,7 @@ export async function layerPaths(
   if (layer === undefined) return undefined;
   const paths: string[] = [];
   try {
-    await collect(layer, '/', new Set(except), paths);
+    await collect({ layer, except: new Set(except), paths, room: new PathRoom() }, '/');
   } catch (error) {
     if (isUnreadable(error)) return undefined;
     throw error;
@@ -46,14 +48,12 @@ export async function isUntouched(
   if (layer === undefined) return undefined;
   try {
     // The first folder that is not there proves that the layer itself was read.
-    let entries = await readdir(layer, { withFileTypes: true });
     let folder = layer;
     for (const name of path.split('/').filter((part) => part !== '')) {
-      const entry = entries.find((one) => one.name === name);
+      const entry = await entryOf(folder, name);
       if (!entry) return true;
       if (!entry.isDirectory()) return false;
       folder = posix.join(folder, name);
-      entries = await readdir(folder, { withFileTypes: true });
     }
     return false;
   } catch (error) {
@@ -67,19 +67,32 @@ function isUnreadable(error: unknown): boolean {
   return ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code);
 }
 
-async function collect(
-  layer: string,
-  folder: string,
-  except: ReadonlySet<string>,
-  paths: string[],
-): Promise<void> {
-  const entries = await readdir(posix.join(layer, folder), { withFileTypes: true });
-  if (entries.length === 0 && folder !== '/') paths.push(folder);
-  for (const entry of entries) {
+/** A folder may have millions of entries, which are never held together. */
+async function entryOf(folder: string, name: string): Promise<Dirent | undefined> {
+  for await (const entry of await opendir(folder)) if (entry.name === name) return entry;
+  return undefined;
+}
+
+interface Collection {
+  layer: string;
+  except: ReadonlySet<string>;
+  paths: string[];
+  room: PathRoom;
+}
+
+async function collect(into: Collection, folder: string): Promise<void> {
+  const add = (path: string) => {
+    if (!into.room.take(path)) throw tooManyPaths();
+    into.paths.push(path);
+  };
+  let isEmpty = true;
+  for await (const entry of await opendir(posix.join(into.layer, folder))) {
+    isEmpty = false;
     const path = posix.join(folder, entry.name);
-    if (except.has(path)) continue;
-    if (entry.isDirectory()) await collect(layer, path, except, paths);
+    if (into.except.has(path)) continue;
+    if (entry.isDirectory()) await collect(into, path);
     // A deletion too: it is kept as a device, and the sandbox's own processes cannot make devices.
-    else paths.push(path);
+    else add(path);
   }
+  if (isEmpty && folder !== '/') add(folder);
 }

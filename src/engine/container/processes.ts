@@ -8,6 +8,7 @@ export interface ContainerProcess {
   pid: number;
   /** User id in the same numbering. */
   uid: number;
+  /** The name of its program; at most 15 bytes, as the kernel has it. */
   command: string;
 }
 
@@ -29,7 +30,8 @@ async function listThroughEngine(container: RunningContainer): Promise<Container
   const { client, id } = container;
   const { initPid } = await hostFactsOf(container);
   const answer = await client.call('listing processes', (abortSignal) =>
-    client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,args', abortSignal }),
+    // Not `args`: two megabytes of them are each process's choice.
+    client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,comm', abortSignal }),
   );
   return (answer.Processes as string[][])
     .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))

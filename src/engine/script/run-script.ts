@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { killAll } from '../container/kill-all.ts';
@@ -19,6 +20,10 @@ import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** 128 + SIGKILL. */
 const KILLED = 137;
+
+/** Bytes that the outputs of a script's steps come to at most, with a large heap; with a small one, a part of it. */
+const mostOutputBytes = 64 * 2 ** 20;
+const heapPartOfOutput = 1 / 32;
 
 const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
 const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
@@ -62,7 +67,8 @@ async function runOnce(
   // Secret from the script: it goes in by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
-  const recorder = new StepRecorder(lines, request.capBytes ?? DEFAULT_CAP_BYTES, clock, request.onStep);
+  const cap = Math.min(request.capBytes ?? DEFAULT_CAP_BYTES, shareOf(lines.length));
+  const recorder = new StepRecorder(lines, cap, clock, request.onStep);
   const over = Promise.withResolvers<ScriptOver>();
   // What an engine or a shell says when nothing could be started.
   let firstOutput = '';
@@ -150,6 +156,12 @@ async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, d
     if (deadline.aborted) return new Promise<never>(() => undefined);
     throw thrown;
   }
+}
+
+/** Bytes that a step's output may have at most where there are so many, since all of them are kept to the end. */
+function shareOf(steps: number): number {
+  const all = Math.min(mostOutputBytes, Math.floor(getHeapStatistics().heap_size_limit * heapPartOfOutput));
+  return Math.floor(all / Math.max(1, steps));
 }
 
 function scriptLines(script: string): string[] {

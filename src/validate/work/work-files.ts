@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
+import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** Bytes of a file that a validator may read from another sandbox, and files it may be told of. */
+/** Bytes of a file that a validator may read from another sandbox. */
 const fileBytes = 16 * 1024 ** 2;
-const mostFiles = 200_000;
 /** As many links in a row as Linux follows. */
 const mostLinks = 40;
 
@@ -32,9 +32,11 @@ export async function filesApart(
   signal: AbortSignal,
 ): Promise<string[]> {
   const paths: string[] = [];
+  const room = new PathRoom();
   for await (const { path, type } of container.archive(workspace, signal)) {
-    if (type !== 'folder') paths.push(path);
-    if (paths.length > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
+    if (type === 'folder') continue;
+    if (!room.take(path)) throw new Error('there are more files than are told of');
+    paths.push(path);
   }
   return paths.sort();
 }
