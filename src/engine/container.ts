@@ -103,7 +103,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     runScript: (request) => runScript(running, request),
     killAll: (signal) => killAll(running, signal),
     disconnect: (signal) => disconnectContainer(running, signal),
-    processes: () => listProcesses(running),
+    processes: () => listProcesses(running, 'args'),
     changes: () => listChanges(running),
     writtenBytes: (signal) => writtenBytes(running, signal),
     madeAt: (signal) => askWhenMade(running, signal),
