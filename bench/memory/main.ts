@@ -2,23 +2,48 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { reportHostile } from './hostile-report.ts';
 import { type Measured, measuredRun } from './measured-run.ts';
 
 /**
- * The agent's own memory: resident MiB of `offsite run`, embedded service included, while a trial prints a gigabyte, and over many no-op
- * trials. The command is the built one where there is one, as the package ships it; the sources take some 15 MiB more, for the compiler of types.
+ * The agent's own memory: resident MiB of `offsite run`, embedded service included.
+ *
+ *   memory             while a trial prints a gigabyte, and over many no-op trials
+ *   memory --heap 256  with a heap of so many MiB, while hostile agents and a hostile model do what they can; exit 1 where the
+ *                      process ended or an honest trial beside them did not pass
+ *
+ * The command is the built one where there is one, as the package ships it; the sources take some 15 MiB more, for the compiler of types.
  */
 const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    heap: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+  },
 });
-const limitMiB = 150;
-const printedMiB = values.quick ? 128 : 1024;
-/** A batch has at most a hundred cases of ten trials. */
-const cases = values.quick ? 5 : 50;
-const trialsPerCase = values.quick ? 4 : 10;
-
 const folder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
 try {
+  const isWell =
+    values.heap === undefined
+      ? await reportOrdinary()
+      : await reportHostile({
+          folder,
+          heapMiB: Number(values.heap),
+          isQuick: values.quick,
+          json: values.json,
+        });
+  if (!isWell) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** True where the highest was below the limit. */
+async function reportOrdinary(): Promise<boolean> {
+  const limitMiB = 150;
+  const printedMiB = values.quick ? 128 : 1024;
+  // A batch has at most a hundred cases of ten trials.
+  const cases = values.quick ? 5 : 50;
+  const trialsPerCase = values.quick ? 4 : 10;
   const printed = await measuredRun({
     folder: join(folder, 'printed'),
     run: `head -c ${printedMiB}M /dev/zero | tr '\\0' x`,
@@ -44,9 +69,7 @@ try {
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
   else console.table({ printed: result.printed, noop: result.noop });
-  if (!result.withinLimit) process.exitCode = 1;
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+  return result.withinLimit;
 }
 
 /** The curve as ten values, so that growth is seen and the document stays short. */

@@ -96,7 +96,7 @@ function writeSuite({ folder, run, cases, trialsPerCase }: MeasuredBatch): strin
 }
 
 /** Undefined once the process has gone. */
-function memoryOf(pid: number | undefined): { now: number; highest: number } | undefined {
+export function memoryOf(pid: number | undefined): { now: number; highest: number } | undefined {
   const status = `/proc/${pid}/status`;
   if (!existsSync(status)) return undefined;
   const text = readFileSync(status, 'utf8');

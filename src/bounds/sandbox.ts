@@ -77,6 +77,8 @@ export const commandOutput = channel({
   over: 'standard output and error of commands, over the engine',
   bytes: {
     kept: bytes(1 * MiB, 'each stream, its head and its tail, where a command names no other cap'),
+    // With a small heap, 1/32 of that.
+    script: bytes(64 * MiB, "the outputs of a script's steps together"),
     // A line for each process of a sandbox is the most that one prints.
     ownCommand: bytes(4 * MiB, 'a small command of ours'),
     // A mark is far shorter than this; a longer "line" after the secret is no mark of ours.
@@ -116,10 +118,9 @@ export const harnessLines = channel({
   bytes: {
     // CLIs put whole outputs of commands into one.
     line: bytes(32 * MiB, 'a line'),
-    told: characters(
-      128 * MiB,
-      'commands, tools and messages of a turn together; with more it counts as broken',
-    ),
+    // With a small heap, 1/64 of that.
+    told: characters(16 * MiB, 'commands, tools and messages of a conversation together'),
+    lastMessage: characters(10_000, 'what is kept of what a CLI says of its end'),
     kept: bytes(64 * KiB, 'each stream as it was printed, once it is read'),
     note: characters(500, 'a line that is no JSON'),
     lastWords: characters(1_000, 'the end of standard error, in a message'),
@@ -129,7 +130,6 @@ export const harnessLines = channel({
   },
   time: "the harness's own deadline",
   count: {
-    told: times(200_000, 'commands, tools, messages and their ends in a turn'),
     notes: times(20, 'lines that are no JSON'),
   },
 });
@@ -143,6 +143,17 @@ export const derivedCommands = channel({
   },
   time: 'read as the requests pass',
   count: { commands: times(10_000, 'commands of a trial') },
+});
+
+export const engineAnswers = channel({
+  sender: 'the sandbox',
+  over: 'answers of the engine that tell of a sandbox: its processes, its changes',
+  bytes: {
+    answer: bytes(64 * MiB, 'an answer that is read as a whole'),
+    object: bytes(64 * KiB, 'an object of a list that is read one by one'),
+  },
+  time: "the engine's request time-outs",
+  count: 'lists are read one by one; who keeps what they tell has a bound of its own',
 });
 
 export const archives = channel({
@@ -184,7 +195,8 @@ export const pathLists = channel({
   bytes: {
     // A kit is some megabytes, a listing's paths are some hundred thousand.
     listing: bytes(64 * MiB, 'a listing that is printed inside'),
-    layer: characters(32 * MiB, "the paths of a container's own layer"),
+    // With a small heap, 1/32 of that.
+    list: characters(64 * MiB, 'a list of paths'),
     // As long as Linux takes one, less what the layer's own folder may have.
     path: bytes(3500, 'a path in a layer; a deeper one counts as its folder'),
     // Matching takes a time that grows faster than the path.
@@ -196,7 +208,6 @@ export const pathLists = channel({
   count: {
     kept: times(10_000, 'paths of a list in a record'),
     outside: times(1000, 'paths outside the workspace in a result'),
-    layer: times(200_000, "paths of a container's own layer"),
     matchedFolders: times(64, 'folders in a path that is compared with globs'),
     // One round trip each. What is beyond counts as unexplained.
     compared: times(5000, 'paths whose contents are compared'),

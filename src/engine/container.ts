@@ -45,7 +45,7 @@ export interface Container extends AsyncDisposable {
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
   /** How its files differ from its image's. Blind to a file whose size and times were put back, and slow: mostly it has the engine walk both. */
-  changes(): Promise<FilesystemChange[]>;
+  changes(): AsyncIterable<FilesystemChange>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
   /** Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
@@ -104,7 +104,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     runScript: (request) => runScript(running, request),
     killAll: (signal) => killAll(running, signal),
     disconnect: (signal) => disconnectContainer(running, signal),
-    processes: () => listProcesses(running),
+    processes: () => listProcesses(running, 'args'),
     changes: () => listChanges(running),
     writtenBytes: (signal) => writtenBytes(running, signal),
     madeAt: (signal) => askWhenMade(running, signal),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { modelRequests } from '../bounds/sandbox.ts';
+import { ByteStore } from '../byte-store.ts';
 import { heaviestDocument } from '../parse-json.ts';
-import { ByteStore } from './byte-store.ts';
 import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 

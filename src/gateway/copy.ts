@@ -1,5 +1,5 @@
 import { modelAnswers } from '../bounds/model.ts';
-import { ByteStore } from './byte-store.ts';
+import { ByteStore } from '../byte-store.ts';
 
 /** The copy of an answer, where the record is to have it. */
 export interface AnswerCopy {

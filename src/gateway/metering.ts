@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
 import { createParser } from 'eventsource-parser';
 import { modelAnswers } from '../bounds/model.ts';
-import { ByteStore } from './byte-store.ts';
+import { ByteStore } from '../byte-store.ts';
 import { type Dialect, parsed, type Told } from './wires/dialect.ts';
 
 /** Reads a copy of an answer as it passes. */

@@ -6,6 +6,9 @@ import type { Told } from './turn-record.ts';
 /** What a shell says of a program that SIGHUP, SIGINT, SIGKILL or SIGTERM ended, which no program does to itself. */
 const endedBySignal = new Set([129, 130, 137, 143]);
 
+/** Characters that are kept of what a CLI says of its end. */
+const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;
+
 /**
  * How a turn of a CLI ended. What its stream said counts for more than its exit code: some exit with 0 whatever happened, and some run
  * out of memory after all is done.
@@ -13,7 +16,7 @@ const endedBySignal = new Set([129, 130, 137, 143]);
 export function cliEnding(
   label: string,
   result: ExecResult,
-  { told, trouble }: { told: Told; trouble: string | undefined },
+  { told, trouble, isOverlarge }: { told: Told; trouble: string | undefined; isOverlarge: boolean },
   { timeoutMs, stop }: TurnLimits,
 ): HarnessEnding {
   switch (result.ended) {
@@ -29,6 +32,11 @@ export function cliEnding(
       break;
   }
   const { exitCode } = result;
+  if (isOverlarge) {
+    // Before anything else that is wrong with the stream: no agent is to earn a void by having its CLI print much.
+    const message = `${label} printed a line that is too large to be read, so that nobody knows how the turn went`;
+    return { ended: 'agent-failed', message, exitCode };
+  }
   if (trouble !== undefined) {
     return {
       ended: 'runner-broke',
@@ -42,7 +50,7 @@ export function cliEnding(
     case 'agent-failed':
     case 'model-failed':
     case 'runner-broke':
-      return { ended: told.told, message: told.message, exitCode };
+      return { ended: told.told, message: told.message.slice(0, MESSAGE_LENGTH), exitCode };
     case 'nothing':
     case 'begun':
       return unfinished(label, result, exitCode);

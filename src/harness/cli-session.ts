@@ -4,6 +4,7 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { cliEnding } from './cli-ending.ts';
 import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import { cliStream, type LineTaker } from './cli-stream.ts';
+import { RecordRoom } from './record-room.ts';
 import type { HarnessPlace, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
 import { type Told, TurnRecord, usageSince } from './turn-record.ts';
 
@@ -34,13 +35,14 @@ export function cliSession(place: HarnessPlace, cli: Cli): HarnessSession {
   let sessionId: string | undefined;
   let usedBefore: Usage | undefined;
   let turns = 0;
+  const room = new RecordRoom();
   return {
     async turn(message, limits) {
       turns += 1;
       if (turns > 1 && sessionId === undefined) {
         return brokenRun(`${cli.label} did not name its conversation, which cannot be continued`);
       }
-      const record = new TurnRecord();
+      const record = new TurnRecord(room);
       const run = await cliTurn(place, cli, { record, message, sessionId, first: turns === 1 }, limits);
       sessionId = record.sessionId ?? sessionId;
       if (!cli.usageCountsOn || run.usage === undefined) return run;
@@ -87,11 +89,17 @@ async function cliTurn(
   if (result.ended === 'exited' && (record.told.told === 'begun' || record.told.told === 'nothing')) {
     record.told = cli.toldByExit?.(result.exitCode, result.stderr.text) ?? record.told;
   }
-  const ending = cliEnding(cli.label, result, { told: record.told, trouble: stream.trouble }, limits);
+  const ending = cliEnding(
+    cli.label,
+    result,
+    { told: record.told, trouble: stream.trouble, isOverlarge: stream.isOverlarge },
+    limits,
+  );
   const stderr = result.stderr.text.trim();
   if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, place.clock.now());
   const { trajectory, events, finalMessage, version, usage } = record;
-  return { ending, trajectory, events, finalMessage, version, usage, lastOutput: lastOutput(result) };
+  const isCut = !record.isWhole || undefined;
+  return { ending, trajectory, events, isCut, finalMessage, version, usage, lastOutput: lastOutput(result) };
 }
 
 function lastOutput({ stdout, stderr }: ExecResult): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
-import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
-import { LineReader } from './line-reader.ts';
+import { LineReader } from '../line-reader.ts';
+import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
 import type { TurnRecord } from './turn-record.ts';
 
 /**
@@ -15,6 +15,8 @@ export interface CliStream {
   end(): void;
   /** Why what was read cannot be trusted: the first line that no known version of the CLI prints. */
   readonly trouble: string | undefined;
+  /** Whether it printed a line that is too large to be read. CLIs keep their lines short; what the agent prints, they pass on. */
+  readonly isOverlarge: boolean;
 }
 
 /** The type of the line that the launcher prints first. */
@@ -32,7 +34,12 @@ export function cliStream(
   skips: readonly string[] = [],
 ): CliStream {
   let trouble: string | undefined;
+  let isOverlarge = false;
   let notes = 0;
+  const drop = () => {
+    isOverlarge = true;
+    record.isWhole = false;
+  };
   const strange = (line: string, at: number) => {
     notes += 1;
     if (notes <= harnessLines.count.notes) record.note(excerpt(line), at);
@@ -42,21 +49,21 @@ export function cliStream(
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
       const value = parsed(line);
-      if (value === 'too heavy') trouble ??= 'it printed a line with too many values to be read';
-      if (value === undefined || value === 'too heavy') return strange(line, at);
+      if (value === 'too heavy') return drop();
+      if (value === undefined) return strange(line, at);
       try {
         if (value.type !== VERSION_LINE) take(value, at);
         else record.version = VersionLine.parse(value).version || undefined;
       } catch (error) {
         if (!(error instanceof z.ZodError)) throw error;
-        trouble ??= `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`;
+        trouble ??= excerpt(
+          `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`,
+        );
         strange(line, at);
       }
-      if (record.isFull) trouble ??= 'it told more than is kept';
     },
-    () => {
-      trouble ??= 'it printed a line too long to be read';
-    },
+    drop,
+    Math.min(harnessLines.bytes.line, longestDocument()),
   );
   return {
     push: (chunk) => reader.push(chunk),
@@ -64,13 +71,16 @@ export function cliStream(
     get trouble() {
       return trouble;
     },
+    get isOverlarge() {
+      return isOverlarge;
+    },
   };
 }
 
 function parsed(line: string): Record<string, unknown> | 'too heavy' | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return parseForeignJson(line) as Record<string, unknown>;
+    return parseCheckedJson(line) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     if (error instanceof DocumentTooHeavy) return 'too heavy';

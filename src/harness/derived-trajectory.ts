@@ -21,6 +21,8 @@ export class DerivedTrajectory {
   readonly #calls = new Map<string, Call>();
   #lastAnswerAt: number | undefined;
   #chars = 0;
+  /** Whether some commands were left out. */
+  isCut = false;
 
   /** Takes one exchange, in the order they ended. A body that is cut or no JSON tells nothing. */
   add(exchange: ModelExchange, request: Buffer): void {
@@ -29,7 +31,11 @@ export class DerivedTrajectory {
       const known = this.#calls.get(part.id);
       if (part.kind === 'call' && !known) {
         const command = commandOf(part.arguments);
-        if (command === undefined || !this.#hasRoom(part.id.length + command.length)) continue;
+        if (command === undefined) continue;
+        if (!this.#hasRoom(part.id.length + command.length)) {
+          this.isCut = true;
+          continue;
+        }
         const startedAt = this.#lastAnswerAt ?? exchange.startedAt;
         this.#calls.set(part.id, { command, startedAt });
       } else if (part.kind === 'result' && known && known.finishedAt === undefined) {

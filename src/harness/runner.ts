@@ -83,6 +83,8 @@ export interface HarnessRun {
   trajectory: TrajectoryEntry[];
   /** What else it told, in order: messages, tools that are no commands. */
   events: HarnessEvent[];
+  /** Whether it told more than these two hold. */
+  isCut?: boolean | undefined;
   /** What it said last to the user. */
   finalMessage?: string | undefined;
   /** The beginning and the end of what it printed on both streams, where it is a program. */

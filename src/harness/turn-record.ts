@@ -1,6 +1,7 @@
-import { commandOutput, harnessLines } from '../bounds/sandbox.ts';
+import { commandOutput } from '../bounds/sandbox.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
+import { RecordRoom } from './record-room.ts';
 import type { HarnessEvent } from './runner.ts';
 
 /** What a harness has said so far of how its turn goes. */
@@ -26,28 +27,35 @@ interface CommandEnd {
   truncated?: boolean | undefined;
 }
 
+/** Characters that a value of a tool's input counts as. */
+const valueChars = 32;
+
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
-/** A value of JSON takes more than its text does. */
-const valueWeight = 4;
-
-/** What one turn has brought so far, as its harness tells it piece by piece. */
+/**
+ * What one turn has brought so far, as its harness tells it piece by piece. What there is no room for is not kept: outputs are cut, entries left
+ * out, and the record is not whole.
+ */
 export class TurnRecord {
   readonly trajectory: TrajectoryEntry[] = [];
   readonly events: HarnessEvent[] = [];
+  /** False once an entry was left out, so that nobody takes what is here for all there was. */
+  isWhole = true;
   told: Told = { told: 'nothing' };
   /** The harness's own name for the conversation, to continue it by. */
   sessionId: string | undefined;
   version: string | undefined;
   usage: Usage | undefined;
   finalMessage: string | undefined;
-  /** Whether it told more than is kept, so that what is here is not all. */
-  isFull = false;
-  #entries = 0;
-  #room = harnessLines.bytes.told;
   /** Commands and tools that have begun and not ended, by the harness's own id. */
   readonly #commands = new Map<string, TrajectoryEntry>();
   readonly #tools = new Map<string, ToolEvent>();
+  readonly #room: RecordRoom;
+
+  /** @param room of the whole conversation */
+  constructor(room = new RecordRoom()) {
+    this.#room = room;
+  }
 
   begin(sessionId: string): void {
     this.sessionId = sessionId;
@@ -55,7 +63,7 @@ export class TurnRecord {
   }
 
   beginCommand(id: string, command: string, at: number): void {
-    if (!this.#hasRoom(id.length + command.length)) return;
+    if (!this.#hasRoom(command.length)) return;
     const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
     this.trajectory.push(entry);
     this.#commands.set(id, entry);
@@ -74,14 +82,13 @@ export class TurnRecord {
     entry.finishedAtMillis = Math.max(at, entry.startedAtMillis ?? at);
     if (exitCode !== undefined) entry.exitCode = exitCode;
     if (output === undefined) return;
-    const kept = cut(output);
-    if (!this.#hasRoom(kept.text.length)) return;
+    const kept = this.#kept(output);
     entry.output = kept.text;
     entry.outputTruncated = kept.truncated || truncated === true;
   }
 
   beginTool(id: string, name: string, input: unknown, at: number): void {
-    if (!this.#hasRoom(id.length + name.length + valueWeight * (JSON.stringify(input)?.length ?? 0))) return;
+    if (!this.#hasRoom(name.length + weightOfInput(input))) return;
     const event: ToolEvent = { kind: 'tool', at, name, input };
     this.events.push(event);
     this.#tools.set(id, event);
@@ -96,8 +103,7 @@ export class TurnRecord {
     if (!event) return;
     this.#tools.delete(id);
     event.finishedAt = Math.max(at, event.at);
-    const kept = output === undefined ? undefined : cut(output).text;
-    if (kept !== undefined && this.#hasRoom(kept.length)) event.output = kept;
+    if (output !== undefined) event.output = this.#kept(output).text;
     if (failed !== undefined) event.failed = failed;
   }
 
@@ -105,8 +111,8 @@ export class TurnRecord {
   message(text: string, at: number): void {
     if (text === '') return;
     const kept = cut(text).text;
+    this.finalMessage = kept;
     if (this.#hasRoom(kept.length)) this.events.push({ kind: 'message', at, text: kept });
-    this.finalMessage = text;
   }
 
   note(text: string, at: number): void {
@@ -114,17 +120,20 @@ export class TurnRecord {
     if (this.#hasRoom(kept.length)) this.events.push({ kind: 'note', at, text: kept });
   }
 
-  /** Takes room for so many characters, where there is some. */
-  #hasRoom(characters: number): boolean {
-    this.isFull ||= this.#entries >= harnessLines.count.told || characters > this.#room;
-    if (this.isFull) return false;
-    this.#entries += 1;
-    this.#room -= characters;
-    return true;
-  }
-
   addUsage(usage: Usage): void {
     this.usage = this.usage === undefined ? usage : combine(this.usage, usage, (sum, more) => sum + more);
+  }
+
+  #hasRoom(chars: number): boolean {
+    const hasRoom = this.#room.takeEntry(chars);
+    this.isWhole &&= hasRoom;
+    return hasRoom;
+  }
+
+  /** An output as it is kept: not at all where there is no room for it. */
+  #kept(output: string): { text: string; truncated: boolean } {
+    const kept = cut(output);
+    return this.#room.take(kept.text.length) ? kept : { text: '', truncated: output !== '' };
   }
 }
 
@@ -140,6 +149,12 @@ function combine(one: Usage, other: Usage, of: (one: number, other: number) => n
     return number === undefined || second === undefined ? [] : [[name, of(number, second)]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Values take more than their text does: three characters may be sixty bytes. */
+function weightOfInput(input: unknown): number {
+  const text = JSON.stringify(input) ?? '';
+  return text.length + valueChars * (text.match(/[{[,:]/g)?.length ?? 0);
 }
 
 function cut(text: string): { text: string; truncated: boolean } {

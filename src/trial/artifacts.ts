@@ -1,6 +1,7 @@
 import { workspaceFiles } from '../bounds/sandbox.ts';
 import type { Artifact, TrajectoryEntry } from '../contract/report.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
+import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -13,7 +14,7 @@ const trajectoryPath = '.offsite/trajectory.jsonl';
 /** Keeps the workspace's files that match some globs as blobs. Links, devices and folders are not artifacts. */
 export interface ArtifactCollection {
   readonly artifacts: readonly Artifact[];
-  /** What matched and was left out. */
+  /** What matched and was left out; of very many, the first ones. */
   readonly omitted: readonly string[];
   /** Takes an entry of the workspace's archive, if it matches. */
   visit(entry: ArchivedEntry): Promise<void>;
@@ -36,13 +37,18 @@ export function artifactCollection(
   const omitted: string[] = [];
   const otherNames: string[] = [];
   let bytes = 0;
+  const room = new PathRoom();
+
+  function omit(path: string): void {
+    if (room.take(path)) omitted.push(path);
+  }
 
   async function take(path: string, entry: ArchivedEntry): Promise<void> {
     const isOver =
       artifacts.length >= workspaceFiles.count.artifacts ||
       bytes + entry.size > workspaceFiles.bytes.artifacts;
     if (isOver) {
-      omitted.push(path);
+      omit(path);
       return;
     }
     const { sha256, byteSize } = await blobs.put(entry.content());
@@ -53,7 +59,7 @@ export function artifactCollection(
   async function visit(entry: ArchivedEntry): Promise<void> {
     if (!matches(entry.path) || entry.path === trajectoryPath) return;
     if (entry.type === 'file') await take(entry.path, entry);
-    if (entry.type === 'hardlink') otherNames.push(entry.path);
+    if (entry.type === 'hardlink' && room.take(entry.path)) otherNames.push(entry.path);
   }
 
   async function finish(deadline: AbortSignal): Promise<void> {
@@ -68,7 +74,7 @@ export function artifactCollection(
     } catch (error) {
       // A name that is not UTF-8 cannot be asked for; its path here is how it is shown.
       if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
-      omitted.push(path);
+      omit(path);
     }
   }
 

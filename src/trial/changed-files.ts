@@ -1,5 +1,6 @@
 import { manifestChanges } from '../engine/archive/manifest.ts';
-import type { FilesystemChange } from '../engine/container/changes.ts';
+import { namedChanges } from '../engine/changes/changed-paths.ts';
+import type { Container } from '../engine/container.ts';
 import { places } from './places.ts';
 import type { WorkspaceState } from './workspace.ts';
 
@@ -19,11 +20,11 @@ export function changedFiles(
     .map(({ path }) => path);
 }
 
-/** The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. */
-export function changedFilesByEngine(changes: readonly FilesystemChange[]): string[] {
-  const inside = changes.filter(({ path }) => path.startsWith(`${places.workspace}/`));
-  // The engine names every folder on the way to a change; a path that others lie below is one of those.
-  const ways = new Set(inside.map(({ path }) => path.slice(0, path.lastIndexOf('/'))));
-  const named = inside.filter(({ path, kind }) => kind === 'deleted' || !ways.has(path));
-  return named.map(({ path }) => path.slice(places.workspace.length + 1)).sort();
+/**
+ * The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. Of very
+ * many, the first ones.
+ */
+export async function changedFilesByEngine(container: Container): Promise<string[]> {
+  const { changes } = await namedChanges(container, (path) => path.startsWith(`${places.workspace}/`));
+  return changes.map(({ path }) => path.slice(places.workspace.length + 1)).sort();
 }

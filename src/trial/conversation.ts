@@ -18,6 +18,8 @@ export interface Conversation {
   ending: HarnessEnding;
   trajectory: TrajectoryEntry[];
   events: HarnessEvent[];
+  /** Whether the harness told more than these hold. */
+  isCut: boolean;
   finalMessage: string | undefined;
   version: string | undefined;
   /** The harness's own counts; a number that some turn did not tell is left out. */
@@ -75,6 +77,7 @@ function together(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversa
     ending: last.ending,
     trajectory: runs.flatMap(({ trajectory }) => trajectory),
     events,
+    isCut: runs.some(({ isCut }) => isCut === true),
     finalMessage: last.finalMessage,
     version: runs.find(({ version }) => version !== undefined)?.version,
     usage: sumOfUsage(runs.map(({ usage }) => usage)),

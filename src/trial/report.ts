@@ -65,10 +65,11 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
   const unmeasured = usageFields.filter((field) => usage[field] === undefined);
   const measured = {
     passed: result.verdict === 'void' ? undefined : result.verdict === 'passed',
-    commandCount: trajectory?.length,
+    // Of commands that are not all kept, neither number nor time was measured.
+    commandCount: result.commandsCut ? undefined : trajectory?.length,
     exitCode: result.harness?.ended === 'exited' ? result.harness.exitCode : undefined,
     modelMs: result.modelUnmeasured ? undefined : (result.models?.modelMs ?? 0),
-    sandboxMs: trajectory && busyMs(trajectory),
+    sandboxMs: trajectory && !result.commandsCut ? busyMs(trajectory) : undefined,
     verifySteps: result.verifySteps?.map(({ command, exitCode }) => ({ command, exitCode })),
     validations: result.validations?.map(reportedForm),
     artifacts: result.artifacts,

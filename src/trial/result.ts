@@ -45,6 +45,8 @@ export interface TrialResult {
   harnessTellsCommands?: boolean | undefined;
   /** The commands as its model traffic shows them: of a harness that tells none itself, all there is. */
   derivedTrajectory?: TrajectoryEntry[] | undefined;
+  /** There were more commands than are kept of those that count; absent where all are. */
+  commandsCut?: true | undefined;
   /** What else the harness told, and what a simulated user said. */
   events?: HarnessEvent[] | undefined;
   finalMessage?: string | undefined;
@@ -60,7 +62,7 @@ export interface TrialResult {
   models?: ModelAccount | undefined;
   /** Workspace-relative paths; the first ones where there are very many. */
   filesChanged?: string[] | undefined;
-  /** How many there were. */
+  /** How many there were; of very many, how many were read. */
   filesChangedCount?: number | undefined;
   artifacts?: Artifact[] | undefined;
   /** Files that matched but were over the limits on number and size. */

@@ -1,6 +1,7 @@
 import { workspaceFiles } from '../bounds/sandbox.ts';
 import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
+import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
 import { places } from './places.ts';
 
@@ -29,10 +30,13 @@ export async function readWorkspace(
 async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenerator<ArchivedEntry> {
   let bytes = 0;
   let entries = 0;
+  const room = new PathRoom();
   for await (const entry of archive) {
     bytes += entry.size;
     entries += 1;
-    if (bytes > workspaceFiles.bytes.whole || entries > workspaceFiles.count.entries) throw new TooLarge();
+    const hasRoom = room.take(entry.path) && room.take(entry.linkTarget ?? '');
+    const isLarge = bytes > workspaceFiles.bytes.whole || entries > workspaceFiles.count.entries;
+    if (isLarge || !hasRoom) throw new TooLarge();
     yield entry;
   }
 }

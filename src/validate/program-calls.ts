@@ -5,6 +5,7 @@ import { MiB } from '../bounds/channel.ts';
 import { workForValidator } from '../bounds/grading.ts';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
+import { LineReader } from '../line-reader.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { execUser, users } from './users.ts';
 import { ownFile } from './validator-folder.ts';
@@ -39,7 +40,11 @@ export class ProgramCalls {
   readonly #work: Work;
   readonly #onFailure: (error: unknown) => void;
   readonly #limit = pLimit(workForValidator.count.programs);
-  #heard = '';
+  readonly #lines = new LineReader(
+    (line) => this.#take(line),
+    () => undefined,
+    workForValidator.bytes.callName,
+  );
   /** Bytes of the calls under way. */
   #held = 0;
 
@@ -77,22 +82,15 @@ export class ProgramCalls {
       stdin: stop,
       capBytes: 0,
       onOutput: (stream, bytes) => {
-        if (stream === 'stdout') this.#hear(bytes.toString('latin1'));
+        if (stream === 'stdout') this.#lines.push(bytes);
       },
       timeoutMs: 2 ** 31 - 1,
       signal,
     });
   }
 
-  #hear(text: string): void {
-    const lines = (this.#heard + text).split('\n');
-    // What has no end is no name.
-    this.#heard = (lines.pop() ?? '').slice(0, workForValidator.bytes.callName);
-    for (const name of lines.filter((line) => /^call-\w{10}$/.test(line))) this.#take(name);
-  }
-
   #take(name: string): void {
-    if (this.#request.signal.aborted) return;
+    if (this.#request.signal.aborted || !/^call-\w{10}$/.test(name)) return;
     const call = `${callsOf(this.#request.folder)}/${name}`;
     if (this.#limit.pendingCount < workForValidator.count.waitingCalls)
       this.#limit(() => this.#fulfill(call)).catch(this.#onFailure);

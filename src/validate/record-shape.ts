@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { validatorRecords } from '../bounds/grading.ts';
-import { DocumentTooHeavy, parseForeignJson } from '../parse-json.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
+
+/** What is wrong with a record may be as long as the record. */
+const shownIssues = 5;
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
 const Id = z.int().min(0);
@@ -58,13 +61,16 @@ const Shape = z.discriminatedUnion('kind', [
 export function readRecord(line: string): SandboxedRecord | { problem: string } {
   let value: unknown;
   try {
-    value = parseForeignJson(line);
+    value = parseCheckedJson(line);
   } catch (error) {
     return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is no JSON' };
   }
   const read = Shape.safeParse(value);
   if (read.success) return read.data as SandboxedRecord;
   return {
-    problem: read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
+    problem: read.error.issues
+      .slice(0, shownIssues)
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; '),
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../gateway/chat/chat.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 
 /**
  * A model's answer that is JSON of a schema. The model is told to (servers differ in whether they enforce it), and an answer of another
@@ -43,9 +44,10 @@ function readAnswer<Value>(
   const [, fenced] = /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text) ?? [];
   let parsed: unknown;
   try {
-    parsed = JSON.parse(fenced ?? text);
+    parsed = parseCheckedJson(fenced ?? text);
   } catch (error) {
     if (error instanceof SyntaxError) return { problem: `it is no JSON (${error.message})` };
+    if (error instanceof DocumentTooHeavy) return { problem: error.message };
     throw error;
   }
   const read = schema.safeParse(parsed);

@@ -52,7 +52,7 @@ const own = [
   'src/cli/doctor/',
   'src/engine/container/remove.ts',
   'src/engine/snapshot/',
-  'src/gateway/byte-store.ts',
+  'src/byte-store.ts',
   'src/ledger/reserve.ts',
   // How deep a key may be encoded to be found.
   'src/redaction/decode.ts',

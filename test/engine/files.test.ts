@@ -135,7 +135,7 @@ test('changes tell what was added, modified and deleted against the image', asyn
     fresh,
     'echo new > /workspace/new; echo more >> /etc/hostname.test; rm /etc/debian_version; chmod 600 /etc/issue',
   );
-  const changes = await fresh.changes();
+  const changes = await Array.fromAsync(fresh.changes());
   expect(changes).toEqual(
     expect.arrayContaining([
       { path: '/etc/debian_version', kind: 'deleted' },

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LineReader } from '../../src/harness/line-reader.ts';
+import { LineReader } from '../../src/line-reader.ts';
 
-function linesOf(chunks: Iterable<Buffer>, longest?: number): { lines: string[]; overlong: number } {
+function linesOf(
+  chunks: Iterable<Buffer>,
+  longest = Number.POSITIVE_INFINITY,
+): { lines: string[]; overlong: number } {
   const lines: string[] = [];
   let overlong = 0;
   const reader = new LineReader(
@@ -35,6 +38,7 @@ test('a chunk may be used again by its owner once it has been taken', () => {
   const reader = new LineReader(
     (line) => lines.push(line),
     () => undefined,
+    10,
   );
   const lent = Buffer.from('one');
   reader.push(lent);

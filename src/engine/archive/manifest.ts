@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { PathRoom, tooManyPaths } from '../changes/path-room.ts';
 import type { FilesystemChange } from '../container/changes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 
@@ -16,7 +17,7 @@ export type Manifest = ReadonlyMap<string, FileFacts>;
 
 /**
  * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries on the way; it is
- * hashed all the same. Two such states tell changes exactly, and far quicker than the engine's own
+ * hashed all the same. Throws `SANDBOX_UNWITNESSED` where there are too many. Two such states tell changes exactly, and far quicker than the engine's own
  * list of changes, which walks the whole image.
  */
 export async function readManifest(
@@ -24,8 +25,10 @@ export async function readManifest(
   visit: (entry: ArchivedEntry) => Promise<void> = async () => undefined,
 ): Promise<Manifest> {
   const manifest = new Map<string, FileFacts>();
+  const room = new PathRoom();
   for await (const entry of entries) {
     const { path, type, mode, linkTarget } = entry;
+    if (!room.take(path) || !room.take(linkTarget ?? '')) throw tooManyPaths();
     // A hard link is its file under another name; which of the two names comes first is chance.
     const linked = type === 'hardlink' ? manifest.get(linkTarget ?? '') : undefined;
     if (linked !== undefined) {

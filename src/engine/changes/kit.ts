@@ -4,6 +4,7 @@ import { pathLists } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { NewFile } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
+import { longestPathList } from './path-room.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 
@@ -68,7 +69,7 @@ export async function changedSinceMade(
     cwd: '/',
     // It writes nothing, and the harness may have been ended for writing too much.
     diskBytes: Number.POSITIVE_INFINITY,
-    capBytes: pathLists.bytes.listing,
+    capBytes: longestPathList(),
     timeoutMs: pathLists.time.listing,
     signal,
   });

@@ -1,10 +1,11 @@
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { opendir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { nameText } from '../archive/names.ts';
 import { hostFactsOf } from '../container/host-facts.ts';
 import type { RunningContainer } from '../container/running-container.ts';
+import { PathRoom } from './path-room.ts';
 
 export interface LayerRequest {
   /** Absolute paths that are left out, with all below them. */
@@ -30,8 +31,32 @@ export async function layerPaths(
   const { layer } = await hostFactsOf(container, signal);
   if (layer === undefined) return undefined;
   const top: Folder = { onHost: Buffer.from(layer), path: '' };
-  const entries = await entriesOf(top);
-  return entries && collect(top, entries, new Set(except), signal);
+  const paths: string[] = [];
+  const room = new PathRoom();
+  const left = new Set(except);
+  const waiting = [top];
+  for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
+    let isEmpty = true;
+    try {
+      // A folder may have millions of entries, which are never held together.
+      for await (const entry of await opendir(folder.onHost, asBytes)) {
+        isEmpty = false;
+        const next = inside(folder, entry.name as unknown as Buffer);
+        if (left.has(next.path)) continue;
+        if (!room.take(next.path)) return [...paths, furtherPaths];
+        // A deletion is kept as a device, which the sandbox's own processes cannot make.
+        if (entry.isDirectory() && next.onHost.length < pathLists.bytes.path) waiting.push(next);
+        else paths.push(next.path);
+      }
+      signal?.throwIfAborted();
+    } catch (error) {
+      if (signal?.aborted || (error as NodeJS.ErrnoException).code === undefined) throw error;
+      if (folder === top) return undefined;
+      isEmpty = true;
+    }
+    if (isEmpty && folder !== top) paths.push(folder.path);
+  }
+  return paths;
 }
 
 interface Folder {
@@ -41,49 +66,11 @@ interface Folder {
   path: string;
 }
 
-async function collect(
-  top: Folder,
-  first: Dirent<Buffer>[],
-  except: ReadonlySet<string>,
-  signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const paths: string[] = [];
-  let characters = 0;
-  const waiting = [{ folder: top, entries: first }];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    signal?.throwIfAborted();
-    for (const entry of next.entries) {
-      const { onHost, path } = inside(next.folder, entry.name);
-      if (except.has(path)) continue;
-      // A deletion is kept as a device, which the sandbox's own processes cannot make.
-      const entries =
-        entry.isDirectory() && onHost.length < pathLists.bytes.path ? await entriesOf({ onHost, path }) : [];
-      if (entries && entries.length > 0) {
-        waiting.push({ folder: { onHost, path }, entries });
-        continue;
-      }
-      characters += path.length;
-      if (paths.length >= pathLists.count.layer || characters > pathLists.bytes.layer) {
-        return [...paths, furtherPaths];
-      }
-      paths.push(path);
-    }
-  }
-  return paths;
-}
+/** Node gives names as bytes then, whatever its types say. */
+const asBytes = { encoding: 'buffer' as BufferEncoding };
 
 function inside({ onHost, path }: Folder, name: Buffer): Folder {
   return { onHost: Buffer.concat([onHost, Buffer.from('/'), name]), path: `${path}/${nameText(name)}` };
-}
-
-/** Undefined where the folder cannot be read. */
-async function entriesOf({ onHost }: Folder): Promise<Dirent<Buffer>[] | undefined> {
-  try {
-    return await readdir(onHost, { withFileTypes: true, encoding: 'buffer' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return undefined;
-  }
 }
 
 /**
@@ -99,14 +86,12 @@ export async function isUntouched(
   if (layer === undefined) return undefined;
   try {
     // The first folder that is not there proves that the layer itself was read.
-    let entries = await readdir(layer, { withFileTypes: true });
     let folder = layer;
     for (const name of path.split('/').filter((part) => part !== '')) {
-      const entry = entries.find((one) => one.name === name);
+      const entry = await entryOf(folder, name);
       if (!entry) return true;
       if (!entry.isDirectory()) return false;
       folder = posix.join(folder, name);
-      entries = await readdir(folder, { withFileTypes: true });
     }
     return false;
   } catch (error) {
@@ -118,4 +103,10 @@ export async function isUntouched(
 function isUnreadable(error: unknown): boolean {
   const { code = '' } = error as NodeJS.ErrnoException;
   return ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code);
+}
+
+/** A folder may have millions of entries, which are never held together. */
+async function entryOf(folder: string, name: string): Promise<Dirent | undefined> {
+  for await (const entry of await opendir(folder)) if (entry.name === name) return entry;
+  return undefined;
 }

@@ -1,11 +1,13 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Docker from 'dockerode';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../deadline.ts';
 import { engineFailure } from '../failure.ts';
 import type { EngineAddress } from './address.ts';
+import { boundedDial } from './bounded-answer.ts';
 
 /** Engine requests that answer at once still get this long: a busy engine on a slow disk needs it. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -33,6 +35,8 @@ export interface EngineClient {
   ): Promise<T>;
   /** A request that dockerode has no method for, or whose answer its method drops. */
   dial<T>(request: DialRequest): Promise<T>;
+  /** The same, with the answer's body as it comes. */
+  dialStream(request: DialRequest): Promise<Readable>;
   /** Closes idle connections. */
   close(): void;
 }
@@ -94,7 +98,7 @@ function clientOptions(address: EngineAddress): Docker.DockerOptions {
 
 function wrapClient(docker: Docker, clock: Clock, close: () => void): EngineClient {
   let roundTrips = 0;
-  const dial = docker.modem.dial.bind(docker.modem);
+  const dial = boundedDial(docker.modem.dial.bind(docker.modem));
   docker.modem.dial = (options, callback) => {
     roundTrips += 1;
     dial(options, callback);
@@ -115,20 +119,24 @@ function wrapClient(docker: Docker, clock: Clock, close: () => void): EngineClie
         throw engineFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown);
       }
     },
-    dial<T>(request: DialRequest): Promise<T> {
-      return new Promise<T>((resolve, reject) => {
-        docker.modem.dial(
-          {
-            path: request.path,
-            method: request.method,
-            statusCodes: Object.fromEntries(request.expected.map((status) => [status, true])),
-            options: { _query: {}, _body: request.body ?? {} },
-            abortSignal: request.abortSignal,
-          },
-          (error, answer) => (error ? reject(error) : resolve(answer as T)),
-        );
-      });
-    },
+    dial: <T>(request: DialRequest) => dialed(docker, request, false) as Promise<T>,
+    dialStream: (request) => dialed(docker, request, true) as Promise<Readable>,
     close,
   };
+}
+
+function dialed(docker: Docker, request: DialRequest, isStream: boolean): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    docker.modem.dial(
+      {
+        path: request.path,
+        method: request.method,
+        statusCodes: Object.fromEntries(request.expected.map((status) => [status, true])),
+        options: { _query: {}, _body: request.body ?? {} },
+        abortSignal: request.abortSignal,
+        ...(isStream && { isStream }),
+      },
+      (error, answer) => (error ? reject(error) : resolve(answer)),
+    );
+  });
 }

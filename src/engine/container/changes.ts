@@ -1,4 +1,6 @@
+import { engineFailure } from '../failure.ts';
 import type { RunningContainer } from './running-container.ts';
+import { streamedObjects } from './streamed-objects.ts';
 
 /** A path that differs from the container's image, folders among them. */
 export interface FilesystemChange {
@@ -7,15 +9,24 @@ export interface FilesystemChange {
 }
 
 const KINDS = ['modified', 'added', 'deleted'] as const;
+const doing = 'listing what a container changed';
 
-/** What the container changed against its image, sorted by path. A folder whose content changed is `modified` too. */
-export async function listChanges({ client, id }: RunningContainer): Promise<FilesystemChange[]> {
-  const answer: unknown = await client.call('listing what a container changed', (abortSignal) =>
-    client.docker.getContainer(id).changes({ abortSignal }),
+/**
+ * What the container changed against its image, as the engine tells it: there may be millions, so that nobody holds them all. A folder whose
+ * content changed is `modified` too.
+ */
+export async function* listChanges({ client, id }: RunningContainer): AsyncGenerator<FilesystemChange> {
+  const answer = await client.call(doing, (abortSignal) =>
+    client.dialStream({ method: 'GET', path: `/containers/${id}/changes?`, expected: [200], abortSignal }),
   );
-  // No change at all is the body `null`, which dockerode hands on as the bytes it could not make an object of.
-  const changes = Array.isArray(answer) ? (answer as { Path: string; Kind: 0 | 1 | 2 }[]) : [];
-  return changes
-    .map(({ Path, Kind }) => ({ path: Path, kind: KINDS[Kind] }))
-    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  try {
+    for await (const change of streamedObjects(answer)) {
+      const { Path, Kind } = change as { Path: string; Kind: 0 | 1 | 2 };
+      yield { path: Path, kind: KINDS[Kind] };
+    }
+  } catch (thrown) {
+    throw engineFailure(doing, thrown);
+  } finally {
+    answer.destroy();
+  }
 }

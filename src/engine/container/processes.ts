@@ -8,28 +8,35 @@ export interface ContainerProcess {
   pid: number;
   /** User id in the same numbering. */
   uid: number;
+  /** Its command line, or the name of its program; see {@link Told}. */
   command: string;
 }
+
+/** `comm`: at most 15 bytes of a program's name, as the kernel has it. `args`: its command line, of which it may have made megabytes. */
+type Told = 'args' | 'comm';
 
 /**
  * Lists what runs beside the container's own init, zombies left out. The engine's `top` is asked first: it is
  * quicker than an exec and nothing in the container can lie to it. Engines without `ps` answer with an error; there
- * /proc is read from inside.
+ * /proc is read from inside, which tells names alone. Where nobody looks at command lines, they are not asked for.
  */
-export async function listProcesses(container: RunningContainer): Promise<ContainerProcess[]> {
+export async function listProcesses(
+  container: RunningContainer,
+  told: Told = 'comm',
+): Promise<ContainerProcess[]> {
   try {
-    return await listThroughEngine(container);
+    return await listThroughEngine(container, told);
   } catch (thrown) {
     if (engineStatus((thrown as { cause?: unknown }).cause) !== 500) throw thrown;
     return await listFromInside(container);
   }
 }
 
-async function listThroughEngine(container: RunningContainer): Promise<ContainerProcess[]> {
+async function listThroughEngine(container: RunningContainer, told: Told): Promise<ContainerProcess[]> {
   const { client, id } = container;
   const { initPid } = await hostFactsOf(container);
   const answer = await client.call('listing processes', (abortSignal) =>
-    client.docker.getContainer(id).top({ ps_args: '-eo pid,uid,stat,args', abortSignal }),
+    client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${told}`, abortSignal }),
   );
   return (answer.Processes as string[][])
     .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))

@@ -1,3 +1,5 @@
+import { ByteStore } from '../../byte-store.ts';
+
 /** What is kept of one stream. */
 export interface CapturedOutput {
   /** The bytes kept: all of them or, when truncated, the head followed directly by the tail. */
@@ -16,8 +18,7 @@ export interface CapturedOutput {
 export class OutputCapture {
   readonly #headCap: number;
   readonly #tailCap: number;
-  #head: Buffer[] = [];
-  #headBytes = 0;
+  readonly #head = new ByteStore();
   /** A ring, allocated when the head is full; `#tailAt` is where the next byte goes. */
   #tail: Buffer | undefined;
   #tailAt = 0;
@@ -31,17 +32,13 @@ export class OutputCapture {
 
   push(bytes: Buffer): void {
     this.#totalBytes += bytes.length;
-    const taken = Math.min(bytes.length, this.#headCap - this.#headBytes);
-    if (taken > 0) {
-      // Copied, since a view would keep the whole network chunk alive.
-      this.#head.push(Buffer.from(bytes.subarray(0, taken)));
-      this.#headBytes += taken;
-    }
+    const taken = Math.min(bytes.length, this.#headCap - this.#head.size);
+    if (taken > 0) this.#head.add(bytes.subarray(0, taken));
     if (taken < bytes.length) this.#pushTail(bytes.subarray(taken));
   }
 
   result(): CapturedOutput {
-    const head = Buffer.concat(this.#head);
+    const head = this.#head.copy();
     const tail = this.#tailInOrder();
     const bytes = Buffer.concat([head, tail]);
     const cut = this.#totalBytes - bytes.length;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { putEntries } from '../archive/put.ts';
@@ -21,6 +22,9 @@ import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** 128 + SIGKILL. */
 const KILLED = 137;
+
+/** With a small heap the outputs of a script's steps may take this part of it. */
+const heapPartOfOutput = 1 / 32;
 
 const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
 const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
@@ -64,12 +68,8 @@ async function runOnce(
   // Secret from the script: it goes in by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
-  const recorder = new StepRecorder(
-    lines,
-    request.capBytes ?? commandOutput.bytes.kept,
-    clock,
-    request.onStep,
-  );
+  const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
+  const recorder = new StepRecorder(lines, cap, clock, request.onStep);
   const over = Promise.withResolvers<ScriptOver>();
   // What an engine or a shell says when nothing could be started.
   let firstOutput = '';
@@ -182,6 +182,15 @@ async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, d
     if (deadline.aborted) return new Promise<never>(() => undefined);
     throw thrown;
   }
+}
+
+/** Bytes that a step's output may have at most where there are so many, since all of them are kept to the end. */
+function shareOf(steps: number): number {
+  const all = Math.min(
+    commandOutput.bytes.script,
+    Math.floor(getHeapStatistics().heap_size_limit * heapPartOfOutput),
+  );
+  return Math.floor(all / Math.max(1, steps));
 }
 
 function scriptLines(script: string): string[] {

@@ -1,7 +1,7 @@
 import { chatAnswers } from '../../bounds/model.ts';
+import { ByteStore } from '../../byte-store.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { ByteStore } from '../byte-store.ts';
 import type { Upstream } from '../upstream.ts';
 import { type JsonObject, member, parsed } from '../wires/dialect.ts';
 import { dialects } from '../wires/dialects.ts';

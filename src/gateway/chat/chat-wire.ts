@@ -1,3 +1,4 @@
+import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
 import { isObject, type JsonObject, list, member } from '../wires/dialect.ts';
 import type { ChatAnswer, ChatRequest, ToolCall } from './chat.ts';
 
@@ -19,10 +20,10 @@ export function argumentsOf(given: unknown): ToolCall['arguments'] {
   if (given === undefined || given === null || given === '') return {};
   const malformed = typeof given === 'string' ? given : JSON.stringify(given);
   try {
-    const value: unknown = JSON.parse(malformed);
+    const value = parseForeignJson(malformed);
     return isObject(value) ? value : { malformed };
   } catch (error) {
-    if (error instanceof SyntaxError) return { malformed };
+    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy) return { malformed };
     throw error;
   }
 }

@@ -72,7 +72,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
-  const filesChanged = changedFilesByEngine(await container.changes());
+  const filesChanged = await changedFilesByEngine(container);
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
   await collection.readAll(deadline);
   const protectedChanged = await protectedInLarge(input, deadline);

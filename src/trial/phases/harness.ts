@@ -1,7 +1,9 @@
+import type { Runner } from '../../harness/runner.ts';
 import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
+import type { TrialModels } from '../models.ts';
 import { places } from '../places.ts';
 import type { Cause, TrialResult } from '../result.ts';
 import { answererOf } from '../simulated-user.ts';
@@ -52,8 +54,13 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   return {
     ...foundOf(conversation, input),
     harnessTellsCommands: runner.tellsCommands,
+    ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
     cause: (await harnessCause(runner, conversation, input)) ?? causeOf(conversation),
   };
+}
+
+function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {
+  return isCut || (!tellsCommands && models?.derived.isCut === true);
 }
 
 function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<TrialResult> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
 import type { TestReport } from './test-report.ts';
 
 /** What we read of the Common Test Report Format (ctrf.io), version 0. */
@@ -21,9 +22,10 @@ const Ctrf = z.object({
 export function readCtrf(text: string): TestReport | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseCheckedJson(text);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
+    if (error instanceof DocumentTooHeavy) return { format: 'ctrf', problem: error.message };
     throw error;
   }
   const tests = (value as { results?: { tests?: unknown } }).results?.tests;

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { workForValidator } from '../../bounds/grading.ts';
+import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
@@ -27,10 +28,13 @@ export async function filesApart(
   signal: AbortSignal,
 ): Promise<string[]> {
   const paths: string[] = [];
+  const room = new PathRoom();
   for await (const { path, type } of container.archive(workspace, signal)) {
-    if (type !== 'folder') paths.push(path);
-    if (paths.length > workForValidator.count.files)
-      throw new Error(`there are more than ${workForValidator.count.files} files`);
+    if (type === 'folder') continue;
+    if (!room.take(path) || paths.length >= workForValidator.count.files) {
+      throw new Error(`there are more files than are told of (${workForValidator.count.files})`);
+    }
+    paths.push(path);
   }
   return paths.sort();
 }

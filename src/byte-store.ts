@@ -27,14 +27,20 @@ export class ByteStore {
     }
   }
 
-  /** All of them in one; the store is empty then, so that they are not there twice for long. */
-  take(): Buffer {
+  /** All of them in one, as a copy. */
+  copy(): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size);
     let at = 0;
     for (const piece of [...this.#full, this.#last.subarray(0, this.#used)]) {
       whole.set(piece, at);
       at += piece.length;
     }
+    return whole;
+  }
+
+  /** All of them in one; the store is empty then, so that they are not there twice for long. */
+  take(): Buffer {
+    const whole = this.copy();
     this.clear();
     return whole;
   }

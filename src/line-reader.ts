@@ -1,20 +1,20 @@
-import { harnessLines } from '../bounds/sandbox.ts';
+import { ByteStore } from './byte-store.ts';
 
 const NEWLINE = 0x0a;
 
 /**
  * Cuts a stream of bytes into lines, however its chunks fall. A line is decoded as a whole, so that no character is cut; its pieces
- * are copied, since the engine only lends them. A line that is longer than `longest` bytes is dropped and told of once.
+ * are copied, since the engine only lends them, and come to no more than its bytes, be they bytes of their own. A line that is longer than
+ * `longest` bytes is dropped and told of once.
  */
 export class LineReader {
   readonly #onLine: (line: string) => void;
   readonly #onOverlong: () => void;
   readonly #longest: number;
-  #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #line = new ByteStore();
   #dropping = false;
 
-  constructor(onLine: (line: string) => void, onOverlong: () => void, longest = harnessLines.bytes.line) {
+  constructor(onLine: (line: string) => void, onOverlong: () => void, longest: number) {
     this.#onLine = onLine;
     this.#onOverlong = onOverlong;
     this.#longest = longest;
@@ -34,23 +34,17 @@ export class LineReader {
 
   /** Ends the line that is being read; at the end of the stream, one that has no newline. */
   end(): void {
-    const pieces = this.#pieces;
-    const whole = !this.#dropping;
-    this.#pieces = [];
-    this.#bytes = 0;
+    const isWhole = !this.#dropping;
     this.#dropping = false;
-    if (whole && pieces.length > 0) this.#onLine(Buffer.concat(pieces).toString());
+    if (isWhole && this.#line.size > 0) this.#onLine(this.#line.take().toString());
   }
 
   #add(piece: Buffer): void {
     if (piece.length === 0 || this.#dropping) return;
-    this.#bytes += piece.length;
-    if (this.#bytes > this.#longest) {
+    if (this.#line.size + piece.length > this.#longest) {
       this.#dropping = true;
-      this.#pieces = [];
+      this.#line.clear();
       this.#onOverlong();
-      return;
-    }
-    this.#pieces.push(Buffer.from(piece));
+    } else this.#line.add(piece);
   }
 }

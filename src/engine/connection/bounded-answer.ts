@@ -1,0 +1,81 @@
+import { addAbortSignal, type Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import { engineAnswers } from '../../bounds/sandbox.ts';
+import { ByteStore } from '../../byte-store.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../parse-json.ts';
+
+type Dial = Docker['modem']['dial'];
+type Options = Parameters<Dial>[0] & { abortSignal?: AbortSignal };
+type Callback = (error: unknown, answer: unknown) => void;
+
+/**
+ * Has every answer of the engine that is one document read within a bound. docker-modem reads it whole, however large, and what is in it may
+ * be a sandbox's choice: the paths that it changed, the command lines of its processes. Answers that are streams are their readers' business.
+ */
+export function boundedDial(modemDial: Dial): Dial {
+  const dial = modemDial as (options: Options, callback: Callback) => void;
+  const bounded = (options: Options, callback: Callback) => {
+    if (options.isStream || options.hijack || options.openStdin) return dial(options, callback);
+    dial({ ...options, isStream: true, statusCodes: everyStatus }, (error, answer) => {
+      if (error) return callback(error, null);
+      read(answer as Answer, options).then(
+        (document) => callback(null, document),
+        (thrown: unknown) => callback(thrown, null),
+      );
+    });
+  };
+  return bounded as Dial;
+}
+
+type Answer = Readable & { statusCode: number };
+
+/** docker-modem reads the body of an answer with another status by itself, whole. */
+const everyStatus: Record<string, boolean> = new Proxy({}, { get: () => true });
+
+async function read(answer: Answer, { statusCodes, abortSignal }: Options): Promise<unknown> {
+  if (abortSignal) addAbortSignal(abortSignal, answer);
+  const bytes = await bytesOf(answer);
+  const document = documentOf(bytes);
+  if ((statusCodes as Record<string, unknown>)[answer.statusCode] === true) return document;
+  throw refusal(answer.statusCode, document);
+}
+
+async function bytesOf(answer: Answer): Promise<Buffer> {
+  const store = new ByteStore();
+  const most = Math.min(engineAnswers.bytes.answer, longestDocument());
+  for await (const chunk of answer) {
+    // Leaving the loop ends the answer.
+    if (store.size + chunk.length > most) throw tooLarge();
+    store.add(chunk);
+  }
+  return store.take();
+}
+
+/** What is no JSON is handed on as its bytes, as docker-modem does: so is an empty body, and `null`. */
+function documentOf(bytes: Buffer): unknown {
+  try {
+    return parseForeignJson(bytes.toString()) || bytes;
+  } catch (error) {
+    if (error instanceof SyntaxError) return bytes;
+    throw error instanceof DocumentTooHeavy ? tooLarge(error) : error;
+  }
+}
+
+/** As docker-modem has it, so that whoever reads its errors need not know who made them. */
+function refusal(statusCode: number, document: unknown): Error {
+  const { message } = document as { message?: unknown };
+  const words = typeof message === 'string' ? message : String(document);
+  return Object.assign(new Error(`(HTTP code ${statusCode}) ${words}`), { statusCode, json: document });
+}
+
+function tooLarge(cause?: unknown): OffsiteError {
+  return new OffsiteError(
+    "An answer of the engine is too large to be read; a sandbox's files or processes can make it so.",
+    {
+      code: 'ENGINE_ANSWER_TOO_LARGE',
+      kind: 'infrastructure',
+      cause,
+    },
+  );
+}

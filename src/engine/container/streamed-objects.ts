@@ -1,0 +1,38 @@
+import { engineAnswers } from '../../bounds/sandbox.ts';
+import { ByteStore } from '../../byte-store.ts';
+
+const [quote, backslash, open, close] = Buffer.from('"\\{}');
+
+/**
+ * The objects of a JSON array as they arrive, each parsed by itself: an array of a million need not be held as a whole. They have no objects
+ * inside. Throws an `Error` where one is too large.
+ */
+export async function* streamedObjects(source: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
+  const object = new ByteStore();
+  let isInside = false;
+  let isText = false;
+  let isEscaped = false;
+  for await (const chunk of source) {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (isEscaped) isEscaped = false;
+      else if (isText) {
+        if (byte === backslash) isEscaped = true;
+        else if (byte === quote) isText = false;
+      } else if (byte === quote) isText = true;
+      else if (byte === open && !isInside) {
+        isInside = true;
+        from = at;
+      } else if (byte === close && isInside) {
+        object.add(chunk.subarray(from, at + 1));
+        isInside = false;
+        yield JSON.parse(object.take().toString());
+      }
+    }
+    if (!isInside) continue;
+    object.add(chunk.subarray(from));
+    if (object.size > engineAnswers.bytes.object)
+      throw new Error('the engine sent an object that is too large');
+  }
+}

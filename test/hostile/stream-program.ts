@@ -1,0 +1,171 @@
+// Reads one hostile stream as an agent's process does, and prints what came of it as JSON. Its heap is what the test gives it.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
+import { piLines } from '../../runners/pi/stream.ts';
+import { systemClock } from '../../src/clock.ts';
+import { namedChanges } from '../../src/engine/changes/changed-paths.ts';
+import { type EngineClient, openClient } from '../../src/engine/connection/engine-client.ts';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
+import { containerOf } from '../../src/engine/container.ts';
+import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
+import { cliEnding } from '../../src/harness/cli-ending.ts';
+import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
+import { TurnRecord } from '../../src/harness/turn-record.ts';
+import { settleHeap } from '../../src/heap.ts';
+import { RecordReader } from '../../src/validate/record-reader.ts';
+import { exited } from '../runners/recorded-streams.ts';
+
+settleHeap();
+const mebibyte = 2 ** 20;
+const usage = '"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0},"stopReason":"stop","timestamp":1';
+const said = (text: string) =>
+  `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"${text}"}],${usage}}}\n`;
+const tool = (id: number, text: string) =>
+  `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"edit","args":{"text":"${text}"}}\n`;
+const command = (id: number, text: string) =>
+  `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"bash","args":{"command":"${text}"}}\n`;
+const begin = '{"type":"session","id":"one"}\n{"type":"agent_start"}\n';
+const end = `${said('the end')}{"type":"agent_end"}\n`;
+const megabyte = 'x'.repeat(mebibyte);
+
+function* times(count: number, piece: (at: number) => string): Generator<string> {
+  for (let at = 0; at < count; at += 1) yield piece(at);
+}
+
+/** A turn's stream, through the reader of a CLI. */
+function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker = piLines) {
+  const record = new TurnRecord();
+  const stream = cliStream(record, lines(record), () => 1);
+  for (const piece of pieces) stream.push(Buffer.from(piece));
+  stream.end();
+  const never = new AbortController().signal;
+  const ending = cliEnding(
+    'The CLI',
+    exited(0),
+    { told: record.told, ...stream },
+    {
+      timeoutMs: 1,
+      signal: never,
+      stop: never,
+    },
+  );
+  const size = JSON.stringify([record.trajectory, record.events]).length;
+  return { ending, isWhole: record.isWhole, size, final: record.finalMessage?.slice(0, 100) };
+}
+
+function records(pieces: Iterable<string>) {
+  let taken = 0;
+  const reader = new RecordReader('nonce', () => {
+    taken += 1;
+  });
+  for (const piece of pieces) reader.push(Buffer.from(piece));
+  return { taken, problem: reader.problem?.slice(0, 1000) };
+}
+
+/** Asks an engine that answers so. */
+async function engineAnswer(pieces: Iterable<string>, ask: (client: EngineClient) => Promise<unknown>) {
+  const server = createServer(async (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    for (const piece of pieces) {
+      if (response.destroyed) return;
+      if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    }
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = await openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
+  try {
+    return await ask(client);
+  } catch (error) {
+    return { code: (error as { code?: string }).code };
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    client.close();
+  }
+}
+
+async function processesOf(client: EngineClient) {
+  const answer = await client.call('asking', (abortSignal) =>
+    client.docker.getContainer('one').top({ abortSignal }),
+  );
+  return { keys: Object.keys(answer) };
+}
+
+async function changesOf(client: EngineClient) {
+  const container = containerOf(client, 'one', {} as ContainerSpec, 'x86_64');
+  const { changes, isCut } = await namedChanges(container, (path) => path.startsWith('/workspace/'));
+  return { isSome: changes.length > 1000, isCut };
+}
+
+const values = (mebibytes: number) => times(mebibytes, () => '[],'.repeat(mebibyte / 3));
+
+const attacks: Record<string, () => unknown> = {
+  'values in one line': () => turn(joined([begin, '{"type":"x","all":['], values(30), ['[]]}\n', end])),
+  'parts of a message': () =>
+    turn(joined(['{"type":"assistant","message":{"content":['], values(4), ['[]]}}\n']), claudeCodeLines),
+  'a line of 30 MB': () => turn([begin, said('x'.repeat(30 * mebibyte)), end]),
+  'a line without an end': () => turn(times(300, () => megabyte)),
+  'a line in crumbs': () => turn(times(8 * mebibyte, () => 'x')),
+  messages: () =>
+    turn(
+      joined(
+        [begin],
+        times(600, () => said(megabyte)),
+        [end],
+      ),
+    ),
+  tools: () =>
+    turn(
+      joined(
+        [begin],
+        times(600, (at) => tool(at, megabyte)),
+        [end],
+      ),
+    ),
+  commands: () =>
+    turn(
+      joined(
+        [begin],
+        times(600, (at) => command(at, megabyte)),
+        [end],
+      ),
+    ),
+  'short messages': () =>
+    turn(
+      joined(
+        [begin],
+        times(30, () => said('x').repeat(100_000)),
+        [end],
+      ),
+    ),
+  'records of values': () => records(joined(['nonce {"kind":"validation","logs":['], values(30), ['[]]}\n'])),
+  'parts of a record': () => records(joined([validation, '"logs":['], values(2), ['[]]}\n'])),
+  'a record in crumbs': () => records(times(12 * mebibyte, () => 'x')),
+  'output in crumbs': () => {
+    const captures = Array.from({ length: 8 }, () => new OutputCapture(mebibyte));
+    for (let at = 0; at < mebibyte; at += 1) for (const capture of captures) capture.push(Buffer.from('x'));
+    return captures.map((capture) => capture.result().text.length);
+  },
+  "an engine's answer": () => engineAnswer(joined(['{"Processes":['], values(60), ['[]]}']), processesOf),
+  changes: () =>
+    engineAnswer(joined(['['], times(200, changesOfAFolder), ['{"Path":"/end","Kind":1}]']), changesOf),
+};
+
+const validation =
+  'nonce {"kind":"validation","name":"a","startedAt":1,"durationMs":1,"status":"passed","logsCut":false,';
+
+/** A megabyte of them. */
+function changesOfAFolder(folder: number): string {
+  const path = (at: number) => `/workspace/${folder}/${at}/${'x'.repeat(200)}`;
+  return Array.from({ length: 4096 }, (_, at) => `{"Path":"${path(at)}","Kind":1},`).join('');
+}
+
+function* joined(...parts: Iterable<string>[]): Generator<string> {
+  for (const part of parts) yield* part;
+}
+
+console.log(JSON.stringify(await attacks[process.argv[2] ?? '']?.()));
