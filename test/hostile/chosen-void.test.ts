@@ -18,6 +18,10 @@ import { readFileSync, readdirSync } from 'node:fs';
 const data = readdirSync('data');
 validate('the result', () => { assert.equal(readFileSync('result', 'utf8'), 'right\\n'); assert.equal(data.length, 1); });`);
 const same = { ...freshVerify, in: 'same' as const };
+const looks: [string, typeof freshVerify][] = [
+  ['', freshVerify],
+  [' where it is graded there', same],
+];
 
 describe.concurrent('an agent has failed, and is not excused,', () => {
   test.each([
@@ -98,5 +102,69 @@ describe.concurrent('protected files', () => {
       verdict: 'failed',
       cause: { message: expect.stringContaining('files that the case protects were changed') },
     });
+  });
+});
+
+describe.concurrent('an agent has failed, and Offsite goes on,', () => {
+  const one = { prepare, verify };
+
+  test.each(looks)('that makes paths too long to be read, outside its workspace%s', async (_, place) => {
+    const deep = `python3 -c "
+import os; os.mkdir('/opt/x'); os.chdir('/opt/x')
+for _ in range(3000): os.mkdir('d' * 8); os.chdir('d' * 8)"`;
+    expect(await bench.trial(deep, { ...one, verifyPlace: place })).toMatchObject({ verdict: 'failed' });
+  });
+
+  test('that makes a file of 4 TB without content', async () => {
+    const disk = { disk: 200 * 1024 ** 2 };
+    expect(await bench.trial('rm data/1; truncate -s 4T big', one, disk)).toMatchObject({
+      verdict: 'failed',
+      cause: { kind: 'agent', message: expect.stringContaining('larger than the sandbox may be') },
+    });
+  });
+
+  test('that makes a file without end where verify makes one of its own', async () => {
+    const result = await bench.trial(
+      `echo 'open("/usr/local/bin/tool", "r+").truncate(200 << 30)' > build.py`,
+      {
+        prepare: `${prepare}; touch build.py`,
+        verify: 'cp /bin/true /usr/local/bin/tool\npython3 build.py',
+      },
+    );
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('/usr/local/bin/tool') },
+    });
+  });
+
+  test('that nests folders which a glob takes long to compare', async () => {
+    const nested = `python3 -c "
+import os
+for _ in range(275): os.mkdir('test'); os.chdir('test'); os.mkdir('fixtures'); os.chdir('fixtures')
+for n in range(200): open(str(n), 'w')"`;
+    const began = performance.now();
+    await bench.trial(nested, { ...one, protected: ['**/test/**/fixtures/**/*.json'] });
+    expect(performance.now() - began).toBeLessThan(60_000);
+  });
+});
+
+describe.concurrent('an honest agent', () => {
+  test('may change a large prepared workspace a little, and verify may write beside it', async () => {
+    const large = `${prepare}; head -c 100000000 /dev/urandom > data/large`;
+    const result = await bench.trial(
+      'echo right > result',
+      { prepare: large, verify: `head -c 60000000 /dev/zero > /workspace/built\nsleep 1.5\n${verify}` },
+      { disk: 128 * 1024 ** 2 },
+    );
+    expect(result).toMatchObject({ verdict: 'passed' });
+  });
+
+  test('may commit, and git sees no change in the copy', async () => {
+    const identity = '-c user.name=a -c user.email=a@b';
+    const result = await bench.trial(`echo right > result; git add -A; git ${identity} commit -qm work`, {
+      prepare: `git init -q; ${prepare}`,
+      verify: `git diff-index --quiet HEAD --\n${verify}`,
+    });
+    expect(result).toMatchObject({ verdict: 'passed' });
   });
 });

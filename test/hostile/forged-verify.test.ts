@@ -268,3 +268,66 @@ for folder in glob.glob("/proc/[0-9]*"):
     expect(verdict).toBe('passed');
   });
 });
+
+describe.concurrent('what a second team of attackers found does not pass:', () => {
+  test('protected files that the work changes while verify runs it', async () => {
+    const result = await bench.trial(`echo 'open("tests/check.sh", "w").write("exit 0")' > build.py`, {
+      prepare: `${prepare}; mkdir tests; echo 'exit 1' > tests/check.sh; touch build.py`,
+      verify: 'python3 build.py\nsh tests/check.sh',
+      protected: ['tests/**'],
+    });
+    expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('"tests/check.sh"') },
+    });
+  });
+
+  test('a device in the place of another', async () => {
+    const work = 'import os; os.unlink("/dev/null"); os.link("/dev/full", "/dev/null")';
+    const result = await bench.trial(`echo '${work}' > build.py`, {
+      prepare: `${prepare}; touch build.py`,
+      verify: `python3 build.py || true\n! awk '/wrong/{print; f=1} END{exit !f}' result > /dev/null`,
+    });
+    expect(result).toMatchObject({ verdict: 'failed' });
+  });
+
+  test('limits that the work sets on the shell of verify', async () => {
+    const work = 'import os, resource; resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, 0))';
+    const result = await bench.trial(`echo '${work}' > build.py`, {
+      prepare: `${prepare}; touch build.py`,
+      verify: 'python3 build.py || true\n! { grep -x wrong result > /tmp/found; }',
+    });
+    expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 0 }, { exitCode: 1 }] });
+  });
+
+  test('a name that is no text, beside a program that was replaced', async () => {
+    const result = await bench.trial(
+      `${disguise}
+printf '#!/bin/sh\\nexit 0\\n#' | disguise /usr/bin/grep; mkdir -p "/etc/app/$(printf '\\377')/y"; echo x > /etc/app/x`,
+      {
+        prepare,
+        verify: 'grep -qx right result',
+        verifyPlace: { ...freshVerify, in: 'same', keep: ['/etc/app/**'], unexpected: 'fail' },
+      },
+    );
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('"/usr/bin/grep"') },
+    });
+  });
+
+  test('a module of the user’s, beside state that verify itself keeps', async () => {
+    const work = `import os, site; folder = site.getusersitepackages(); os.makedirs(folder, exist_ok=True)
+open(folder + "/usercustomize.py", "w").write("import os; os._exit(0)")`;
+    const result = await bench.trial(`cat > build.py << 'END'\n${work}\nEND`, {
+      prepare: `${prepare}; touch build.py`,
+      verify:
+        'python3 build.py\nmkdir -p /root/.local/share/thing; date +%N > /root/.local/share/thing/db\npython3 check.py',
+    });
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('usercustomize.py') },
+    });
+  });
+});
