@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { HostConnection, ModelExchange, ModelRole } from './gateway.ts';
+import { Standings } from './standing.ts';
 
 /** One request to a model in the record. */
 export interface ExchangeEntry {
@@ -16,9 +17,10 @@ export interface SessionRecord {
   readonly connections: readonly HostConnection[];
   /** The last failure of each role's models that no later success made good. */
   readonly failures: Map<ModelRole, { at: number; message: string }>;
+  readonly standings: Standings;
   readonly inFlight: ReadonlySet<InFlight>;
-  /** Whether it takes no further exchange. */
-  readonly isFull: boolean;
+  /** Whether it takes no further exchange of a role. What the agent asks must not keep its user and its judges from their models. */
+  isFull(role: ModelRole): boolean;
   add(entry: ExchangeEntry): void;
   /** Notes a request that was refused before it had a model. */
   addRefused(exchange: ModelExchange): void;
@@ -40,7 +42,7 @@ export interface InFlight {
 /** A sandbox can be refused without end; so much of it is kept. */
 export const mostRefusals = 1000;
 export const mostConnections = 10_000;
-/** Requests to models of one session. Each is in the record, which is in memory until the trial is over. */
+/** Requests to models of one role of a session. Each is in the record, which is in memory until the trial is over. */
 export const mostExchanges = 10_000;
 
 export function sessionRecord(): SessionRecord {
@@ -48,18 +50,19 @@ export function sessionRecord(): SessionRecord {
   const connections: HostConnection[] = [];
   const inFlight = new Set<InFlight>();
   let refusals = 0;
-  let exchanges = 0;
+  const exchanges = new Map<ModelRole, number>();
+  const made = (role: ModelRole) => exchanges.get(role) ?? 0;
   return {
     entries,
     connections,
     failures: new Map(),
+    standings: new Standings(),
     inFlight,
-    get isFull() {
-      return exchanges > mostExchanges;
-    },
+    isFull: (role) => made(role) > mostExchanges,
     add(entry) {
-      exchanges += 1;
-      if (exchanges <= mostExchanges + mostRefusals) entries.push(entry);
+      const { role } = entry.exchange;
+      exchanges.set(role, made(role) + 1);
+      if (made(role) <= mostExchanges + mostRefusals) entries.push(entry);
     },
     addRefused(exchange) {
       refusals += 1;
