@@ -31,7 +31,7 @@ export interface Told {
   /** The error that an answer of status 200 carried. */
   failure: string | undefined;
   /** That error is the model's own, by its code: nothing that was asked brings it about. */
-  overloaded?: boolean | undefined;
+  overloaded?: true | undefined;
 }
 
 /** The codes and types of errors by which the makers' own APIs say that they are out of order. */
@@ -40,11 +40,12 @@ const ownErrors: ReadonlySet<unknown> = new Set([
   ...['server_error', 'rate_limit_exceeded', 'insufficient_quota'],
 ]);
 
-/** Whether an error object tells of the model's own trouble. Some servers have an HTTP status for a code. */
-export function tellsOverload(error: unknown): boolean {
-  return [member(error, 'code'), member(error, 'type')].some(
+/** True of an error object that tells of the model's own trouble. Some servers have an HTTP status for a code. */
+export function tellsOverload(error: unknown): true | undefined {
+  const isOwn = [member(error, 'code'), member(error, 'type')].some(
     (code) => ownErrors.has(code) || Number(code) === 429 || Number(code) >= 500,
   );
+  return isOwn || undefined;
 }
 
 export type JsonObject = Record<string, unknown>;
