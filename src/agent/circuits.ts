@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../engine/deadline.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { ModelAccount } from '../gateway/gateway.ts';
 import type { Cause } from '../trial/result.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
@@ -22,8 +23,11 @@ export interface CircuitsParts {
 /** A trial's leave to begin, with its place. */
 export interface Leave extends Disposable {
   worked(): void;
-  /** Tells what spoilt the attempt; says whether all of it is down, so that the attempt does not count. */
-  failed(cause: Cause, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the attempt does not count.
+   * Only what the gateway saw of a model keeps others from it: a harness can be made to say anything.
+   */
+  failed(cause: Cause, models: ModelAccount | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
 /** What trials depend on and may find down: the engine, and each model. */
@@ -59,9 +63,10 @@ export class Circuits {
   #leave(model: Passage, taken: DisposableStack): Leave {
     return {
       worked: () => model.worked(),
-      failed: async (cause, signal) => {
+      failed: async (cause, models, signal) => {
+        const seen = models?.agent.modelFailure;
         // One trial's failure is no proof that its model is down: attempts at it are counted, however many wait.
-        if (cause.kind === 'model') model.failed(cause.message);
+        if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
         return cause.kind === 'infrastructure' && (await this.#engine.suspect(cause.message, signal));
       },
       [Symbol.dispose]: () => taken.dispose(),

@@ -95,7 +95,7 @@ async function attemptTrial(
   if (!given) begun();
   const result = given ?? (await runAttempt(spec, attempt, parts, signal, observe));
   const spoilt = given ? undefined : spoiltBy(result);
-  const outage = spoilt !== undefined && (await passage?.failed(spoilt, signal)) === true;
+  const outage = spoilt !== undefined && (await passage?.failed(spoilt, result.models, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };

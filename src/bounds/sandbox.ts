@@ -54,7 +54,7 @@ export const modelRequests = channel({
   },
   count: {
     // Each is in the record, which is in memory until the trial is over.
-    exchanges: times(10_000, 'requests to models in one attempt'),
+    exchanges: times(10_000, 'requests to models of one role in an attempt'),
     refusals: times(1000, 'refused requests in the record'),
     // More than any client nests or sends, and less than takes much memory to read.
     depth: times(256, 'levels of a JSON body'),

@@ -13,7 +13,8 @@ const fields = [
 ] as const satisfies readonly (keyof Usage)[];
 
 /** What a record comes to by now. A request that is still in flight counts as one that told nothing. */
-export function accountOf({ entries, connections, failures }: SessionRecord, now: number): ModelAccount {
+export function accountOf(record: SessionRecord, now: number): ModelAccount {
+  const { entries, connections, failures, standings } = record;
   const asked = entries.filter(({ use }) => use !== 'refused');
   const byModel = Map.groupBy(asked, ({ exchange }) => `${exchange.role} ${exchange.model}`);
   const shown = ({ exchange }: ExchangeEntry) => ({
@@ -26,6 +27,7 @@ export function accountOf({ entries, connections, failures }: SessionRecord, now
     usage: [...byModel.values()].flatMap(roleUsage),
     modelMs: unionOf(asked.map(shown).filter(({ role }) => role === 'agent')),
     failure: [...failures.values()].toSorted((a, b) => a.at - b.at).at(-1)?.message,
+    agent: { ...standings.of('agent') },
   };
 }
 

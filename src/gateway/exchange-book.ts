@@ -7,6 +7,7 @@ import { type Meter, meterOf, type Reading } from './metering.ts';
 import { costOf } from './prices.ts';
 import { Refusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
+import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { dialects } from './wires/dialects.ts';
 
@@ -75,8 +76,10 @@ export function openExchange(
     finished = true;
     leave?.();
     told.finishedAt = clock.now();
+    let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
       const reading = meter?.end();
+      if (trouble === undefined) outcome = outcomeOf(reading);
       told.trouble = trouble ?? troubleIn(reading);
       told.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
@@ -84,7 +87,7 @@ export function openExchange(
       // Nobody awaits this: an answer that defeats its reader must not end more than its own reading.
       told.trouble = `its answer could not be read: ${messageOf(error)}`;
     }
-    judge(modelFailed || (trouble === undefined && told.trouble !== undefined));
+    judge(modelFailed || (trouble === undefined && told.trouble !== undefined), outcome);
     client.removeEventListener('abort', follow);
     // Lets go of what the upstream still holds; of an answer that was read to its end it holds nothing.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
@@ -127,8 +130,21 @@ export function openExchange(
       : undefined;
   };
 
-  const judge = (failed: boolean) => {
+  /** Whose doing it is how an answer that came to its end went. */
+  const outcomeOf = (reading: Reading | undefined): Outcome => {
+    const status = told.status ?? 0;
+    if (status >= 400) return faultOf(status);
+    if (reading?.failure !== undefined) return reading.overloaded ? 'model' : 'request';
+    return reading?.complete === false ? 'model' : 'answered';
+  };
+
+  const judge = (failed: boolean, outcome: Outcome) => {
     const message = `${model.name}: ${told.trouble}`;
+    const { status = 0, responseBytes } = told;
+    // Counting tokens lets nobody act, and many servers cannot do it.
+    if (ask.purpose === 'answer') {
+      record.standings.note(role, outcome, status < 300 && responseBytes > 0, message);
+    }
     if (failed) record.failures.set(role, { at: told.finishedAt, message });
     else if (told.trouble === undefined) record.failures.delete(role);
   };

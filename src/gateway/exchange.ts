@@ -65,11 +65,11 @@ export async function exchange(
   const budgets = parts.budgets.of(ask.role);
   const open = openExchange(parts, ask, signal);
   try {
-    if (parts.record.isFull) {
+    if (parts.record.isFull(ask.role)) {
       throw new Refusal(
         429,
         'TOO_MANY_REQUESTS',
-        `this trial has made ${modelRequests.count.exchanges} requests to models, and may make no more`,
+        `the ${ask.role} of this trial has made ${modelRequests.count.exchanges} requests to models, and may make no more`,
       );
     }
     budgets.begin();

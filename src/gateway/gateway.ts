@@ -2,6 +2,7 @@ import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { RelayHandler } from './relay/relay.ts';
+import type { Standing } from './standing.ts';
 
 /** For whom a model works in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
@@ -68,6 +69,8 @@ export interface ModelAccount {
   modelMs: number;
   /** The last failure of a model that no later success of the same role made good. */
   failure: string | undefined;
+  /** What the agent's exchanges prove, whatever its sandbox says. */
+  agent: Standing;
 }
 
 export interface RoleUsage {

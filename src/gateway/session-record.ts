@@ -1,6 +1,7 @@
 import { hostConnections, modelRequests } from '../bounds/sandbox.ts';
 import type { Clock } from '../clock.ts';
 import type { HostConnection, ModelExchange, ModelRole } from './gateway.ts';
+import { Standings } from './standing.ts';
 
 /** One request to a model in the record. */
 export interface ExchangeEntry {
@@ -17,9 +18,10 @@ export interface SessionRecord {
   readonly connections: readonly HostConnection[];
   /** The last failure of each role's models that no later success made good. */
   readonly failures: Map<ModelRole, { at: number; message: string }>;
+  readonly standings: Standings;
   readonly inFlight: ReadonlySet<InFlight>;
-  /** Whether it takes no further exchange. */
-  readonly isFull: boolean;
+  /** Whether it takes no further exchange of a role. What the agent asks must not keep its user and its judges from their models. */
+  isFull(role: ModelRole): boolean;
   add(entry: ExchangeEntry): void;
   /** Notes a request that was refused before it had a model. */
   addRefused(exchange: ModelExchange): void;
@@ -43,18 +45,20 @@ export function sessionRecord(): SessionRecord {
   const connections: HostConnection[] = [];
   const inFlight = new Set<InFlight>();
   let refusals = 0;
-  let exchanges = 0;
+  const exchanges = new Map<ModelRole, number>();
+  const made = (role: ModelRole) => exchanges.get(role) ?? 0;
   return {
     entries,
     connections,
     failures: new Map(),
+    standings: new Standings(),
     inFlight,
-    get isFull() {
-      return exchanges > modelRequests.count.exchanges;
-    },
+    isFull: (role) => made(role) > modelRequests.count.exchanges,
     add(entry) {
-      exchanges += 1;
-      if (exchanges <= modelRequests.count.exchanges + modelRequests.count.refusals) entries.push(entry);
+      const { role } = entry.exchange;
+      exchanges.set(role, made(role) + 1);
+      const { exchanges: most, refusals: mostRefused } = modelRequests.count;
+      if (made(role) <= most + mostRefused) entries.push(entry);
     },
     addRefused(exchange) {
       refusals += 1;

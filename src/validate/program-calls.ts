@@ -15,6 +15,14 @@ const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'u
 
 /** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
 const cannotRun = 127;
+/** As `env` has it for a failure of its own. */
+const cannotCall = 125;
+
+const tooLarge = {
+  exitCode: cannotCall,
+  stdout: '',
+  stderr: `offsite-run: a call may pass on no more than ${workForValidator.bytes.call} bytes of standard input\n`,
+};
 
 /** Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the pipe has no end of its own. */
 const listen = `{ until [ -p "$1" ]; do sleep 0.05 2> /dev/null || sleep 1; done; exec cat 0<> "$1"; } &
@@ -104,28 +112,41 @@ export class ProgramCalls {
       held.defer(() => {
         this.#held -= size;
       });
-      refuseLarge('a call of offsite-run has', size, workForValidator.bytes.call);
       refuseLarge('calls of offsite-run have', this.#held, workForValidator.bytes.calls);
     };
     const { container, signal } = this.#request;
-    const given = new Map<string, Buffer>();
-    for await (const { path, size, content } of container.archive(call, signal)) {
-      if (path !== 'words' && path !== 'input') continue;
-      hold(size);
-      const chunks: Buffer[] = [];
-      for await (const chunk of content()) chunks.push(chunk);
-      given.set(path, Buffer.concat(chunks));
-    }
-    const [cwd = '/', command = '', ...args] = String(given.get('words') ?? '')
-      .split('\0')
-      .slice(0, -1);
-    const { exitCode, stdout, stderr } = await this.#run({ cwd, command, args, input: given.get('input') });
+    const given = await this.#given(call, hold);
+    const { exitCode, stdout, stderr } = given ? await this.#asked(given) : tooLarge;
     const owner = users.validator;
     const answer: NewEntry[] = [
       { path: `${call}/stdout`, content: stdout, mode: 0o600, ...owner },
       { path: `${call}/stderr`, content: stderr, mode: 0o600, ...owner },
     ];
     await container.put([...answer, { path: `${call}/code`, linkTarget: String(exitCode) }], '/', signal);
+  }
+
+  /** The files of a call; undefined where they are too large: the work can be the reason, so that is no trouble of the engine's. */
+  async #given(call: string, hold: (size: number) => void): Promise<Map<string, Buffer> | undefined> {
+    const { container, signal } = this.#request;
+    const given = new Map<string, Buffer>();
+    let left = workForValidator.bytes.call;
+    for await (const { path, size, content } of container.archive(call, signal)) {
+      if (path !== 'words' && path !== 'input') continue;
+      left -= size;
+      if (left < 0) return undefined;
+      hold(size);
+      const chunks: Buffer[] = [];
+      for await (const chunk of content()) chunks.push(chunk);
+      given.set(path, Buffer.concat(chunks));
+    }
+    return given;
+  }
+
+  #asked(given: ReadonlyMap<string, Buffer>) {
+    const [cwd = '/', command = '', ...args] = String(given.get('words') ?? '')
+      .split('\0')
+      .slice(0, -1);
+    return this.#run({ cwd, command, args, input: given.get('input') });
   }
 
   async #run(call: { cwd: string; command: string; args: string[]; input: Buffer | undefined }) {

@@ -124,6 +124,15 @@ sleep 1; test "$(cat result)" = right`;
   });
 });
 
+test.concurrent('work too large to be passed on by offsite-run fails that call, and so the trial', async () => {
+  const source = `#!/bin/bash
+offsite-run wc -c < work 2> "$TMPDIR/complaints"; code=$?
+cat "$TMPDIR/complaints"; echo "it ended with $code"; exit $code`;
+  const result = await bench.trial('truncate -s 70M work', { validator: validator(source) });
+  expect(result).toMatchObject({ verdict: 'failed', validations: [{ status: 'failed', exitCode: 125 }] });
+  expect(result.validations?.[0]?.output?.text).toContain('a call may pass on no more than 67108864 bytes');
+});
+
 test.concurrent('a program validator passes honest work, with its input, arguments, exit code and both outputs', async () => {
   const script = 'read -r line; echo "$line $1 $(id -u)"; echo oops >&2; exit 3';
   const source = `#!/bin/bash

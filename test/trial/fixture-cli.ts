@@ -3,9 +3,16 @@ import { cliSession } from '../../src/harness/cli-session.ts';
 import { requireModel } from '../../src/harness/require-model.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 
-const EndLine = z.object({ type: z.literal('end'), failed: z.string().optional() });
+const EndLine = z.object({
+  type: z.literal('end'),
+  failed: z.string().optional(),
+  modelFailed: z.string().optional(),
+});
 
-/** A CLI that is the profile's `run` script, and tells the end of its turn by a line `{"type":"end"}`. It asks the model by `$ASK`. */
+/**
+ * A CLI that is the profile's `run` script, and tells the end of its turn by a line `{"type":"end"}`. It asks the model by
+ * `$ASK`, and by `$ASK_ON` once more in the same conversation.
+ */
 export const fixtureCli: Runner = {
   name: 'fixture-cli',
   label: 'Fixture',
@@ -16,21 +23,22 @@ export const fixtureCli: Runner = {
   limits: [],
   open(place) {
     const { origin, token, name } = requireModel('Fixture', place);
-    const body = JSON.stringify({ model: name, messages: [{ role: 'user', content: 'hello' }] });
+    const first = { role: 'user', content: 'hello' };
+    const further = [first, { role: 'assistant', content: 'hello' }, { role: 'user', content: 'go on' }];
+    const ask = (messages: object[]) =>
+      `curl -sS -o /dev/null -H 'authorization: Bearer ${token}' -H 'content-type: application/json' -d '${JSON.stringify({ model: name, messages })}' ${origin}/v1/chat/completions`;
     return cliSession(place, {
       label: 'Fixture',
       argv: () => ['bash', '-c', place.profile.run ?? ''],
       defaults: {},
-      access: {
-        ASK: `curl -sS -o /dev/null -H 'authorization: Bearer ${token}' -H 'content-type: application/json' -d '${body}' ${origin}/v1/chat/completions`,
-      },
+      access: { ASK: ask([first]), ASK_ON: ask(further) },
       files: [],
       versionFile: '/none',
       takerFor: (record) => (line) => {
-        const { data } = EndLine.safeParse(line);
-        if (data)
-          record.told =
-            data.failed === undefined ? { told: 'done' } : { told: 'agent-failed', message: data.failed };
+        const { failed, modelFailed } = EndLine.parse(line);
+        if (failed !== undefined) record.told = { told: 'agent-failed', message: failed };
+        else if (modelFailed !== undefined) record.told = { told: 'model-failed', message: modelFailed };
+        else record.told = { told: 'done' };
       },
       usageCountsOn: false,
     });

@@ -62,7 +62,8 @@ describe('a report', () => {
       totalTokens: 12,
     };
     const usage = [part(known), part({ ...known, costUsd: 1 }), part({ inputTokens: 99 }, 'judge')];
-    const models = { exchanges: [], connections: [], usage, modelMs: 40, failure: undefined };
+    const agent = { acted: true, modelFailure: undefined };
+    const models = { exchanges: [], connections: [], usage, modelMs: 40, failure: undefined, agent };
     const report = reportOf({ ...empty, models }, subject);
     expect(report.usage).toEqual({
       inputTokens: 20,

@@ -6,6 +6,7 @@ import {
   parsed,
   type StreamReader,
   type Told,
+  tellsOverload,
   text,
   tokens,
   toolType,
@@ -20,6 +21,7 @@ export const anthropicMessages: Dialect = {
     answeredBy: text(member(body, 'model')),
     complete: member(body, 'type') === 'message',
     failure: text(member(member(body, 'error'), 'message')),
+    overloaded: tellsOverload(member(body, 'error')),
   }),
   readStream,
   accepted: acceptedInMessages,
@@ -47,7 +49,10 @@ function readStream(): StreamReader {
       if (!telling.test(data)) return;
       const event = parsed(data);
       const type = member(event, 'type');
-      if (type === 'error') told.failure ??= text(member(member(event, 'error'), 'message')) ?? 'it failed';
+      if (type === 'error') {
+        told.failure ??= text(member(member(event, 'error'), 'message')) ?? 'it failed';
+        told.overloaded ??= tellsOverload(member(event, 'error'));
+      }
       if (type === 'message_stop') told.complete = true;
       if (type === 'message_start') {
         const message = member(event, 'message');

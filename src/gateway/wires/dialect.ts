@@ -30,6 +30,22 @@ export interface Told {
   complete: boolean;
   /** The error that an answer of status 200 carried. */
   failure: string | undefined;
+  /** That error is the model's own, by its code: nothing that was asked brings it about. */
+  overloaded?: true | undefined;
+}
+
+/** The codes and types of errors by which the makers' own APIs say that they are out of order. */
+const ownErrors: ReadonlySet<unknown> = new Set([
+  ...['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error'],
+  ...['server_error', 'rate_limit_exceeded', 'insufficient_quota'],
+]);
+
+/** True of an error object that tells of the model's own trouble. Some servers have an HTTP status for a code. */
+export function tellsOverload(error: unknown): true | undefined {
+  const isOwn = [member(error, 'code'), member(error, 'type')].some(
+    (code) => ownErrors.has(code) || Number(code) === 429 || Number(code) >= 500,
+  );
+  return isOwn || undefined;
 }
 
 export type JsonObject = Record<string, unknown>;

@@ -8,6 +8,7 @@ import {
   parsed,
   type StreamReader,
   type Told,
+  tellsOverload,
   text,
   tokens,
   toolType,
@@ -23,6 +24,7 @@ export const openAiChat: Dialect = {
     answeredBy: text(member(body, 'model')),
     complete: Array.isArray(member(body, 'choices')),
     failure: errorMessage(member(body, 'error')),
+    overloaded: tellsOverload(member(body, 'error')),
   }),
   readStream,
   accepted: acceptedInChat,
@@ -46,7 +48,9 @@ function readStream(): StreamReader {
       if (!telling) return;
       const chunk = parsed(data);
       told.answeredBy ??= text(member(chunk, 'model'));
-      told.failure ??= errorMessage(member(chunk, 'error'));
+      const failure = errorMessage(member(chunk, 'error'));
+      if (failure !== undefined) told.overloaded ??= tellsOverload(member(chunk, 'error'));
+      told.failure ??= failure;
       // Not every server ends with [DONE].
       if (list(member(chunk, 'choices')).some((choice) => text(member(choice, 'finish_reason')))) {
         told.complete = true;

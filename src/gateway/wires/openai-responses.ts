@@ -7,6 +7,7 @@ import {
   parsed,
   type StreamReader,
   type Told,
+  tellsOverload,
   text,
   tokens,
   toolType,
@@ -30,6 +31,7 @@ function readResponse(response: unknown): Told {
     answeredBy: text(member(response, 'model')),
     complete: status === 'completed' || status === 'incomplete',
     failure: errorMessage(member(response, 'error')) ?? (status === 'failed' ? 'it failed' : undefined),
+    overloaded: tellsOverload(member(response, 'error')),
   };
 }
 
@@ -44,6 +46,7 @@ function readStream(): StreamReader {
       const event = parsed(data);
       if (member(event, 'type') === 'error') {
         told.failure ??= errorMessage(event) ?? errorMessage(member(event, 'error')) ?? 'it failed';
+        told.overloaded ??= tellsOverload(event) || tellsOverload(member(event, 'error'));
         return;
       }
       const response = member(event, 'response');

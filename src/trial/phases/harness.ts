@@ -5,8 +5,9 @@ import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import type { TrialModels } from '../models.ts';
 import { places } from '../places.ts';
-import type { Cause, TrialResult } from '../result.ts';
+import type { TrialResult } from '../result.ts';
 import { answererOf } from '../simulated-user.ts';
+import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
@@ -55,7 +56,8 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     ...foundOf(conversation, input),
     harnessTellsCommands: runner.tellsCommands,
     ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
-    cause: (await harnessCause(runner, conversation, input)) ?? causeOf(conversation),
+    cause:
+      (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
   };
 }
 
@@ -75,28 +77,4 @@ function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<Tr
     harnessVersion: version,
     harnessCounts: { usage, commands: commandCount },
   };
-}
-
-function causeOf({ ending }: Conversation): Cause | undefined {
-  switch (ending.ended) {
-    case 'exited':
-      return undefined;
-    case 'timed-out':
-      return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
-    case 'out-of-disk':
-      return agentCause('the harness was stopped for writing more than the sandbox may');
-    case 'out-of-memory':
-      return agentCause('the harness was killed for using more memory than the sandbox has');
-    case 'agent-failed':
-    case 'stopped':
-      return agentCause(ending.message);
-    case 'model-failed':
-      return { kind: 'model', phase: 'harness', message: ending.message };
-    case 'runner-broke':
-      return { kind: 'infrastructure', phase: 'harness', message: ending.message };
-  }
-}
-
-function agentCause(message: string): Cause {
-  return { kind: 'agent', phase: 'harness', message };
 }

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Admission } from '../../src/agent/admission.ts';
+import { Circuits } from '../../src/agent/circuits.ts';
+import { systemClock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { ModelAccount } from '../../src/gateway/gateway.ts';
+import { specOf } from '../trial/trial-bench.ts';
+
+const never = new AbortController().signal;
+let engine: Engine;
+beforeAll(async () => {
+  engine = await connectEngine({ instance: 'test-circuits' });
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+async function secondTrial(modelFailure: string | undefined) {
+  const clock = systemClock;
+  const circuits = new Circuits({ engine, clock, random: () => 0, patienceMs: 0, observe: () => undefined });
+  const admission = new Admission({ clock, concurrency: 2, requireRoom: async () => undefined });
+  const models: ModelAccount = {
+    ...{ exchanges: [], connections: [], usage: [], modelMs: 0, failure: undefined },
+    agent: { acted: true, modelFailure },
+  };
+  using first = await circuits.enter(specOf(''), admission, never);
+  await first.failed({ kind: 'model', phase: 'harness', message: '529 overloaded' }, models, never);
+  using second = await circuits.enter(specOf(''), admission, never);
+  return second;
+}
+
+test('trials wait for a model that the gateway saw fail, and not for one that only a harness says is down', async () => {
+  await expect(secondTrial('big: answered 529')).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' });
+  expect(await secondTrial(undefined)).toBeDefined();
+});

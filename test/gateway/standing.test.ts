@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { faultOf, type Outcome, Standings } from '../../src/gateway/standing.ts';
+import { dialects } from '../../src/gateway/wires/dialects.ts';
+
+function after(...outcomes: readonly Outcome[]) {
+  const standings = new Standings();
+  outcomes.forEach((outcome, at) => {
+    standings.note('agent', outcome, false, `request ${at}`);
+  });
+  return standings.of('agent');
+}
+
+test('the last request that was decided says whether the model has failed', () => {
+  expect(after()).toEqual({ acted: false, modelFailure: undefined });
+  expect(after('answered')).toEqual({ acted: true, modelFailure: undefined });
+  expect(after('answered', 'model')).toEqual({ acted: true, modelFailure: 'request 1' });
+  expect(after('model', 'answered')).toEqual({ acted: true, modelFailure: undefined });
+  expect(after('model', 'request')).toEqual({ acted: false, modelFailure: undefined });
+  // What its client ends, or the gateway refuses, says nothing of the model.
+  expect(after('model', 'undecided')).toEqual({ acted: false, modelFailure: 'request 0' });
+  expect(after('undecided')).toEqual({ acted: false, modelFailure: undefined });
+});
+
+test('one who ends an answer that has begun may have acted by it', () => {
+  const standings = new Standings();
+  standings.note('agent', 'undecided', true, 'its client ended it');
+  expect(standings.of('agent').acted).toBe(true);
+  expect(standings.of('user').acted).toBe(false);
+});
+
+test('a model fails by what no request brings about', () => {
+  const statuses = [400, 401, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 529];
+  expect(statuses.filter((status) => faultOf(status) === 'request')).toEqual([400, 413, 422]);
+});
+
+test.each([
+  ['anthropic-messages', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, true],
+  [
+    'anthropic-messages',
+    { type: 'error', error: { type: 'invalid_request_error', message: 'too long' } },
+    false,
+  ],
+  ['openai-chat', { error: { code: 502, message: 'Provider disconnected' } }, true],
+  ['openai-chat', { error: { code: 'context_length_exceeded', message: 'too long' } }, false],
+  ['openai-responses', { type: 'error', code: 'server_error', message: 'sorry' }, true],
+  [
+    'openai-responses',
+    {
+      type: 'response.failed',
+      response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'x' } },
+    },
+    true,
+  ],
+  [
+    'openai-responses',
+    {
+      type: 'response.failed',
+      response: { status: 'failed', error: { code: 'context_length_exceeded', message: 'x' } },
+    },
+    false,
+  ],
+] as const)('%s: an error in a stream is the model’s own by its code: %j', (wire, event, isOwn) => {
+  const reader = dialects[wire].readStream();
+  reader.event(JSON.stringify(event));
+  expect(reader.told().failure).toBeDefined();
+  expect(reader.told().overloaded ?? false).toBe(isOwn);
+});

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ModelConfig } from '../../src/suite/model-config.ts';
+import { profileOf } from '../../src/suite/plan.ts';
+import type { TrialSpec } from '../../src/trial/spec.ts';
+import { fixtureCli } from '../trial/fixture-cli.ts';
+import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+
+/** What an agent's tool call does to the CLI that runs it, to have its trial void. */
+
+const scripts = {
+  working: 'turns: [{ text: hello, repeat: true }]\n',
+  overloaded: 'turns: [{ text: hello }, { repeat: true, trouble: { error: { status: 529 } } }]\n',
+  outgrown: 'turns: [{ text: hello }, { repeat: true, trouble: { error: { status: 400 } } }]\n',
+  cutting: 'turns: [{ text: hello }, { repeat: true, trouble: { cut: { afterBytes: 20 } } }]\n',
+  down: 'turns: [{ repeat: true, trouble: { error: { status: 529 } } }]\n',
+};
+
+let folder: string;
+let bench: TrialBench;
+const models: Record<string, ModelConfig> = {};
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-endings-'));
+  for (const [name, script] of Object.entries(scripts)) {
+    const file = join(folder, `${name}.yaml`);
+    writeFileSync(file, script);
+    models[name] = ModelConfig.parse({ scripted: file });
+  }
+  bench = await openTrialBench({ models, runners: [fixtureCli] });
+});
+afterAll(async () => {
+  await bench?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+function cli(model: keyof typeof scripts, run: string): Partial<TrialSpec> {
+  const profile = profileOf({ name: 'test', run });
+  return { model, modelConfig: models[model], harness: 'fixture-cli', profile, verify: 'false' };
+}
+
+/** What the agent runs: a child of the CLI. */
+const tool = (commands: string) => `bash <<'TOOL'\n${commands}\nTOOL\n`;
+const ask = 'eval "$ASK"';
+const askFurther = 'eval "$ASK_ON"';
+const says = (told: object) => `echo '${JSON.stringify({ type: 'end', ...told })}'`;
+const intoTheCli = '> /proc/$PPID/fd/1';
+
+describe.concurrent('an agent that has acted is failed, and is graded, when its tool call', () => {
+  test.for([
+    ['kills the CLI', tool('kill -SEGV $PPID')],
+    ['writes garbage into what the CLI prints', tool(`${says({ failed: 7 })} ${intoTheCli}`)],
+    [
+      'tells of an overloaded model in the name of the CLI, and kills it',
+      tool(`${says({ modelFailed: '529 overloaded' })} ${intoTheCli}; kill -SEGV $PPID`),
+    ],
+  ] as const)('%s', async ([, attack]) => {
+    const result = await bench.trial('', cli('working', `${ask}\n${attack}\n${says({})}`));
+    expect(result).toMatchObject({ verdict: 'failed', cause: { kind: 'agent', phase: 'harness' } });
+    expect(result.verifySteps).toMatchObject([{ exitCode: 1 }]);
+    expect(result.models?.agent).toEqual({ acted: true, modelFailure: undefined });
+  });
+
+  test('makes requests that no model would answer', async () => {
+    const refused = `${askFurther}; ${says({ modelFailed: '400' })}; exit 1`;
+    const result = await bench.trial('', cli('outgrown', `${ask}; ${refused}`));
+    expect(result).toMatchObject({ verdict: 'failed', cause: { kind: 'agent' } });
+  });
+
+  test('asks for a model that there is not, which the gateway itself answers with an error', async () => {
+    const unknown = `eval "\${ASK/working/other}"; ${says({ modelFailed: '404' })}; exit 1`;
+    const result = await bench.trial('', cli('working', `${ask}; ${unknown}`));
+    expect(result).toMatchObject({ verdict: 'failed', cause: { kind: 'agent' } });
+  });
+});
+
+describe.concurrent('a trial is void whose model', () => {
+  test.for(['overloaded', 'cutting'] as const)('is %s after the agent has acted', async (model) => {
+    const run = `${ask}; ${askFurther}; ${says({ modelFailed: 'no answer' })}; exit 1`;
+    const result = await bench.trial('', cli(model, run));
+    expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
+    expect(result.models?.agent).toEqual({ acted: true, modelFailure: expect.stringContaining(model) });
+  });
+
+  test('is down from the beginning', async () => {
+    const result = await bench.trial('', cli('down', `${ask}; ${says({ modelFailed: '529' })}; exit 1`));
+    expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
+    expect(result.models?.agent).toEqual({ acted: false, modelFailure: expect.stringContaining('529') });
+  });
+});
