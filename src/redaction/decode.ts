@@ -21,23 +21,28 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
   for (let index = first; index < elements.length; index++) {
     const element = elements[index] as Element;
     const enough = index >= least ? end : no;
-    const isOwnSign = element.byte === percent || element.byte === ampersand;
-    const endAt = (at: number) =>
-      isOwnSign && isSign(bytes[at])
-        ? signEnd(pattern, index, bytes, at, last)
-        : elementEnd(element, bytes, at);
+    const { byte, other, gap } = element;
+    const isOwnSign = byte === percent || byte === ampersand;
+    const there = bytes[end];
+    const needsGap = index > 0 && gap === 'numbers';
+    if (!isOwnSign && !needsGap && (there === byte || there === other)) {
+      end++;
+      continue;
+    }
+    // Most that begins like a secret ends here.
+    if (there !== undefined && there !== 0 && gap === 'zeros' && byte !== -1 && !isSign(there)) return enough;
     // What could be both, a gap or the character, is the character.
-    let next = index > 0 && element.gap === 'numbers' ? no : endAt(end);
-    let isSignThere = isOwnSign && isSign(bytes[end]);
+    let at = end;
+    let next = needsGap ? no : elementEnd(pattern, index, bytes, at, last);
     if (next === no && index > 0) {
-      const at = gapEnd(element.gap, bytes, end);
+      at = gapEnd(gap, bytes, end);
       if (at === open && !last) return open;
-      if (at > end) next = endAt(at);
-      isSignThere = isOwnSign && isSign(bytes[at]);
+      if (at > end) next = elementEnd(pattern, index, bytes, at, last);
     }
     if (next === open && !last) return open;
     if (next <= 0) return enough;
-    if (isSignThere) return Math.max(next, enough);
+    // That end is of all that follows as well.
+    if (isOwnSign && isSign(bytes[at])) return Math.max(next, enough);
     end = next;
   }
   return end;
@@ -59,8 +64,11 @@ function signEnd(pattern: Pattern, index: number, bytes: Uint8Array, from: numbe
   return longest;
 }
 
-/** Where one character ends. */
-function elementEnd(element: Element, bytes: Uint8Array, at: number): number {
+/** Where one character ends; for a sign, where the rest of the pattern does. */
+function elementEnd(pattern: Pattern, index: number, bytes: Uint8Array, at: number, last: boolean): number {
+  const element = pattern.elements[index] as Element;
+  if ((element.byte === percent || element.byte === ampersand) && isSign(bytes[at]))
+    return signEnd(pattern, index, bytes, at, last);
   if (element.byte !== -1) return codeEnd(element, bytes, at);
   let longest = no;
   for (const codes of element.spellings) {

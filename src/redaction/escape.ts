@@ -215,7 +215,7 @@ export function isAlphanumeric(byte: number | undefined): boolean {
 }
 
 /** No secret is written like this. */
-export const nothing = -2;
+const nothing = -2;
 /** Not told by a look at one escape. */
 export const anything = -3;
 
