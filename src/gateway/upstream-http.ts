@@ -94,13 +94,15 @@ const decoders: Record<string, () => Transform> = {
     }),
 };
 
+/** A header whose name holds the key is dropped: there is no other name for it. */
 function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): UpstreamAnswer['headers'] {
   const text = (value: string) => redaction.text(value);
   const clean = ([name, value]: [string, string | string[]]) => [
     name,
     Array.isArray(value) ? value.map(text) : text(value),
   ];
-  return Object.fromEntries(Object.entries(headers).map(clean));
+  const kept = Object.entries(headers).filter(([name]) => !redaction.isIn(name));
+  return Object.fromEntries(kept.map(clean));
 }
 
 /** The decoder's own failures tell bytes of the answer. */

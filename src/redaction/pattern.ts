@@ -1,23 +1,20 @@
-/** One character of what is looked for. */
-export interface Element {
-  /** The byte that stands for it, and another that does as well. -1 where it takes several bytes. */
-  byte: number;
-  other: number;
-  /** Whether it may stand as it is after a backslash: a letter would be another character there. */
-  mayBeEscaped: boolean;
-  /** The letter of its short escape (`n` of `\n`); -1 where it has none. */
-  letter: number;
-  /** Its UTF-8, where it takes several bytes. */
-  bytes: readonly number[];
-  /** Its UTF-16. */
-  units: readonly number[];
+import { beginningOf } from './beginning.ts';
+import { isAlphanumeric, type Wanted } from './escape.ts';
+import type { Gap } from './gap.ts';
+
+/** One character of what is looked for: its byte, and another that does as well. -1 where it takes several bytes. */
+export interface Element extends Wanted {
+  /** Where it takes several bytes: each of its spellings. */
+  spellings: readonly (readonly Wanted[])[];
+  /** What may stand before it. */
+  gap: Gap;
 }
 
 /** A run of characters, each of which may be written in any of the ways that decode.ts reads. */
 export interface Pattern {
   elements: readonly Element[];
-  /** Whether lines may be broken anywhere in it, as base64 is. */
-  wraps: boolean;
+  /** How many of them are enough. */
+  least: number;
   /** Which of the secrets it is of. */
   secret: number;
 }
@@ -27,66 +24,126 @@ const plus = '+'.charCodeAt(0);
 const dash = '-'.charCodeAt(0);
 const underscore = '_'.charCodeAt(0);
 const space = ' '.charCodeAt(0);
-const letters: Record<string, string> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't' };
 
 /** Letters of base64 below which they could be anything. */
 const shortestCore = 6;
 
-/** What a secret's value turns into: itself, hexadecimal, and base64, whose letters depend on how many bytes stand before it. */
-export function patternsOf(value: string, secret: number): Pattern[] {
-  const bytes = Buffer.from(value);
-  const plain = { elements: plainElements(value), wraps: false, secret };
-  const hexadecimal = { elements: [...bytes.toString('hex')].map(hexadecimalElement), wraps: false, secret };
-  const cores = base64Cores(bytes).map((core) => ({
-    elements: [...core].map(base64Element),
-    wraps: true,
+/** The ways in which a text is written as a whole. */
+type Form = (text: string) => Element[];
+
+/** What a secret turns into: itself, numbers, and base64, whose letters depend on how many bytes stand before it. */
+const forms: readonly Form[] = [
+  plain,
+  (text) => hexadecimal(Buffer.from(text)),
+  (text) => hexadecimal(wide(text)),
+  (text) => decimal(Buffer.from(text)),
+  ...[0, 1, 2].flatMap((before): Form[] => [
+    (text) => base64(Buffer.from(text), before),
+    (text) => base64(wide(text), before),
+  ]),
+];
+
+/** Of text that is not ASCII the bytes of UTF-16, of which decode.ts passes over zeros. */
+const wideForms: readonly Form[] = [
+  (text) => rawBytes(Buffer.from(text, 'utf16le')),
+  (text) => rawBytes(Buffer.from(text, 'utf16le').swap16()),
+];
+
+/**
+ * What is looked for to find a secret.
+ *
+ * @param ignoresCase whether letters may be of either case
+ */
+export function patternsOf(value: string, secret: number, ignoresCase = false): Pattern[] {
+  const beginning = beginningOf(value);
+  const isAscii = Buffer.byteLength(value) === value.length;
+  const patterns = (isAscii ? forms : [...forms, ...wideForms]).map((form) => ({
+    elements: ignoresCase ? form(value).map(eitherCase) : form(value),
+    least: form(beginning).length,
     secret,
   }));
-  return [plain, hexadecimal, ...cores].filter(({ elements }) => elements.length > 0);
+  return patterns.filter(({ least }) => least > 0);
 }
 
 /** How often a backslash was escaped is not told apart, nor then how many there are: they are left out. */
-function plainElements(value: string): Element[] {
-  return [...value.matchAll(/(\\*)([^\\])/gu)].map(([, backslashes = '', character = '']) => {
-    const element = elementOf(character);
+function plain(text: string): Element[] {
+  return [...text.matchAll(/(\\*)([^\\])/gu)].map(([, backslashes = '', character = '']) => {
+    const element = elementOf(character, 'zeros');
     return backslashes === '' ? element : { ...element, mayBeEscaped: true };
   });
 }
 
-function elementOf(character: string): Element {
+function elementOf(character: string, gap: Gap): Element {
   const code = character.codePointAt(0) ?? 0;
-  const isAscii = code < 0x80;
+  if (code > 0x7f) {
+    const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+    const spellings = [
+      [...Buffer.from(character)].map((byte) => exact(byte, false)),
+      [exact(code, true)],
+      units.map((unit) => exact(unit, true)),
+    ];
+    return { ...exact(-1, false), spellings, gap };
+  }
   return {
-    byte: isAscii ? code : -1,
+    byte: code,
     // As forms write it.
-    other: code === space ? plus : isAscii ? code : -1,
-    mayBeEscaped: isAscii && code > 0x1f && !/[A-Za-z0-9]/.test(character),
-    letter: letters[character]?.charCodeAt(0) ?? -1,
-    bytes: isAscii ? [] : [...Buffer.from(character)],
-    units: Array.from({ length: character.length }, (_, at) => character.charCodeAt(at)),
+    other: code === space ? plus : code,
+    mayBeEscaped: code > 0x1f && !isAlphanumeric(code),
+    spellings: [],
+    gap,
   };
 }
 
-function hexadecimalElement(digit: string): Element {
-  return { ...elementOf(digit), other: digit.toUpperCase().charCodeAt(0) };
+function exact(code: number, isEscaped: boolean): Wanted {
+  return { byte: code, other: code, mayBeEscaped: false, isEscaped };
 }
 
-/** Of either alphabet. */
+function rawBytes(bytes: Buffer): Element[] {
+  return [...bytes.filter((byte) => byte !== 0)].map((byte) => ({
+    ...exact(byte, false),
+    spellings: [],
+    gap: 'zeros',
+  }));
+}
+
+/** UTF-16 without the zeros at its ends, which are where the two orders of bytes differ, for ASCII. */
+function wide(text: string): Buffer {
+  return Buffer.from(text, 'utf16le').subarray(0, -1);
+}
+
+function hexadecimal(bytes: Buffer): Element[] {
+  return [...bytes.toString('hex')].map((digit, index) => ({
+    ...elementOf(digit, index % 2 === 0 ? 'separators' : 'nothing'),
+    other: digit.toUpperCase().charCodeAt(0),
+  }));
+}
+
+function decimal(bytes: Buffer): Element[] {
+  return [...bytes].flatMap((byte) =>
+    [...String(byte)].map((digit, index) => elementOf(digit, index === 0 ? 'numbers' : 'nothing')),
+  );
+}
+
+/** With so many bytes before it in a group of three: the letters that no neighbour can change, of either alphabet. */
+function base64(secret: Buffer, before: number): Element[] {
+  const written = Buffer.concat([Buffer.alloc(before), secret]).toString('base64');
+  // A letter carries 6 bits: the first ones share theirs with what stands before, the last one with what follows.
+  const firstWhole = Math.ceil((before * 8) / 6);
+  const endWhole = Math.floor(((before + secret.length) * 8) / 6);
+  const core = written.slice(firstWhole, endWhole);
+  return core.length < shortestCore ? [] : [...core].map(base64Element);
+}
+
 function base64Element(letter: string): Element {
-  const element = elementOf(letter);
+  const element = elementOf(letter, 'lines');
   if (element.byte === plus) return { ...element, other: dash };
   if (element.byte === slash) return { ...element, other: underscore };
   return element;
 }
 
-/** For each of the three places that its first byte can have in a group of three: the letters that no neighbour can change. */
-function base64Cores(secret: Buffer): string[] {
-  const cores = [0, 1, 2].map((before) => {
-    const written = Buffer.concat([Buffer.alloc(before), secret]).toString('base64');
-    // A letter carries 6 bits: the first ones share theirs with what stands before, the last one with what follows.
-    const firstWhole = Math.ceil((before * 8) / 6);
-    const endWhole = Math.floor(((before + secret.length) * 8) / 6);
-    return written.slice(firstWhole, endWhole);
-  });
-  return cores.filter((core) => core.length >= shortestCore);
+const caseBit = 0x20;
+
+function eitherCase(element: Element): Element {
+  const isLetter = element.byte > 0x39 && isAlphanumeric(element.byte);
+  return isLetter ? { ...element, other: element.byte ^ caseBit } : element;
 }

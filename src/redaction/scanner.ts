@@ -1,8 +1,16 @@
-import { anything, endOf, escapedByte, longestRun, open } from './decode.ts';
+import { endOf } from './decode.ts';
+import {
+  ampersand,
+  anything,
+  backslash,
+  escapedByte,
+  isSign,
+  longestRun,
+  nameLetters,
+  open,
+  percent,
+} from './escape.ts';
 import { type Element, type Pattern, patternsOf } from './pattern.ts';
-
-const backslash = 0x5c;
-const percent = 0x25;
 
 /** A place where a secret stands. */
 export interface Found {
@@ -30,8 +38,9 @@ export class Scanner {
   /** By one byte: whether it may be all that is there yet of a beginning. */
   readonly #firsts = new Uint8Array(256);
 
-  constructor(values: readonly string[]) {
-    this.#patterns = values.flatMap(patternsOf);
+  /** @param ignoresCase whether letters may be of either case */
+  constructor(values: readonly string[], ignoresCase = false) {
+    this.#patterns = values.flatMap((value, secret) => patternsOf(value, secret, ignoresCase));
     this.#beginnings = new Uint8Array(this.#patterns.length === 0 ? 0 : 1 << 16);
     const byFirst = Array.from({ length: 256 }, (): Pattern[] => []);
     for (const pattern of this.#patterns) {
@@ -61,7 +70,7 @@ export class Scanner {
     for (let at = from; at < before; at++) {
       if (beginnings[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] === 0) continue;
       const byte = bytes[at] as number;
-      if (byte !== backslash && byte !== percent) {
+      if (!isSign(byte)) {
         const search = this.#findAt(this.#byFirst[byte] as readonly Pattern[], bytes, at, last);
         if (search.kind !== 'none') return search;
         continue;
@@ -86,8 +95,8 @@ export class Scanner {
     if (first === open || first === anything) return this.#patterns;
     const escaped = this.#byFirst[first] ?? [];
     if (bytes[at] === backslash) return escaped;
-    // A percent sign may be a secret's own, and no escape.
-    const own = this.#byFirst[percent] as readonly Pattern[];
+    // A percent sign or an ampersand may be a secret's own, and no escape.
+    const own = this.#byFirst[bytes[at] as number] as readonly Pattern[];
     return own.length === 0 ? escaped : [...own, ...escaped];
   }
 
@@ -104,26 +113,39 @@ export class Scanner {
 
 /** The pairs of bytes that a pattern's first two can be, whatever way they are written. Some that they cannot be are among them. */
 function beginningsOf(pattern: Pattern): number[] {
-  const { elements, wraps } = pattern;
-  const [first, second] = elements as [Element, Element | undefined];
-  const every = Array.from({ length: 256 }, (_, byte) => byte);
-  const breaks = wraps ? bytesOf('\r\n') : [];
-  const after = second && second.byte !== -1 ? [...anyOf(second), ...bytesOf('\\%'), ...breaks] : every;
-  const pairs: [number[], number[]][] =
-    first.byte === -1 ? [[first.bytes.slice(0, 1), every]] : [[anyOf(first), after]];
-  const escaped = [...bytesOf('\\u%'), ...(first.mayBeEscaped ? anyOf(first) : []), first.letter];
-  const codes = [...firstBytesOf(pattern), percent, backslash];
+  const [first, second] = pattern.elements as [Element, Element | undefined];
+  const heads = firstBytesOf(pattern);
+  const after = second && second.byte !== -1 && first.byte !== -1 ? followersOf(second) : every;
+  const codes = [...heads, percent, backslash, ampersand];
   const digits = codes.flatMap((code) => bothCases((code >> 4).toString(16)));
-  pairs.push([[backslash], escaped], [bytesOf('%'), digits]);
-  return pairs
-    .flatMap(([heads, tails]) => heads.flatMap((head) => tails.map((tail) => [head, tail] as const)))
-    .filter(([head, tail]) => head >= 0 && tail >= 0)
-    .map(([head, tail]) => (head << 8) | tail);
+  const names = codes.map(nameLetters).join('');
+  const pairs: [number[], number[]][] = [
+    [heads, after],
+    [[backslash], [...bytesOf('\\%&uUx01234567'), ...(first.mayBeEscaped ? heads : []), ...lettersOf(first)]],
+    [[percent], [...digits, ...bytesOf('uU')]],
+    [[ampersand], bytesOf(`#%${names}`)],
+  ];
+  return pairs.flatMap(([ones, others]) => ones.flatMap((one) => others.map((other) => (one << 8) | other)));
 }
 
+const every = Array.from({ length: 256 }, (_, byte) => byte);
+
+/** What can stand after the first character, of which the second is this one. */
+function followersOf(second: Element): number[] {
+  const gap = { nothing: '', zeros: '\0', lines: '\0\r\n', separators: every, numbers: every }[second.gap];
+  return [...anyOf(second), ...bytesOf('\\%&'), ...(typeof gap === 'string' ? bytesOf(gap) : gap)];
+}
+
+/** The letter of a control character's short escape. */
+function lettersOf({ byte }: Element): number[] {
+  const letters: Record<number, string> = { 8: 'b', 9: 't', 10: 'n', 12: 'f', 13: 'r' };
+  return bytesOf(letters[byte] ?? '');
+}
+
+/** The bytes that its first character can begin with when nothing is escaped. */
 function firstBytesOf({ elements: [first] }: Pattern): number[] {
   if (first === undefined) return [];
-  return first.byte === -1 ? first.bytes.slice(0, 1) : anyOf(first);
+  return first.byte === -1 ? (first.spellings[0] ?? []).slice(0, 1).map(({ byte }) => byte) : anyOf(first);
 }
 
 function anyOf({ byte, other }: Element): number[] {

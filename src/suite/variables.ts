@@ -1,3 +1,5 @@
+import { OffsiteError } from '../offsite-error.ts';
+
 /** A case's variables: `{{name}}` in its texts, and environment variables of the same name in its scripts. */
 
 export type Variables = Record<string, unknown>;
@@ -7,21 +9,57 @@ const reference = /(\\)?\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}/g;
 /** Names a variable may not take in the environment: they decide how programs run, or are ours. */
 const reservedNames = /^(PATH|HOME|SHELL|USER|PWD|IFS|ENV|BASH_.*|LD_.*|NODE_OPTIONS|PYTHONPATH|OFFSITE_.*)$/;
 
+/** Characters that a text may have once its variables are in it: a few megabytes of `{{name}}` can stand for terabytes. */
+export const expandedTextLimit = 16 * 2 ** 20;
+
 /**
  * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters `{{name}}`. Values that are not
  * strings are written as JSON. An unknown name is kept as it stands, or handed to `unknownName` with its offset in the text.
+ * Throws an `input` error, before it builds anything, where the result would have more than {@link expandedTextLimit} characters.
  */
 export function expandVariables(
   text: string,
   variables: Variables,
   unknownName: 'keep' | ((name: string, offset: number) => void),
 ): string {
+  refuseTooLong(text, variables);
   return text.replace(reference, (match, escaped: string | undefined, name: string, offset: number) => {
     if (escaped) return match.slice(1);
     if (Object.hasOwn(variables, name)) return valueText(variables[name]);
     if (unknownName !== 'keep') unknownName(name, offset);
     return match;
   });
+}
+
+function refuseTooLong(text: string, variables: Variables): void {
+  const lengths = new Map<string, number>();
+  const lengthOf = (name: string) => {
+    const known = lengths.get(name);
+    if (known !== undefined) return known;
+    const { length } = valueText(variables[name]);
+    lengths.set(name, length);
+    return length;
+  };
+  let size = text.length;
+  for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
+    if (escaped || !Object.hasOwn(variables, name)) continue;
+    size += lengthOf(name) - match.length;
+    // A later value may be shorter than its name, but never by more than the text that is left.
+    if (size - (text.length - index) <= expandedTextLimit) continue;
+    throw tooLong(`it passes that at {{${name}}} in line ${text.slice(0, index).split('\n').length}`);
+  }
+  if (size > expandedTextLimit) throw tooLong('without its variables it has almost as many');
+}
+
+function tooLong(place: string): OffsiteError {
+  return new OffsiteError(
+    `a text has more than ${expandedTextLimit} characters once its variables are in it: ${place}`,
+    {
+      code: 'EXPANDED_TEXT_TOO_LONG',
+      kind: 'input',
+      hint: 'Shorten the variable, name it less often, or put the content into a file of the workspace.',
+    },
+  );
 }
 
 /** The variables as environment variables: those whose names can be one. Values that are not strings are written as JSON. */

@@ -85,3 +85,17 @@ test('a key that is no secret changes nothing', () => {
   expect(stream.push(Buffer.from('ollama')).toString()).toBe('ollama');
   expect(redactionOf(undefined).text('x')).toBe('x');
 });
+
+test('a header whose name holds the key is dropped, whatever its case', async () => {
+  const token = 'sk-live-Zq7aB3dE9fGhJkL1mN5pQrStU';
+  const names = [`x-${token}`, token.toUpperCase(), `x-${Buffer.from(token).toString('base64url')}`];
+  const headers = Object.fromEntries(names.map((name) => [name, 'yes']));
+  await using at = await place(
+    { gateway: { env: { MODEL_KEY: token } } },
+    json(200, chatAnswer, { ...headers, 'x-kept': 'yes' }),
+  );
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(at.upstream.received[0]?.headers.authorization).toBe(`Bearer ${token}`);
+  expect(answer.headers['x-kept']).toBe('yes');
+  for (const name of names) expect(answer.headers).not.toHaveProperty([name.toLowerCase()]);
+});

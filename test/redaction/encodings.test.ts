@@ -24,20 +24,7 @@ function hex(character: string, digits: number): string {
 
 /** Words that hold no `Q`, in any encoding that is looked for. */
 const word = fc.constantFrom(
-  ...[
-    'sk-',
-    'sk-live',
-    'sk-live/Ab+9%x_y~',
-    '\\',
-    '\\\\',
-    '%',
-    '%2',
-    '%25',
-    '\\u',
-    '\\u00',
-    '\\u0073',
-    '\\"',
-  ],
+  ...['sk-', 'sk-live', 'sk-live/Ab', '\\', '\\\\', '%', '%2', '%25', '\\u', '\\u00', '\\u0073', '\\"'],
   ...['c2st', 'text ', '\n', '\\n', 'é', '"', '/', 'data: {"a":"b"}', '736b2d'],
 );
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { expandVariables, isReservedName, variablesAsEnvironment } from '../../src/suite/variables.ts';
+import {
+  expandedTextLimit,
+  expandVariables,
+  isReservedName,
+  variablesAsEnvironment,
+} from '../../src/suite/variables.ts';
 
 describe('expandVariables', () => {
   test('puts values in the places of their names, spaces inside the braces allowed', () => {
@@ -38,4 +43,31 @@ test('only names that can be environment variables become some', () => {
     count: '2',
   });
   expect(isReservedName('LD_PRELOAD')).toBe(true);
+});
+
+describe('a text that would be too long with its variables', () => {
+  test('is refused with its place, before it is built', () => {
+    const text = `line\n${'{{v0}}'.repeat(4_000)}`;
+    expect(() => expandVariables(text, { v0: 'x'.repeat(2 ** 20) }, 'keep')).toThrow(
+      expect.objectContaining({
+        code: 'EXPANDED_TEXT_TOO_LONG',
+        kind: 'input',
+        message: expect.stringContaining('{{v0}} in line 2'),
+      }),
+    );
+  });
+
+  test('counts what is not a string as JSON, and each of many variables', () => {
+    const half = ['x'.repeat(expandedTextLimit / 2)];
+    expect(() => expandVariables('{{a}}{{b}}', { a: half, b: half }, 'keep')).toThrow('{{b}} in line 1');
+  });
+
+  test('may have as many characters as the limit', () => {
+    const value = 'x'.repeat(expandedTextLimit - 3);
+    expect(expandVariables('{{v}}abc', { v: value }, 'keep')).toHaveLength(expandedTextLimit);
+    expect(() => expandVariables('{{v}}abcd', { v: value }, 'keep')).toThrow('characters');
+    expect(expandVariables('{{v}}abc{{e}}{{ e }}', { v: value, e: '' }, 'keep')).toHaveLength(
+      expandedTextLimit,
+    );
+  });
 });
