@@ -34,6 +34,15 @@ export const yamlFiles = channel({
   },
 });
 
+export const expandedTexts = channel({
+  sender: "the suite's author",
+  over: 'prompts and scripts with their variables in place',
+  // A few megabytes of `{{name}}` can stand for terabytes.
+  bytes: { text: characters(16 * MiB, 'a text, once its variables are in it') },
+  time: 'its length is counted before it is built',
+  count: 'the files of a suite are bounded, and the body of a request',
+});
+
 export const queueTickets = channel({
   sender: "the suite's author",
   over: 'checked suites in the queue of a daemon, whose folder only its owner may write to',

@@ -1,3 +1,4 @@
+import { expandedTexts } from '../bounds/suite.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
 /** A case's variables: `{{name}}` in its texts, and environment variables of the same name in its scripts. */
@@ -9,13 +10,12 @@ const reference = /(\\)?\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}/g;
 /** Names a variable may not take in the environment: they decide how programs run, or are ours. */
 const reservedNames = /^(PATH|HOME|SHELL|USER|PWD|IFS|ENV|BASH_.*|LD_.*|NODE_OPTIONS|PYTHONPATH|OFFSITE_.*)$/;
 
-/** Characters that a text may have once its variables are in it: a few megabytes of `{{name}}` can stand for terabytes. */
-export const expandedTextLimit = 16 * 2 ** 20;
+const { text: expandedTextLimit } = expandedTexts.bytes;
 
 /**
  * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters `{{name}}`. Values that are not
  * strings are written as JSON. An unknown name is kept as it stands, or handed to `unknownName` with its offset in the text.
- * Throws an `input` error, before it builds anything, where the result would have more than {@link expandedTextLimit} characters.
+ * Throws an `input` error, before it builds anything, where the result would have more than {@link expandedTexts} allows.
  */
 export function expandVariables(
   text: string,

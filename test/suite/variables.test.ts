@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  expandedTextLimit,
-  expandVariables,
-  isReservedName,
-  variablesAsEnvironment,
-} from '../../src/suite/variables.ts';
+import { expandedTexts } from '../../src/bounds/suite.ts';
+import { expandVariables, isReservedName, variablesAsEnvironment } from '../../src/suite/variables.ts';
 
 describe('expandVariables', () => {
   test('puts values in the places of their names, spaces inside the braces allowed', () => {
@@ -58,16 +54,16 @@ describe('a text that would be too long with its variables', () => {
   });
 
   test('counts what is not a string as JSON, and each of many variables', () => {
-    const half = ['x'.repeat(expandedTextLimit / 2)];
+    const half = ['x'.repeat(expandedTexts.bytes.text / 2)];
     expect(() => expandVariables('{{a}}{{b}}', { a: half, b: half }, 'keep')).toThrow('{{b}} in line 1');
   });
 
   test('may have as many characters as the limit', () => {
-    const value = 'x'.repeat(expandedTextLimit - 3);
-    expect(expandVariables('{{v}}abc', { v: value }, 'keep')).toHaveLength(expandedTextLimit);
+    const value = 'x'.repeat(expandedTexts.bytes.text - 3);
+    expect(expandVariables('{{v}}abc', { v: value }, 'keep')).toHaveLength(expandedTexts.bytes.text);
     expect(() => expandVariables('{{v}}abcd', { v: value }, 'keep')).toThrow('characters');
     expect(expandVariables('{{v}}abc{{e}}{{ e }}', { v: value, e: '' }, 'keep')).toHaveLength(
-      expandedTextLimit,
+      expandedTexts.bytes.text,
     );
   });
 });

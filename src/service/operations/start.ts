@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
@@ -23,7 +24,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
   const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
   const runs: z.output<typeof StartResponse>['runs'] = [];
   for (const started of cases) {
-    const setup = JSON.stringify(setupOf(suite, started));
+    const setup = JSON.stringify(readableSetup(suite, started, cases.indexOf(started)));
     const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started, setup);
     for (const [variantIndex, variant] of variants.entries()) {
       const definition = { prompt: suite.prompt, case: started, variant: request.variants[variantIndex] };
@@ -56,6 +57,16 @@ function checkCaseIds(cases: Case[]): void {
     return [{ _tag: 'Refinement' as const, path: ['cases', index, 'id'], message }];
   });
   if (issues.length > 0) throw refuseBody(issues);
+}
+
+/** The setup of a case's runs. Refused where a text is too long with its variables. */
+function readableSetup(suite: StartRequest['suite'], started: Case, index: number) {
+  try {
+    return setupOf(suite, started);
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    throw refuseBody([{ _tag: 'Refinement', path: ['cases', index], message: error.message }]);
+  }
 }
 
 function checkSetupSize({ suite, cases }: StartRequest): void {
