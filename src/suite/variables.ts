@@ -10,7 +10,7 @@ const reference = /(\\)?\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}/g;
 /** Names a variable may not take in the environment: they decide how programs run, or are ours. */
 const reservedNames = /^(PATH|HOME|SHELL|USER|PWD|IFS|ENV|BASH_.*|LD_.*|NODE_OPTIONS|PYTHONPATH|OFFSITE_.*)$/;
 
-const { text: expandedTextLimit } = expandedTexts.bytes;
+const expandedTextLimit = expandedTexts.bytes.text;
 
 /**
  * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters `{{name}}`. Values that are not
