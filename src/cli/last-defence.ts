@@ -50,12 +50,18 @@ export function lastDefence({
     if (!noted) attempt(() => announce('with which trials it happened could not be noted'));
     stop(new Crashed(messageOf(error), { cause: error }));
   };
+  // What only prints such an error and ends the process would do so before anything is put away.
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', onError);
   return {
     noteCrashesIn(given) {
       place = given;
     },
-    [Symbol.dispose]: () => void process.off('uncaughtException', onError),
+    [Symbol.dispose]() {
+      process.off('uncaughtException', onError);
+      for (const other of others) process.on('uncaughtException', other);
+    },
   };
 }
 

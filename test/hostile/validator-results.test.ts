@@ -59,7 +59,7 @@ echo right > /opt/right; ln -sf /opt/right result`,
     const verified = await bench.trial(run, { prepare: withGit, verify: 'grep -qx right result' });
     expect(verified).toMatchObject({
       verdict: 'failed',
-      cause: { kind: 'agent', message: expect.stringContaining('/workspace') },
+      cause: { kind: 'agent', message: expect.stringContaining('the workspace is no folder any more') },
     });
   });
 
