@@ -72,6 +72,7 @@ function close(path: string, mode: number): void {
   try {
     chmodSync(path, mode);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EROFS') throw readOnly(path, error);
     // What counts is whether others reach it.
     trouble = error;
   }
@@ -87,6 +88,15 @@ function refuseForeign(folder: string, name: string, owners: readonly number[]):
   const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
   if (!found || (owners.includes(found.uid) && !found.isSymbolicLink())) return;
   throw refused(folder, `others can write to it, and ${name} may be theirs`);
+}
+
+function readOnly(path: string, cause: unknown): OffsiteError {
+  return new OffsiteError(`cannot keep results in ${path}: its disk is read-only`, {
+    code: 'DATA_FOLDER_READ_ONLY',
+    kind: 'infrastructure',
+    hint: 'Mount it for writing, or name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
+    cause,
+  });
 }
 
 function refused(path: string, why: string, cause?: unknown): OffsiteError {

@@ -37,7 +37,7 @@ describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
     await using _disk = await smallDisk(place, 'ro,size=40m');
     const { exitCode, stderr } = await offsite(place, ['run', place.suite({ cases })]);
     expect(exitCode).toBe(3);
-    expect(stderr).toContain('error: cannot open the database');
+    expect(stderr).toContain('its disk is read-only');
     expect(stderr).not.toContain('    at ');
   });
 

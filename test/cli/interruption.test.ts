@@ -14,9 +14,10 @@ async function inTheMiddle(place: Place): Promise<{ running: Running; instance: 
   const running = start(place, ['run', place.suite({ cases }), '-c', '2']);
   const [, batch] = await running.printed(/batch (\S+): 2 trials/);
   await running.printed(/✓ quick/);
+  // The one it works in, and the one that verify is to run in.
   const [sandbox] = await containersOnce(
     [`offsite.batch=${batch}`],
-    (containers) => containers.length === 1 && containers[0]?.state === 'running',
+    (containers) => containers.length === 2 && containers.every(({ state }) => state === 'running'),
   );
   const instance = sandbox?.instance ?? '';
   await containersOnce([`offsite.instance=${instance}`], (containers) =>
@@ -51,7 +52,7 @@ describe.concurrent('offsite run', () => {
     const left = await containersOnce(mine, (containers) =>
       containers.some(({ role, state }) => role === 'marker' && state === 'exited'),
     );
-    expect(left.map(({ role }) => role).sort()).toEqual(['container', 'marker']);
+    expect(left.map(({ role }) => role).sort()).toEqual(['container', 'container', 'marker']);
     const next = await offsite(place, ['run', place.suite({ cases: [{ id: 'next', verify: 'true' }] })]);
     expect(next.exitCode).toBe(0);
     await containersOnce(mine, none);
