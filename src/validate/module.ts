@@ -76,7 +76,8 @@ function filesOf({ folder, files, source }: ValidatorRequest) {
     ...validatorFolder(folder),
     ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content)),
     ownFile(`${folder}/validator.mts`, source),
-    ownFile(`${folder}/package.json`, JSON.stringify(description)),
+    // Node reads it for a source file that the work is called with; it tells nothing of what is expected.
+    ownFile(`${folder}/package.json`, JSON.stringify(description), 0o644),
     ...ours.map(({ path, content }) => ownFile(`${folder}/.offsite/${path}`, content)),
   ];
 }
