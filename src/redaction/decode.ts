@@ -1,4 +1,16 @@
-import { ampersand, codeOf, escapeAt, isSign, lengthOf, no, open, percent, type Wanted } from './escape.ts';
+import {
+  ampersand,
+  backslash,
+  codeOf,
+  escapeAt,
+  isSign,
+  lengthOf,
+  longestRun,
+  no,
+  open,
+  percent,
+  type Wanted,
+} from './escape.ts';
 import { gapEnd } from './gap.ts';
 import type { Element, Pattern } from './pattern.ts';
 
@@ -51,7 +63,11 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
 /** A percent sign or an ampersand of the secret: itself or the beginning of an escape. What follows decides. */
 function signEnd(pattern: Pattern, index: number, bytes: Uint8Array, from: number, last: boolean): number {
   const { byte, other } = pattern.elements[index] as Element;
-  let longest = bytes[from] === byte ? endFrom(pattern, index + 1, bytes, from + 1, last) : no;
+  // Backslashes before it are the secret's own, or escape it.
+  let own = from;
+  while (bytes[own] === backslash && own - from <= longestRun) own++;
+  if (own >= bytes.length && !last) return open;
+  let longest = bytes[own] === byte ? endFrom(pattern, index + 1, bytes, own + 1, last) : no;
   if (longest === open) return open;
   for (let repeat = 0; repeat < longestRepeat; repeat++) {
     const read = escapeAt(bytes, from, { byte, other, mayBeEscaped: false }, repeat);

@@ -116,6 +116,7 @@ export class ProgramCalls {
     };
     const { container, signal } = this.#request;
     const given = await this.#given(call, hold);
+    if (given === 'gone') return;
     const { exitCode, stdout, stderr } = given ? await this.#asked(given) : tooLarge;
     const owner = users.validator;
     const answer: NewEntry[] = [
@@ -125,8 +126,23 @@ export class ProgramCalls {
     await container.put([...answer, { path: `${call}/code`, linkTarget: String(exitCode) }], '/', signal);
   }
 
-  /** The files of a call; undefined where they are too large: the work can be the reason, so that is no trouble of the engine's. */
-  async #given(call: string, hold: (size: number) => void): Promise<Map<string, Buffer> | undefined> {
+  /**
+   * The files of a call. Undefined where they are too large: the work can be the reason, so that is no trouble of the engine's. `gone`
+   * where the validator has removed its folder, so that nobody waits for an answer.
+   */
+  async #given(
+    call: string,
+    hold: (size: number) => void,
+  ): Promise<Map<string, Buffer> | undefined | 'gone'> {
+    try {
+      return await this.#read(call, hold);
+    } catch (error) {
+      if (error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND') return 'gone';
+      throw error;
+    }
+  }
+
+  async #read(call: string, hold: (size: number) => void): Promise<Map<string, Buffer> | undefined> {
     const { container, signal } = this.#request;
     const given = new Map<string, Buffer>();
     let left = workForValidator.bytes.call;
