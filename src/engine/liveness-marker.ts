@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { OffsiteError } from '../offsite-error.ts';
 import type { Capabilities } from './capabilities.ts';
 import type { EngineClient } from './connection/engine-client.ts';
 import { removeContainer } from './container/remove.ts';
@@ -18,6 +19,9 @@ export interface LivenessMarker {
   /** Ends the marker and removes it. */
   remove(): Promise<void>;
 }
+
+/** An engine with much to do refuses a start now and then ("cannot start an already running container"), and takes the next one. */
+const MOST_TRIES = 3;
 
 type MarkerState =
   | { kind: 'none' }
@@ -50,6 +54,17 @@ export function livenessMarker(
     }
   }
 
+  async function startWithRetries(imageId: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await start(imageId);
+      } catch (error) {
+        const isRefusal = error instanceof OffsiteError && error.code === 'ENGINE_REFUSED';
+        if (!isRefusal || attempt === MOST_TRIES) throw error;
+      }
+    }
+  }
+
   async function restart(id: string, imageId: string): Promise<void> {
     try {
       await start(imageId);
@@ -67,7 +82,7 @@ export function livenessMarker(
         throw error;
       }
       if (state.kind !== 'none') return;
-      const ready = start(imageId).catch((error: unknown) => {
+      const ready = startWithRetries(imageId).catch((error: unknown) => {
         state = { kind: 'failed', error };
       });
       state = { kind: 'starting', ready };

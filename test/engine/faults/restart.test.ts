@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { pullImage } from '../../../src/base-image/pull-image.ts';
 import { systemClock } from '../../../src/clock.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { testEngine } from '../engine-fixture.ts';
+import { markerRuns, testEngine } from '../engine-fixture.ts';
 import { type OwnEngine, ownEngine } from './own-engine.ts';
 import { slowRegistry } from './slow-registry.ts';
 import { tinyImage } from './tiny-image.ts';
@@ -42,15 +42,9 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
       ...limits,
     });
     await container.start();
-    await markerOf(by);
+    // An engine that goes away while the marker is being started makes the next container fail too, which is not what is tested here.
+    await markerRuns(by);
     return container;
-  }
-
-  /** An engine that goes away while the marker is being started makes the next container fail as well, which is not what is tested here. */
-  async function markerOf(agent: Engine): Promise<void> {
-    const label = ['offsite.role=marker', `offsite.instance=${agent.instance}`];
-    const running = () => agent.docker.listContainers({ filters: { label, status: ['running'] } });
-    while ((await running()).length === 0) await systemClock.sleep(20);
   }
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
