@@ -291,3 +291,63 @@ test.concurrent('an agent whose work is too much for a judge has failed', async 
   });
   expect(result).toMatchObject({ verdict: 'failed', validations: [{ status: 'failed' }] });
 });
+
+test.concurrent('an agent that leaves nothing to judge has failed, though judges have spent all they may', async () => {
+  const source = module(
+    `validate('good', async ({ judge }) => {
+      for (const rubric of ['Is it good?', 'Is it short?']) await judge({ rubric, material: '' });
+    });
+    validate('whole', () => { if (!fs.existsSync('data')) process.exit(1); });`,
+  );
+  const result = await bench.trial('rm -r data', {
+    judges: ['judge'],
+    prepare: 'mkdir data',
+    validator: validator(source),
+  });
+  expect(result).toMatchObject({
+    verdict: 'failed',
+    cause: {
+      kind: 'agent',
+      message: expect.stringContaining('with an untouched workspace it can be graded'),
+    },
+  });
+});
+
+test.concurrent('work that changes protected files while a validator runs it has failed', async () => {
+  const source = module(
+    `validate('tests pass', async ({ run }) => {
+      await run('./work');
+      const { exitCode } = await run('sh', ['test/check.sh']);
+      assert.equal(exitCode, 0);
+    });`,
+  );
+  const result = await bench.trial(work('echo "exit 0" > test/check.sh'), {
+    prepare: 'mkdir test; echo "exit 1" > test/check.sh',
+    protected: ['test/**'],
+    validator: validator(source),
+  });
+  expect(result).toMatchObject({
+    verdict: 'failed',
+    cause: { kind: 'agent', message: expect.stringContaining('"test/check.sh"') },
+    validations: [
+      { name: 'tests pass', status: 'passed' },
+      { name: 'protected files', status: 'failed' },
+    ],
+  });
+});
+
+test.concurrent('the work may be called with a file beside the validator', async () => {
+  const source = module(
+    `validate('answers', async ({ run }) => {
+      const { exitCode, stdout, stderr } = await run('node', [\`\${import.meta.dirname}/probe.mjs\`]);
+      assert.equal(exitCode, 0, stderr);
+      assert.equal(stdout, '42\\n');
+    });`,
+  );
+  const probe = `import { createRequire } from 'node:module';
+console.log(createRequire(import.meta.url)(\`\${process.cwd()}/answer.js\`).answer);`;
+  const result = await bench.trial('echo "exports.answer = 42;" > answer.js', {
+    validator: validator(source, { files: [{ path: 'probe.mjs', content: probe }] }),
+  });
+  expect(result).toMatchObject({ verdict: 'passed' });
+});
