@@ -5,8 +5,9 @@ import pLimit from 'p-limit';
 import { ownTrialSpec } from '../agent/trial-spec.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import type { TrialParts } from '../trial/parts.ts';
 import type { TrialResult } from '../trial/result.ts';
-import { runTrial, type TrialParts } from '../trial/run-trial.ts';
+import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
 /** What a case's grading makes of a state of its workspace. */

@@ -1,5 +1,5 @@
 import type { Container } from '../engine/container.ts';
-import type { TrialParts } from './run-trial.ts';
+import type { TrialParts } from './parts.ts';
 import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
 

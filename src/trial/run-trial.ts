@@ -1,32 +1,14 @@
-import type { Clock } from '../clock.ts';
-import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
-import type { Runner } from '../harness/runner.ts';
-import type { BlobStore } from '../ledger/blobs.ts';
-import type { Budget } from '../suite/model-config.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { keptPaths } from './kept-paths.ts';
 import { openModels, type TrialModels } from './models.ts';
+import type { TrialParts } from './parts.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
-import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
-
-/** What a trial works with; the same for all trials of a batch. */
-export interface TrialParts {
-  sandboxes: Sandboxes;
-  runners: readonly Runner[];
-  blobs: BlobStore;
-  clock: Clock;
-  gateway: Gateway;
-  /** What the models of one trial, and of the whole batch, may use. */
-  budgets: { trial: Budget; batch: BudgetAccount | undefined };
-  /** Resolves with a place for grading, once there is one. Unlimited where left out. */
-  grading?: ((signal: AbortSignal) => Promise<Disposable>) | undefined;
-}
 
 /**
  * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort

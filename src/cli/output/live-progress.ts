@@ -1,11 +1,16 @@
 import { createLogUpdate } from 'log-update';
-import type { BatchTrial } from '../../agent/batch.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, stack, styled, text } from '../../text/printable.ts';
 import type { PhaseName } from '../../trial/result.ts';
 import { keyOf, lineOf, nameOf } from './event-lines.ts';
-import type { Progress } from './progress.ts';
 import { duration } from './quantities.ts';
+
+/** Shows a batch while it runs. Disposing takes the live lines away and leaves the finished ones. */
+export interface Progress extends Disposable {
+  event(event: BatchEvent): void;
+  note(message: Content): void;
+}
 
 /** Each running trial has a line at the bottom of the terminal, with its phase and time. */
 export function liveProgress(stream: NodeJS.WriteStream, err: Output): Progress {

@@ -1,12 +1,6 @@
-import type { BatchEvent } from '../../agent/batch.ts';
-import type { Content, Output } from '../../text/output.ts';
+import type { Output } from '../../text/output.ts';
 import { lineOf } from './event-lines.ts';
-
-/** Shows a batch while it runs. Disposing takes the live lines away and leaves the finished ones. */
-export interface Progress extends Disposable {
-  event(event: BatchEvent): void;
-  note(message: Content): void;
-}
+import type { Progress } from './live-progress.ts';
 
 export interface ProgressOptions {
   /** Prints on the process's standard error. */

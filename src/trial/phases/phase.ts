@@ -4,8 +4,8 @@ import type { Carry } from '../../validate/workspace-copy.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
+import type { TrialParts } from '../parts.ts';
 import type { PhaseName, TrialResult } from '../result.ts';
-import type { TrialParts } from '../run-trial.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { WorkspaceState } from '../workspace.ts';
 
