@@ -56,8 +56,8 @@ export interface Container extends AsyncDisposable {
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
   writtenBytes(signal?: AbortSignal): Promise<number>;
-  /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`. */
-  archive(path: string, signal?: AbortSignal): AsyncIterable<ArchivedEntry>;
+  /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` where its files have more bytes than that. */
+  archive(path: string, signal?: AbortSignal, maxBytes?: number): AsyncIterable<ArchivedEntry>;
   /** Copies a folder to the same place in another container of this engine, as it is. Two round trips; see copy.ts. */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /** Makes an image of its files; resolves with the image's id. */
@@ -111,7 +111,7 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     layerPaths: (request) => layerPaths(running, request),
     isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
-    archive: (path, signal) => readArchive(running, path, signal),
+    archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
     copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,

@@ -21,10 +21,10 @@ export interface ArtifactCollection {
   /** To be called after the last entry: a file's second name came without its content. */
   finish(deadline: AbortSignal): Promise<void>;
   /**
-   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, which a harness can bring about (a sparse file of terabytes): what
-   * was read until then is kept.
+   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, and before the file with which all files are
+   * larger than `maxBytes`, such as a sparse file of terabytes: what was read until then is kept.
    */
-  readAll(deadline: AbortSignal): Promise<void>;
+  readAll(deadline: AbortSignal, maxBytes: number): Promise<void>;
 }
 
 export function artifactCollection(
@@ -78,14 +78,15 @@ export function artifactCollection(
     }
   }
 
-  async function readAll(deadline: AbortSignal): Promise<void> {
+  async function readAll(deadline: AbortSignal, maxBytes: number): Promise<void> {
     if (globs.length === 0) return;
     try {
-      for await (const entry of container.archive(places.workspace, deadline)) await visit(entry);
+      for await (const entry of container.archive(places.workspace, deadline, maxBytes)) await visit(entry);
       await finish(deadline);
     } catch (error) {
-      if (!deadline.aborted) throw error;
-      omitted.push('what was not read in time');
+      const isTooLarge = error instanceof OffsiteError && error.code === 'ENGINE_TOO_LARGE';
+      if (!deadline.aborted && !isTooLarge) throw error;
+      omitted.push(isTooLarge ? 'what comes after a file that is too large' : 'what was not read in time');
     }
   }
 

@@ -14,14 +14,15 @@ export function protectedChanges(globs: readonly string[], filesChanged: readonl
 
 /**
  * What the protected files of a workspace hold, whatever else is there and however large. Folders on the way to them
- * count by their kind alone.
+ * count by their kind alone. Throws `ENGINE_TOO_LARGE` where all files together have more than `maxBytes`.
  */
 export function protectedState(
   container: Container,
   globs: readonly string[],
+  maxBytes: number,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  return readManifest(protectedEntries(container.archive(places.workspace, signal), globs));
+  return readManifest(protectedEntries(container.archive(places.workspace, signal, maxBytes), globs));
 }
 
 async function* protectedEntries(

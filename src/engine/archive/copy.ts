@@ -5,10 +5,11 @@ import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineClient } from '../connection/engine-client.ts';
 import { startDeadline } from '../deadline.ts';
+import { DeclaredBytes } from './declared-bytes.ts';
 import { type DescribedPath, isFolder } from './path-kind.ts';
 
 export interface CopyLimits {
-  /** Bytes of the archive that are let through. A sparse file counts with its full length. */
+  /** Bytes of all its files. A sparse file counts with its full length. */
   maxBytes: number;
   signal?: AbortSignal | undefined;
 }
@@ -84,17 +85,15 @@ function assertFolder(source: DescribedPath, path: string): void {
 }
 
 function limitedTo(maxBytes: number, path: string): Transform {
-  let bytes = 0;
+  const declared = new DeclaredBytes(maxBytes, path);
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) return done(undefined, chunk);
-      done(
-        new OffsiteError(`${path} is larger than ${maxBytes} bytes`, {
-          code: 'ENGINE_TOO_LARGE',
-          kind: 'infrastructure',
-        }),
-      );
+      try {
+        declared.push(chunk);
+        done(undefined, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
     },
   });
 }

@@ -4,6 +4,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { engineFailure } from '../failure.ts';
+import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
@@ -24,12 +25,14 @@ const TYPES: Readonly<Record<string, ArchivedType>> = {
 /**
  * Reads a file, or a folder with all below it, entry by entry while it arrives. Stopping early (`break`) ends the transfer;
  * the engine holds the container for as long as it lasts, so do not stop in between.
- * Throws `ENGINE_NOT_FOUND` when the path does not exist. A path that is itself a symlink gives that link only.
+ * Throws `ENGINE_NOT_FOUND` when the path does not exist, and `ENGINE_TOO_LARGE` before the file with which all files together are
+ * larger than `maxBytes`. A path that is itself a symlink gives that link only.
  */
 export async function* readArchive(
   { client, id }: Pick<RunningContainer, 'client' | 'id'>,
   path: string,
   signal?: AbortSignal,
+  maxBytes = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
   const source = (await client.call(
@@ -40,8 +43,10 @@ export async function* readArchive(
   using deadline = startDeadline(client.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
   const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : engineFailure(doing, thrown));
+  const declared = new DeclaredBytes(maxBytes, path);
   try {
     for await (const entry of tarEntries(source)) {
+      declared.add(entry.header.size);
       yield { ...described(entry.header), content: () => contentOf(entry, broken) };
     }
   } catch (thrown) {

@@ -65,7 +65,7 @@ async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Ame
 }
 
 /** POSIX's records, `LENGTH KEY=VALUE\n`, where LENGTH counts the whole record in bytes. */
-function readRecords(text: Buffer): Amendments {
+export function readRecords(text: Buffer): Amendments {
   const found: Amendments = {};
   for (let at = 0; at < text.length; ) {
     const space = text.indexOf(0x20, at);
@@ -91,6 +91,6 @@ function upToNul(text: Buffer): Buffer {
 }
 
 /** Content is filled up to whole blocks. */
-function paddingOf(size: number): number {
+export function paddingOf(size: number): number {
   return (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 }

@@ -9,6 +9,7 @@ import { FreshSandbox } from '../grading-sandboxes.ts';
 import { places } from '../places.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
 import { readWorkspace } from '../workspace.ts';
+import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
 /** Keeps what the harness made, before grading adds to it. */
@@ -74,7 +75,7 @@ async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Read
   const { spec, parts, container } = input;
   const filesChanged = await changedFilesByEngine(container);
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
-  await collection.readAll(deadline);
+  await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };
 }
@@ -84,7 +85,7 @@ async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promi
   const { spec, container } = input;
   if (spec.protected.length === 0) return [];
   const before = await protectedBefore(input, deadline);
-  const after = await protectedState(container, spec.protected, deadline);
+  const after = await protectedState(container, spec.protected, await largestWorkspace(input), deadline);
   return changedFiles(before, after);
 }
 
@@ -97,6 +98,7 @@ export async function protectedBefore(
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
     using fresh = new FreshSandbox({ spec, parts, signal: input.signal });
-    return await protectedState(await fresh.container(), spec.protected, deadline);
+    // What prepare made may be of any size.
+    return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });
 }

@@ -7,6 +7,7 @@ import type { Cause } from '../result.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { protectedBefore } from './collect.ts';
 import { integrityOf } from './integrity.ts';
+import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 import { validated } from './validator.ts';
 
@@ -44,7 +45,8 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   if (!spec.validator || spec.protected.length === 0 || ran.kind !== 'ran') return [];
   if ((found.protectedChanged ?? []).length > 0) return [];
   const before = await protectedBefore(input, signal);
-  const after = await protectedState(await sandboxes.validator.container(), spec.protected, signal);
+  const fresh = await sandboxes.validator.container();
+  const after = await protectedState(fresh, spec.protected, await largestWorkspace(input), signal);
   // Modes were changed for the two users, and what tools add beside the files was there for nobody.
   return [...before].flatMap(([path, was]) => {
     const is = after.get(path);

@@ -11,6 +11,7 @@ import { places } from '../places.ts';
 import { commandsOf } from '../report.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { agentUsage } from '../usage.ts';
+import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** `refused`: the harness left nothing that could be shown to the validator. */
@@ -24,7 +25,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   const { spec, container, sandboxes, found, signal } = input;
   const own = await sandboxes.validator.container();
   const copied = await copyWorkspace(container, own, places.workspace, {
-    maxBytes: input.preparedBytes + spec.sandbox.disk,
+    maxBytes: await largestWorkspace(input),
     carry: found.carry,
     signal,
   });

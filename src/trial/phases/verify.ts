@@ -14,6 +14,7 @@ import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { contentsOf, type OwnChanges, unexplained } from '../verify-changes.ts';
 import { protectedBefore } from './collect.ts';
+import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
 /** Runs the case's verify steps, in a fresh sandbox unless the case says otherwise. */
@@ -50,7 +51,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   const { spec, container, signal, sandboxes, found } = input;
   const sandbox = await sandboxes.verify.sandbox();
   const copied = await copyWorkspace(container, sandbox.container, places.workspace, {
-    maxBytes: await largestCopy(input),
+    maxBytes: await largestWorkspace(input),
     carry: found.carry,
     signal,
   });
@@ -90,16 +91,6 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
     systemChanges: { kept: listed(kept), unexpected: listed(unexpected) },
     verifyTampered: spec.verifyPlace.unexpected === 'fail' && unexpected.length > 0,
   };
-}
-
-/**
- * Bytes of the workspace's archive that are carried over. What prepare made is no fault of the agent's. What the
- * harness filled beyond its limit was really written; a file that is all hole is not.
- */
-async function largestCopy(input: PhaseInput): Promise<number> {
-  const { spec, container, preparedBytes, signal } = input;
-  const written = input.found.harness?.ended === 'out-of-disk' ? await container.writtenBytes(signal) : 0;
-  return preparedBytes + spec.sandbox.disk + written;
 }
 
 /** What the harness filled beyond its limit is no reason to end who looks at it. */
@@ -172,7 +163,7 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
   await untouched.killAll(signal);
   const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
   const system = await contentsOf(untouched, unexpected, signal);
-  const files = await protectedState(untouched, spec.protected, signal);
+  const files = await protectedState(untouched, spec.protected, await largestWorkspace(input), signal);
   return { system, protected: files };
 }
 
@@ -188,7 +179,7 @@ async function protectedAfter(
   const { spec, found, signal } = input;
   if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
   const before = await protectedBefore(input, signal);
-  const after = await protectedState(container, spec.protected, signal);
+  const after = await protectedState(container, spec.protected, await largestWorkspace(input), signal);
   const changed = changedFiles(before, after);
   if (changed.length === 0) return {};
   const own = await knownChanges(imageId, input, request);
