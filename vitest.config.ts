@@ -3,9 +3,13 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Most tests wait for containers, not for a processor: with one worker a core, cores stand idle.
+    maxWorkers: 3,
     // Milliseconds. They only end what hangs: machines that run tests may be slow, loaded and cold.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
+    // Milliseconds. A file is one line, unless a test of it fails or takes this long.
+    slowTestThreshold: 60_000,
   },
 });

@@ -208,7 +208,7 @@ describe('what holds no key stays as it is', () => {
       '%5C',
     ];
     for (const run of runs) {
-      const bytes = Buffer.from(run.repeat((1 << 20) / run.length));
+      const bytes = Buffer.from(run.repeat((1 << 17) / run.length));
       expect(stream.push(bytes).length).toBeGreaterThan(bytes.length - 2_000);
     }
   });
