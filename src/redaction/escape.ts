@@ -215,7 +215,7 @@ export function isAlphanumeric(byte: number | undefined): boolean {
 }
 
 /** No secret is written like this. */
-const nothing = -2;
+export const nothing = -2;
 /** Not told by a look at one escape. */
 export const anything = -3;
 
@@ -234,4 +234,30 @@ export function escapedByte(bytes: Uint8Array, at: number): number {
   if (read <= 0) return read === open ? open : nothing;
   const code = codeOf(read);
   return isSign(code) || code > 0x7f ? anything : code;
+}
+
+/**
+ * The letter or digit that is written at `at` by signs that are escaped themselves (`%2573`, `&amp;#115;`), as {@link escapedByte} tells
+ * it. Only where a backslash ends them, there are two ways to read them.
+ */
+export function chainedByte(bytes: Uint8Array, at: number): number {
+  let sign = bytes[at] as number;
+  let next = at + 1;
+  for (let run = 0; run <= longestRun; run++) {
+    const byte = bytes[next];
+    if (byte === undefined) return open;
+    if (sign === backslash) {
+      if (!isSign(byte)) return anything;
+      sign = byte;
+      next++;
+      continue;
+    }
+    const read = afterSign(sign, bytes, next, anyCode);
+    if (read <= 0) return read === open ? open : nothing;
+    const code = codeOf(read);
+    if (!isSign(code)) return code > 0x7f ? anything : code;
+    sign = code;
+    next += lengthOf(read);
+  }
+  return nothing;
 }

@@ -3,10 +3,13 @@ import {
   ampersand,
   anything,
   backslash,
+  chainedByte,
   escapedByte,
+  isAlphanumeric,
   isSign,
   longestRun,
   nameLetters,
+  nothing,
   open,
   percent,
 } from './escape.ts';
@@ -35,6 +38,10 @@ export class Scanner {
   readonly #beginnings: Uint8Array;
   /** By the first byte that a secret can be written with when nothing is escaped. */
   readonly #byFirst: readonly (readonly Pattern[])[];
+  /** Those whose first character may be a sign, or stand after a backslash as it is. */
+  readonly #escapable: readonly Pattern[];
+  /** The same, and those that begin with this letter or digit. */
+  readonly #byChained: readonly (readonly Pattern[])[];
   /** By one byte: whether it may be all that is there yet of a beginning. */
   readonly #firsts = new Uint8Array(256);
 
@@ -51,6 +58,8 @@ export class Scanner {
       }
     }
     this.#byFirst = byFirst;
+    this.#escapable = this.#patterns.filter((pattern) => !firstBytesOf(pattern).every(isAlphanumeric));
+    this.#byChained = byFirst.map((patterns) => [...new Set([...patterns, ...this.#escapable])]);
   }
 
   /** Whether there is nothing to find. */
@@ -92,12 +101,20 @@ export class Scanner {
   /** Those that can begin with the escape at `at`. */
   #escapedAt(bytes: Uint8Array, at: number): readonly Pattern[] {
     const first = escapedByte(bytes, at);
-    if (first === open || first === anything) return this.#patterns;
+    if (first === anything) return this.#chainedAt(bytes, at);
+    if (first === open) return this.#patterns;
     const escaped = this.#byFirst[first] ?? [];
     if (bytes[at] === backslash) return escaped;
     // A percent sign or an ampersand may be a secret's own, and no escape.
     const own = this.#byFirst[bytes[at] as number] as readonly Pattern[];
     return own.length === 0 ? escaped : [...own, ...escaped];
+  }
+
+  /** Those that can begin with an escape whose sign is escaped itself. */
+  #chainedAt(bytes: Uint8Array, at: number): readonly Pattern[] {
+    const chained = chainedByte(bytes, at);
+    if (chained === open || chained === anything) return this.#patterns;
+    return chained === nothing ? this.#escapable : (this.#byChained[chained] as readonly Pattern[]);
   }
 
   #findAt(patterns: readonly Pattern[], bytes: Uint8Array, at: number, last: boolean): Search {
