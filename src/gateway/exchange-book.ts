@@ -9,11 +9,14 @@ import { Refusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';
-import { dialects } from './wires/dialects.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /** Told what becomes of an exchange, in this order. */
 interface OpenExchange {
-  /** Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before its answer was read. */
+  /**
+   * Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before
+   * its answer was read.
+   */
   signal: AbortSignal;
   /** The request is about to go out. */
   sent(): void;
@@ -27,8 +30,8 @@ interface OpenExchange {
 }
 
 /**
- * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it first. Aborts of `client` are
- * passed on to `signal`.
+ * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it
+ * first. Aborts of `client` are passed on to `signal`.
  */
 export function openExchange(
   { record, budgets, clock, keep, observe }: ExchangeParts,
@@ -112,7 +115,8 @@ export function openExchange(
     const costUsd = costOf(usage, prices);
     told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
-    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what it must have been at the least.
+    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what
+    // it must have been at the least.
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
@@ -177,7 +181,7 @@ export function openExchange(
       leave = place;
       told.status = status;
       if (status >= 300) entry.use = 'free';
-      meter = meterOf(dialects[request.wire], String(headers['content-type'] ?? ''));
+      meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;

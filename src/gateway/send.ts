@@ -7,7 +7,8 @@ import { Refusal } from './refusal.ts';
 import { retryLimits } from './retry-limits.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
-import { member, parsed } from './wires/dialect.ts';
+import { codesOf } from './wires/answer-facts.ts';
+import { member, parsed } from './wires/lenient.ts';
 
 interface SendParts {
   model: ServedModel;
@@ -28,8 +29,9 @@ export interface Sent {
 }
 
 /**
- * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after the model's own `Retry-After` and
- * some more. Nothing of a failed try has been passed on. Rejects with the last try's error where no answer began.
+ * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after
+ * the model's own `Retry-After` and some more. Nothing of a failed try has been passed on. Rejects with the
+ * last try's error where no answer began.
  */
 export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
   const { model, clock, random, admit, failed } = parts;
@@ -82,7 +84,7 @@ async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promi
 /** A quota that is used up is answered as 429 too, and no wait brings it back. */
 function isFinal(body: Buffer): boolean {
   const error = member(parsed(body.toString('utf8')), 'error');
-  return [member(error, 'code'), member(error, 'type')].some(
+  return codesOf(error).some(
     (code) => code === 'insufficient_quota' || code === 'billing_hard_limit_reached',
   );
 }
