@@ -13,9 +13,8 @@ export interface Address {
 }
 
 /**
- * Reads the base address of a service.
- * Throws an input error for what is no http(s) address, for one with a user, query or fragment, and for plain http beyond this
- * machine without `insecureHttp`.
+ * Reads the base address of a service. Throws an input error for what is no http(s) address, for one with a
+ * user, query or fragment, and for plain http beyond this machine without `insecureHttp`.
  */
 export function parseAddress(url: string, insecureHttp: boolean): Address {
   const parsed = URL.parse(url);

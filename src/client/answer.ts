@@ -30,7 +30,8 @@ const readers = {
   ...Object.fromEntries(
     Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
   ),
-  // A setup is read by whoever runs its trials: one that is malformed must not hide the other runs of its page.
+  // A setup is read by whoever runs its trials: one that is malformed must not hide the other runs of its
+  // page.
   'evals.runs.list': receiving(
     RunsResponse.extend({ runs: z.array(RunRecord.extend({ setup: z.unknown().optional() })) }),
   ),
@@ -42,9 +43,10 @@ const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.repor
 /**
  * Reads a complete answer.
  *
- * `acted` decides whether an operation that must not be repeated may be: a request that was refused (3xx, 4xx), or not
- * taken in (429, and 503 with `Retry-After`), was not acted on. 500, 502, 504 and a bare 503 may come from a service, or
- * a proxy before it, that failed half-way, and 408 from a proxy that passed the request on and did not wait.
+ * `acted` decides whether an operation that must not be repeated may be: a request that was refused (3xx,
+ * 4xx), or not taken in (429, and 503 with `Retry-After`), was not acted on. 500, 502, 504 and a bare 503 may
+ * come from a service, or a proxy before it, that failed half-way, and 408 from a proxy that passed the
+ * request on and did not wait.
  */
 export function readAnswer(answered: Answered, now: number, quote: Quote, context: CallContext): Attempt {
   const { status, headers } = answered;
@@ -129,7 +131,9 @@ function parseJson(body: Buffer): Parsed {
   }
 }
 
-/** A web page is not the service, whatever its status: a sign-in page or a site's front page took the request. */
+/**
+ * A web page is not the service, whatever its status: a sign-in page or a site's front page took the request.
+ */
 function isPage({ headers, body }: Answered): boolean {
   return body.length > 0 && (headers['content-type']?.toLowerCase().startsWith('text/html') ?? false);
 }

@@ -34,9 +34,9 @@ export interface CallParts {
 /**
  * Calls an operation and returns its answer, read tolerantly.
  *
- * A transient failure is repeated where that does no harm: always for an operation that is `repeatable`, and for another
- * only if the service certainly did not act; otherwise {@link UnknownOutcome} is thrown. Throws the last attempt's error
- * when attempts, budget or time run out, and the signal's reason when it aborts.
+ * A transient failure is repeated where that does no harm: always for an operation that is `repeatable`, and
+ * for another only if the service certainly did not act; otherwise {@link UnknownOutcome} is thrown. Throws
+ * the last attempt's error when attempts, budget or time run out, and the signal's reason when it aborts.
  */
 export async function call(
   parts: CallParts,

@@ -8,8 +8,9 @@ export interface Bounded extends Disposable {
 }
 
 /**
- * A signal that aborts when one of `parents` does, with its reason, or `ms` milliseconds from now, with `reason()`.
- * (`AbortSignal.any` with `AbortSignal.timeout` would do but for the clock, which is the caller's.)
+ * A signal that aborts when one of `parents` does, with its reason, or `ms` milliseconds from now, with
+ * `reason()`. (`AbortSignal.any` with `AbortSignal.timeout` would do but for the clock, which is the
+ * caller's.)
  */
 export function bounded(
   clock: Clock,

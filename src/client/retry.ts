@@ -23,8 +23,9 @@ export function retryBudget(size: number): RetryBudget {
 }
 
 /**
- * Milliseconds to wait after failed attempt number `attempt` (from 1). Full jitter: anything between nothing and a bound that
- * doubles, so that clients which failed together do not come back together. What the service asked for comes first.
+ * Milliseconds to wait after failed attempt number `attempt` (from 1). Full jitter: anything between nothing
+ * and a bound that doubles, so that clients which failed together do not come back together. What the service
+ * asked for comes first.
  */
 export function waitBefore(
   attempt: number,

@@ -54,8 +54,9 @@ export interface PassedAnswer extends UpstreamAnswer {
 }
 
 /**
- * One request to a model, from its budget to its place in the record. `signal` is its client's: when it aborts, so does the upstream's request.
- * Throws a {@link Refusal} where it may not be sent or was answered with a redirect, and the connection's error where no answer began.
+ * One request to a model, from its budget to its place in the record. `signal` is its client's: when it
+ * aborts, so does the upstream's request. Throws a {@link Refusal} where it may not be sent or was answered
+ * with a redirect, and the connection's error where no answer began.
  */
 export async function exchange(
   parts: ExchangeParts,

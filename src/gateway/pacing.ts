@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import { retryLimits } from './retry-limits.ts';
 
 /**
- * The way to one model, shared by all trials: so many requests at a time, and none at all while the model asks for quiet. Trials thus back off
- * together, and come back one by one.
+ * The way to one model, shared by all trials: so many requests at a time, and none at all while the model
+ * asks for quiet. Trials thus back off together, and come back one by one.
  */
 export interface Pacing {
   /** Waits for a place. Rejects with the signal's reason when it aborts first. */
@@ -13,7 +13,10 @@ export interface Pacing {
 
 export interface Place {
   leave(): void;
-  /** The model is overloaded or not there: nobody asks for a while, at least for the milliseconds that it asked for. */
+  /**
+   * The model is overloaded or not there: nobody asks for a while, at least for the milliseconds that it
+   * asked for.
+   */
   backOff(asked: number | undefined): void;
   /** The model answered: the next trouble starts from the shortest wait. */
   answered(): void;

@@ -5,9 +5,10 @@ import type { Clock } from '../clock.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by itself comes to half of the room, two to a
- * third each, and however many ask for all they can, there is room left for one that asks for little. Who wants more than that waits, so that
- * nobody reads on from who sends it.
+ * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by
+ * itself comes to half of the room, two to a third each, and however many ask for all they can, there is room
+ * left for one that asks for little. Who wants more than that waits, so that nobody reads on from who sends
+ * it.
  */
 export interface Room {
   /** The part of one trial. */
@@ -25,8 +26,8 @@ export interface Share {
 export interface Hold extends Disposable {
   readonly bytes: number;
   /**
-   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room. Rejects with a {@link Refusal} (503)
-   * where there is none in time, and with the signal's reason.
+   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room.
+   * Rejects with a {@link Refusal} (503) where there is none in time, and with the signal's reason.
    */
   resize(bytes: number, signal: AbortSignal): Promise<void> | undefined;
 }

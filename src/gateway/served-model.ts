@@ -22,7 +22,10 @@ export interface ServedModel extends AsyncDisposable {
   redaction: Redaction;
 }
 
-/** Throws an input error where its key is not there or cannot travel in a header, or its address cannot be used. */
+/**
+ * Throws an input error where its key is not there or cannot travel in a header, or its address cannot be
+ * used.
+ */
 export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
   if ('scripted' in config) {
     return {

@@ -23,8 +23,8 @@ import { type InFlight, sessionRecord } from './session-record.ts';
 import { issueTokens } from './tokens.ts';
 
 /**
- * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or cannot be asked, a pattern of
- * hosts that is none, and a budget in USD for models without prices.
+ * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or
+ * cannot be asked, a pattern of hosts that is none, and a budget in USD for models without prices.
  */
 export function openSession(
   request: SessionRequest,

@@ -17,8 +17,9 @@ export interface ReachParts {
 }
 
 /**
- * Connects to a host of the allow-list. Its name is looked up once, here, and the connection goes to an address that was found then and
- * judged: what the name resolves to a moment later does not matter. Throws a {@link Refusal}: 403 for what may not be reached, 502 for what cannot.
+ * Connects to a host of the allow-list. Its name is looked up once, here, and the connection goes to an
+ * address that was found then and judged: what the name resolves to a moment later does not matter. Throws a
+ * {@link Refusal}: 403 for what may not be reached, 502 for what cannot.
  */
 export async function reach(
   { allowed, network, clock }: ReachParts,

@@ -13,7 +13,10 @@ import { serveRelay } from './serve.ts';
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 
 export interface SidecarRequest {
-  /** The network in which it listens: one of its own, which other containers then share, or that of a running container. */
+  /**
+   * The network in which it listens: one of its own, which other containers then share, or that of a running
+   * container.
+   */
   network: ContainerSpec['network'];
   /** Id of an image with Node 24. */
   image: string;
@@ -25,14 +28,20 @@ export interface SidecarRequest {
 /** A relay's container, which is being started. Disposing removes it. */
 export interface Sidecar extends AsyncDisposable {
   readonly id: string;
-  /** Resolves once containers can be started in its network. Rejects with infrastructure errors, as `listening` does. */
+  /**
+   * Resolves once containers can be started in its network. Rejects with infrastructure errors, as
+   * `listening` does.
+   */
   readonly started: Promise<void>;
   readonly listening: Promise<void>;
   /** Resolves, never rejects, with what there is to say when it has ended, by itself or not. */
   readonly ended: Promise<string>;
 }
 
-/** Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure errors. */
+/**
+ * Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure
+ * errors.
+ */
 export async function beginSidecar(
   engine: Engine,
   { network, image, handler, labels, clock }: SidecarRequest,
@@ -77,7 +86,10 @@ export async function beginSidecar(
   };
 }
 
-/** The program goes in the command itself: one round trip less than a file, and the container's files can stay read-only. */
+/**
+ * The program goes in the command itself: one round trip less than a file, and the container's files can stay
+ * read-only.
+ */
 function command(): string[] {
   const given = [relayPort, relayTraffic.count.relayConnections, relayTraffic.bytes.unreadAnswer].map(String);
   return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given];
