@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net';
 import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
+import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
 import type { GatewayParts } from './open-gateway.ts';
@@ -95,10 +95,4 @@ function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: 
     loopback: isLoopback(url.hostname),
   } as const;
   return openConnections(address, { caBundle, env }, modelAnswers.time.connect);
-}
-
-/** Such a host is never reached through a proxy. */
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname === '[::1]') return true;
-  return isIPv4(hostname) && hostname.startsWith('127.');
 }
