@@ -1,18 +1,19 @@
-import { Canvas, type Color, type Point, textHeight } from './canvas.ts';
+import { element, escaped, rounded } from './svg.ts';
 
 /** One quantity over time. */
 export interface Panel {
   title: string;
   /** Written at the right: what to take away from it. */
   note: string;
-  color: Color;
+  /** As CSS writes it. */
+  color: string;
   /** Seconds, and the value then; undefined where there was none, which leaves a gap. */
   points: readonly { at: number; value: number | undefined }[];
 }
 
 export interface Chart {
   title: string;
-  /** One at least, each with its points in the order of time. */
+  /** At least one, each with its points in the order of time. */
   panels: readonly Panel[];
   /** Seconds at which something happened to all of them. */
   marks: readonly number[];
@@ -25,91 +26,128 @@ interface Frame {
   height: number;
 }
 
-const size = { width: 1200, panel: 210, plot: 140, left: 100, right: 40, head: 70, foot: 60 };
-const ink: Color = [38, 42, 51];
-const faint: Color = [120, 126, 138];
-const grid: Color = [228, 231, 236];
-const markColor: Color = [208, 60, 60];
+interface Point {
+  x: number;
+  y: number;
+}
 
-/** Draws the panels below one another, over the same time, and returns the picture as a PNG. */
-export function drawChart({ title, panels, marks }: Chart): Buffer {
-  const canvas = new Canvas(size.width, size.head + panels.length * size.panel + size.foot);
-  canvas.text({ x: size.left, y: 28 }, title, ink);
+const size = { width: 1200, panel: 210, plot: 140, left: 100, right: 40, head: 70, foot: 60 };
+const ink = '#262a33';
+const faint = '#787e8a';
+const grid = '#e4e7ec';
+const markColor = '#d03c3c';
+
+/** Draws the panels below one another, over the same time, and returns the picture as an SVG document. */
+export function drawChart({ title, panels, marks }: Chart): string {
+  const height = size.head + panels.length * size.panel + size.foot;
   const until = Math.max(1, ...panels.flatMap(({ points }) => points.map(({ at }) => at)));
-  for (const [index, panel] of panels.entries()) {
+  const drawn = panels.flatMap((panel, index) => {
     const frame: Frame = {
       left: size.left,
       top: size.head + index * size.panel + (size.panel - size.plot) / 2,
       width: size.width - size.left - size.right,
       height: size.plot,
     };
-    drawPanel(canvas, frame, panel, until, marks);
-    if (index === panels.length - 1) drawTimes(canvas, frame, until);
-  }
-  return canvas.png();
+    const isLast = index === panels.length - 1;
+    return [...panelOf(frame, panel, until, marks), ...(isLast ? timesOf(frame, until) : [])];
+  });
+  const whole = [
+    element('title', {}, [escaped(title)]),
+    element('rect', { width: '100%', height: '100%', fill: '#fff' }),
+    text({ x: size.left, y: 42 }, title, ink),
+    ...drawn,
+  ];
+  const attributes = {
+    xmlns: 'http://www.w3.org/2000/svg',
+    viewBox: `0 0 ${size.width} ${height}`,
+    'font-family': 'sans-serif',
+    'font-size': 15,
+  };
+  return `${element('svg', attributes, ['\n', whole.join('\n'), '\n'])}\n`;
 }
 
-function drawPanel(
-  canvas: Canvas,
-  frame: Frame,
-  panel: Panel,
-  until: number,
-  marks: readonly number[],
-): void {
+function panelOf(frame: Frame, panel: Panel, until: number, marks: readonly number[]): string[] {
   const { left, top, width, height } = frame;
+  const bottom = top + height;
   const highest = Math.max(1, ...panel.points.map(({ value }) => value ?? 0));
   const step = roundStep(highest / 4);
   const limit = Math.ceil(highest / step) * step;
-  const place = (at: number, value: number): Point => ({
+  const pointOf = (at: number, value: number): Point => ({
     x: left + (at / until) * width,
-    y: top + height - (value / limit) * height,
+    y: bottom - (value / limit) * height,
   });
-
-  canvas.text({ x: left, y: top - textHeight - 10 }, panel.title, ink);
-  canvas.text({ x: left + width, y: top - textHeight - 10 }, panel.note, faint, 'right');
-  for (let value = 0; value <= limit; value += step) {
-    const y = Math.round(place(0, value).y);
-    canvas.rectangle({ x: left, y }, width, 1, value === 0 ? faint : grid);
-    canvas.text({ x: left - 12, y: y - textHeight / 2 }, String(value), faint, 'right');
-  }
-  for (const at of timesUntil(until)) {
-    canvas.rectangle({ x: Math.round(place(at, 0).x), y: top }, 1, height, grid);
-  }
-  for (const at of marks) {
-    const x = Math.round(place(at, 0).x);
-    for (let y = top; y < top + height; y += 8) canvas.rectangle({ x, y }, 1, 4, markColor);
-  }
-  drawLine(canvas, panel, place, top + height);
+  const values = Array.from({ length: Math.floor(limit / step) + 1 }, (_, index) => index * step);
+  return [
+    text({ x: left, y: top - 12 }, panel.title, ink),
+    text({ x: left + width, y: top - 12 }, panel.note, faint, 'end'),
+    ...values.flatMap((value) => {
+      const { y } = pointOf(0, value);
+      return [
+        line({ x: left, y }, { x: left + width, y }, value === 0 ? faint : grid),
+        text({ x: left - 12, y: y + 5 }, String(value), faint, 'end'),
+      ];
+    }),
+    ...timesUntil(until).map((at) => {
+      const { x } = pointOf(at, 0);
+      return line({ x, y: top }, { x, y: bottom }, grid);
+    }),
+    ...marks.map((at) => {
+      const { x } = pointOf(at, 0);
+      return line({ x, y: top }, { x, y: bottom }, markColor, '4');
+    }),
+    ...curves(panel, pointOf, bottom),
+  ];
 }
 
-/** The area below the line is tinted, so that a value is seen from afar. */
-function drawLine(
-  canvas: Canvas,
+/** A line for each stretch without a gap. The area below it is tinted, so that a value is seen from afar. */
+function curves(
   { points, color }: Panel,
-  place: (at: number, value: number) => Point,
+  pointOf: (at: number, value: number) => Point,
   bottom: number,
-): void {
-  const drawn = points.map(({ at, value }) => (value === undefined ? undefined : place(at, value)));
-  for (const [index, to] of drawn.entries()) {
-    const from = drawn[index - 1];
-    if (!from || !to) continue;
-    for (let x = Math.round(from.x); x < Math.round(to.x); x++) {
-      const y = Math.round(from.y + ((x - from.x) / (to.x - from.x)) * (to.y - from.y));
-      canvas.rectangle({ x, y }, 1, bottom - y, color, 0.1);
-    }
+): string[] {
+  const stretches: Point[][] = [[]];
+  for (const { at, value } of points) {
+    if (value === undefined) stretches.push([]);
+    else stretches.at(-1)?.push(pointOf(at, value));
   }
-  for (const [index, to] of drawn.entries()) {
-    const from = drawn[index - 1];
-    if (from && to) canvas.line(from, to, color, 2.4);
-  }
+  return stretches.flatMap((stretch) => {
+    const [first] = stretch;
+    const last = stretch.at(-1);
+    if (!first || !last) return [];
+    const path = stretch.map(({ x, y }) => `${rounded(x)} ${rounded(y)}`).join('L');
+    const area = `M${rounded(first.x)} ${bottom}L${path}L${rounded(last.x)} ${bottom}Z`;
+    return [
+      element('path', { d: area, fill: color, 'fill-opacity': '0.1' }),
+      element('path', {
+        d: `M${path}`,
+        fill: 'none',
+        stroke: color,
+        'stroke-width': '2.4',
+        'stroke-linejoin': 'round',
+      }),
+    ];
+  });
 }
 
-function drawTimes(canvas: Canvas, { left, top, width, height }: Frame, until: number): void {
-  const y = top + height + 12;
-  for (const at of timesUntil(until)) {
-    canvas.text({ x: left + (at / until) * width, y }, String(Number((at / 60).toFixed(2))), faint, 'middle');
-  }
-  canvas.text({ x: left + width, y: y + textHeight + 14 }, 'minutes', faint, 'right');
+function timesOf({ left, top, width, height }: Frame, until: number): string[] {
+  const y = top + height + 24;
+  return [
+    ...timesUntil(until).map((at) => {
+      const minutes = String(Number((at / 60).toFixed(2)));
+      return text({ x: left + (at / until) * width, y }, minutes, faint, 'middle');
+    }),
+    text({ x: left + width, y: y + 26 }, 'minutes', faint, 'end'),
+  ];
+}
+
+/** `y` is the text's base line; `anchor` says what of the text is at `x`. */
+function text({ x, y }: Point, said: string, fill: string, anchor?: 'middle' | 'end'): string {
+  return element('text', { x, y, fill, 'text-anchor': anchor }, [escaped(said)]);
+}
+
+function line(from: Point, to: Point, stroke: string, dashes?: string): string {
+  const ends = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
+  return element('line', { ...ends, stroke, 'stroke-dasharray': dashes });
 }
 
 /** Seconds that get a line: some eight of them, at round minutes. */

@@ -14,7 +14,7 @@ import { soakChart, soakJson, soakReport } from './soak-report.ts';
 /**
  * The daemon under load for long, its service and whoever queues the runs in processes of their own.
  *
- *   soak [--minutes 30] [--kill K]   is fed without end; writes docs/soak.json and docs/soak.png (or --out FOLDER)
+ *   soak [--minutes 30] [--kill K]   is fed without end; writes docs/soak.json and docs/soak.svg (or --out FOLDER)
  *   soak --runs 200 [--kill 5]       a fixed number of runs through so many SIGKILLs; one line of JSON, exit 1 for any lost or twice
  */
 const { values } = parseArgs({
@@ -46,7 +46,7 @@ try {
     const report = soakReport(minutes, soaked, await readBack(front, feeder.runs));
     mkdirSync(values.out, { recursive: true });
     writeFileSync(join(values.out, 'soak.json'), soakJson(report));
-    writeFileSync(join(values.out, 'soak.png'), soakChart(report));
+    writeFileSync(join(values.out, 'soak.svg'), soakChart(report));
     const { samples: _, ...summary } = report;
     console.log(JSON.stringify(summary, null, 2));
     isKept = false;

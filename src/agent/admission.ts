@@ -11,8 +11,6 @@ export interface AdmissionParts {
   clock: Clock;
   /** Trials at a time. */
   concurrency: number;
-  /** Gradings at a time; as many as trials unless given. */
-  grading?: number | undefined;
   /** Throws where no further trial should be begun, as on a full disk. */
   requireRoom(): Promise<void>;
 }
@@ -25,13 +23,11 @@ export interface Applicant {
 }
 
 /**
- * Who may work when: trials in their slots, gradings, and the building of environments, which takes no slot. Limits can be changed
- * while trials run.
+ * Who may work when: trials in their slots, and the building of environments, which takes no slot. Limits can
+ * be changed while trials run.
  */
 export class Admission {
   readonly trials: Gate;
-  /** For verify and validate: these keep to cores where agents mostly wait for their models. */
-  readonly grading: Gate;
   readonly builds = new Gate(buildsAtATime);
   readonly #models = new Map<string, Gate>();
   readonly #parts: AdmissionParts;
@@ -41,13 +37,11 @@ export class Admission {
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
     this.trials = new Gate(parts.concurrency);
-    this.grading = new Gate(parts.grading ?? parts.concurrency);
   }
 
   /** Trials at a time, from now on. Those that run go on. */
   set concurrency(limit: number) {
     this.trials.limit = limit;
-    if (this.#parts.grading === undefined) this.grading.limit = limit;
   }
 
   get concurrency(): number {

@@ -135,8 +135,7 @@ async function finishTrials(
     requireRoom: () => requireRoomForResults(ledger.dataFolder),
   });
   const circuits = new Circuits({ engine, clock, random, patienceMs: limits.patienceMs, observe });
-  const grading = (wanted: AbortSignal) => admission.grading.enter(wanted);
-  const shared: AttemptParts = { ...parts, ...limits, random, sandboxes, admission, circuits, grading };
+  const shared: AttemptParts = { ...parts, ...limits, random, sandboxes, admission, circuits };
   const begun = new Set<number>();
   // A trial whose result cannot be kept, or that must not be begun, ends all that have not begun.
   const halt = new AbortController();

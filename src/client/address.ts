@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
 /** Where the service is, checked. */
@@ -13,9 +13,8 @@ export interface Address {
 }
 
 /**
- * Reads the base address of a service.
- * Throws an input error for what is no http(s) address, for one with a user, query or fragment, and for plain http beyond this
- * machine without `insecureHttp`.
+ * Reads the base address of a service. Throws an input error for what is no http(s) address, for one with a
+ * user, query or fragment, and for plain http beyond this machine without `insecureHttp`.
  */
 export function parseAddress(url: string, insecureHttp: boolean): Address {
   const parsed = URL.parse(url);
@@ -52,10 +51,4 @@ function invalid(message: string): OffsiteError {
     kind: 'input',
     hint: 'Give its base address, such as https://evals.example.',
   });
-}
-
-/** URL has already brought numbers to their usual form (127.1 is 127.0.0.1 here). */
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname === '[::1]') return true;
-  return isIPv4(hostname) && hostname.startsWith('127.');
 }

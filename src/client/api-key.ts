@@ -23,7 +23,10 @@ function invalid(message: string): OffsiteError {
   });
 }
 
-/** Makes text from outside fit for an error or a log: without the key or control characters, and no longer than `limit`. */
+/**
+ * Makes text from outside fit for an error or a log: without the key or control characters, and no longer
+ * than `limit`.
+ */
 export type Quote = (text: string, limit?: number) => string;
 
 /** Quotes what a service said. It may repeat the key it was sent, in whatever way it likes to write it. */

@@ -15,11 +15,13 @@ export interface Client extends AsyncDisposable {
   /** Where it is, for messages: `https://evals.example`. */
   readonly origin: string;
   /**
-   * Calls an operation. The request is checked strictly before it is sent; the answer is read tolerantly and keeps fields
-   * that the contract does not know.
+   * Calls an operation. The request is checked strictly before it is sent; the answer is read tolerantly and
+   * keeps fields that the contract does not know.
    *
-   * Throws `RequestInvalid`, a `ServiceRefusal` (`DecodeRefusal`, `Unauthorized`, `Forbidden`, `NotFound`, `Conflict` or another),
-   * `ConnectionFailure`, `DeadlineExceeded`, `UndecodableAnswer`, or for an operation that must not be repeated
+   * Throws `RequestInvalid`, a `ServiceRefusal` (`DecodeRefusal`, `Unauthorized`, `Forbidden`, `NotFound`,
+   * `Conflict` or another),
+   * `ConnectionFailure`, `DeadlineExceeded`, `UndecodableAnswer`, or for an operation that must not be
+   * repeated
    * `UnknownOutcome`; the signal's reason when it aborts.
    */
   call<Name extends OperationName>(
@@ -27,11 +29,17 @@ export interface Client extends AsyncDisposable {
     request: RequestOf<Name>,
     options?: CallOptions,
   ): Promise<ResponseOf<Name>>;
-  /** A case's runs over all pages, newest first, each once. `variant` is a variant's id or a model. The options hold for each page. */
+  /**
+   * A case's runs over all pages, newest first, each once. `variant` is a variant's id or a model. The
+   * options hold for each page.
+   */
   runs(filter: { caseId: string; variant?: string }, options?: CallOptions): AsyncIterable<RunRecord>;
 }
 
-/** Makes a client. Connects to nothing yet. Throws an input error for an address, key, CA file or proxy that cannot work. */
+/**
+ * Makes a client. Connects to nothing yet. Throws an input error for an address, key, CA file or proxy that
+ * cannot work.
+ */
 export function createClient(options: ClientOptions): Client {
   const { url, apiKey, clock, insecureHttp = false, random = Math.random, log } = options;
   checkApiKey(apiKey);

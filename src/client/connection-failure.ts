@@ -1,7 +1,10 @@
 import type { Quote } from './api-key.ts';
 import { type CallContext, ConnectionFailure } from './errors.ts';
 
-/** Codes of Node and OpenSSL for a certificate that does not prove whose it is. Asking again does not change it. */
+/**
+ * Codes of Node and OpenSSL for a certificate that does not prove whose it is. Asking again does not change
+ * it.
+ */
 const untrusted: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
@@ -23,7 +26,10 @@ const hints: Record<string, string> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'Does that port speak plain http?',
 };
 
-/** The error of a connection that could not be made or that broke, and whether another attempt may fare better. */
+/**
+ * The error of a connection that could not be made or that broke, and whether another attempt may fare
+ * better.
+ */
 export function connectionFailure(
   { error, sent, origin }: { error: Error; sent: boolean; origin: string },
   quote: Quote,
@@ -55,7 +61,9 @@ export function connectionFailure(
   return { error: failure, transient: distrusted === undefined };
 }
 
-/** Every code of an error, of its causes, and of what it stands for: IPv4 and IPv6 fail as one AggregateError. */
+/**
+ * Every code of an error, of its causes, and of what it stands for: IPv4 and IPv6 fail as one AggregateError.
+ */
 function codesOf(error: unknown): string[] {
   if (!(error instanceof Error)) return [];
   const inner = error instanceof AggregateError ? error.errors : [];

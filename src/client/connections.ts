@@ -9,8 +9,9 @@ export interface Connections extends AsyncDisposable {
   /** Keeps connections for the next request. */
   kept: Dispatcher;
   /**
-   * A new connection for every request. A kept one may have been closed by the service a moment ago, which shows only after
-   * the request is written; then nobody knows whether an operation that must not be repeated was done.
+   * A new connection for every request. A kept one may have been closed by the service a moment ago, which
+   * shows only after the request is written; then nobody knows whether an operation that must not be repeated
+   * was done.
    */
   fresh: Dispatcher;
 }
@@ -49,7 +50,10 @@ export function openConnections(
   };
 }
 
-/** The system's authorities, Node's own and the caller's; read once, since undici would parse them for every connection. */
+/**
+ * The system's authorities, Node's own and the caller's; read once, since undici would parse them for every
+ * connection.
+ */
 function trusting(caBundle: string | Buffer | undefined): SecureContext {
   const authorities = [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
   if (caBundle !== undefined) {
@@ -70,8 +74,9 @@ function trusting(caBundle: string | Buffer | undefined): SecureContext {
 }
 
 /**
- * The proxy settings of an environment as undici takes them; undefined where it names no proxy for this protocol.
- * Every value is given, empty if need be: undici reads the process's environment for what is missing.
+ * The proxy settings of an environment as undici takes them; undefined where it names no proxy for this
+ * protocol. Every value is given, empty if need be: undici reads the process's environment for what is
+ * missing.
  */
 function proxyOf({ protocol }: Address, env: NodeJS.ProcessEnv) {
   const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy';

@@ -60,7 +60,10 @@ export class DeadlineExceeded extends ClientError {
   }
 }
 
-/** An answer that the specification does not document: HTML with 200, half a JSON, a redirect, another shape, far too much. */
+/**
+ * An answer that the specification does not document: HTML with 200, half a JSON, a redirect, another shape,
+ * far too much.
+ */
 export class UndecodableAnswer extends ClientError {
   override readonly name = 'UndecodableAnswer';
   readonly status: number;
@@ -85,7 +88,8 @@ const whatRepeatingDoes: Partial<Record<OperationName, string>> = {
 };
 
 /**
- * The request may have reached the service, no usable answer came back, and asking again could do the work twice.
+ * The request may have reached the service, no usable answer came back, and asking again could do the work
+ * twice.
  * `cause` is what went wrong, or the caller's reason to abort.
  */
 export class UnknownOutcome extends ClientError {

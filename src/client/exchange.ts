@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 
 /**
- * What became of one request on the wire. `sent` is false only where not one byte of it was written: undici starts a request
- * at the moment it writes it, on a connection that stands (through the proxy and TLS, where there are such).
+ * What became of one request on the wire. `sent` is false only where not one byte of it was written: undici
+ * starts a request at the moment it writes it, on a connection that stands (through the proxy and TLS, where
+ * there are such).
  */
 export type Exchange =
   | { _tag: 'answered'; status: number; headers: IncomingHttpHeaders; body: Buffer }

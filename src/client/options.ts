@@ -22,8 +22,8 @@ export interface RetryLimits {
   /** Attempts of one call, the first included. */
   attempts: number;
   /**
-   * Retries this client may make while nothing succeeds, over all its calls; each success gives one back. A service that is
-   * down is thus asked once a call, instead of `attempts` times, once the budget is spent.
+   * Retries this client may make while nothing succeeds, over all its calls; each success gives one back. A
+   * service that is down is thus asked once a call, instead of `attempts` times, once the budget is spent.
    */
   budget: number;
   /** Milliseconds: the longest first wait (it doubles with each attempt), and the longest of all. */
@@ -49,7 +49,10 @@ export interface ClientOptions {
   retry?: Partial<RetryLimits>;
   /** Keys that no request may hold; the API key alone unless given. */
   keys?: KnownKeys;
-  /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (either case) are looked up. Without it, no proxy is used. */
+  /**
+   * Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (either case) are looked up. Without it, no proxy is
+   * used.
+   */
   env?: NodeJS.ProcessEnv;
 }
 

@@ -26,7 +26,10 @@ export interface RefusalParts {
   retryAfterMs: number | undefined;
 }
 
-/** The service understood the call and did not do it. Subclasses are the documented kinds; any other is this one. */
+/**
+ * The service understood the call and did not do it. Subclasses are the documented kinds; any other is this
+ * one.
+ */
 export class ServiceRefusal extends ClientError {
   override readonly name: string = 'ServiceRefusal';
   readonly status: number;
@@ -80,7 +83,10 @@ const RefusalBody = z.looseObject({
   issues: z.array(receiving(Issue)).optional().catch(undefined),
 });
 
-/** Reads an error answer's body; undefined where it is no error body at all. `json` is undefined for an empty body. */
+/**
+ * Reads an error answer's body; undefined where it is no error body at all. `json` is undefined for an empty
+ * body.
+ */
 export function readRefusal(
   json: unknown,
   parts: Pick<RefusalParts, 'status' | 'authenticate' | 'retryAfterMs'>,

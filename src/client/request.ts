@@ -20,8 +20,8 @@ class RequestHoldsKey extends ClientError {
 const redacted: ReadonlySet<OperationName> = new Set(['evals.reportTrial']);
 
 /**
- * The body of a request, checked strictly against the contract, without a key in it. Throws {@link RequestInvalid} and
- * {@link RequestHoldsKey}, input errors.
+ * The body of a request, checked strictly against the contract, without a key in it. Throws {@link
+ * RequestInvalid} and {@link RequestHoldsKey}, input errors.
  */
 export function encodeRequest(
   operation: OperationName,
@@ -87,8 +87,8 @@ export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): 
 }
 
 /**
- * Of a union whose every member failed, the issues of the member that was probably meant: one whose tag (a field with a fixed
- * value) fits, and of those the one with the fewest issues.
+ * Of a union whose every member failed, the issues of the member that was probably meant: one whose tag (a
+ * field with a fixed value) fits, and of those the one with the fewest issues.
  */
 function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];

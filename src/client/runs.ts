@@ -6,7 +6,10 @@ import { OffsiteError } from '../offsite-error.ts';
 type PageRequest = RequestOf<'evals.runs.list'>;
 type Page = ResponseOf<'evals.runs.list'>;
 
-/** Which number a service gives its first page; the specification does not say. Found out while listing, kept per client. */
+/**
+ * Which number a service gives its first page; the specification does not say. Found out while listing, kept
+ * per client.
+ */
 export interface PageNumbering {
   first: 0 | 1;
 }
@@ -14,9 +17,10 @@ export interface PageNumbering {
 /**
  * A case's runs, newest first, each once. Pages are asked for as they are needed.
  *
- * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one is what twenty runs
- * started meanwhile look like, two are a service that ignores the page number. A service that counts from 0 answers our
- * page 1 with its second page: if that is short, or runs are missing at the end, page 0 brings them.
+ * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one is
+ * what twenty runs started meanwhile look like, two are a service that ignores the page number. A service
+ * that counts from 0 answers our page 1 with its second page: if that is short, or runs are missing at the
+ * end, page 0 brings them.
  */
 export async function* listRuns(
   readPage: (request: PageRequest) => Promise<Page>,

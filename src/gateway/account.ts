@@ -1,16 +1,7 @@
-import type { Usage } from '../contract/report.ts';
+import { sumOfUsage } from '../contract/usage.ts';
+import { unionOf } from '../intervals.ts';
 import type { ModelAccount, RoleUsage } from './gateway.ts';
-import { unionOf } from './intervals.ts';
 import { type ExchangeEntry, type SessionRecord, stillInFlight } from './session-record.ts';
-
-const fields = [
-  'inputTokens',
-  'outputTokens',
-  'cacheReadTokens',
-  'cacheWriteTokens',
-  'totalTokens',
-  'costUsd',
-] as const satisfies readonly (keyof Usage)[];
 
 /** What a record comes to by now. A request that is still in flight counts as one that told nothing. */
 export function accountOf(record: SessionRecord, now: number): ModelAccount {
@@ -36,7 +27,8 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
   if (!first) return [];
   const { role, model } = first.exchange;
   const metered = entries.filter(({ use }) => use === 'metered');
-  const usage = sumOf(metered.map(({ exchange }) => exchange.usage));
+  // Without an answer nothing is known.
+  const usage = metered.length === 0 ? {} : sumOfUsage(metered.map(({ exchange }) => exchange.usage));
   return [
     {
       role,
@@ -47,14 +39,4 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
       pricesOf: usage.costUsd === undefined ? undefined : metered.at(-1)?.pricesOf,
     },
   ];
-}
-
-/** Each number's sum, but for those that one answer did not tell. Without an answer nothing is known. */
-function sumOf(usages: readonly Usage[]): Usage {
-  if (usages.length === 0) return {};
-  const sums = fields.map((field) => {
-    const told = usages.map((usage) => usage[field]).filter((value) => value !== undefined);
-    return [field, told.length < usages.length ? undefined : told.reduce((sum, value) => sum + value, 0)];
-  });
-  return Object.fromEntries(sums.filter(([, value]) => value !== undefined));
 }

@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { UpstreamAnswer } from './upstream.ts';
-import { dialects } from './wires/dialects.ts';
+import { wireTable } from './wires/wire-table.ts';
 
-/** Answers with a JSON document. What the client still sends is let go of, so that it gets to read the answer. */
+/**
+ * Answers with a JSON document. What the client still sends is let go of, so that it gets to read the answer.
+ */
 export function answerJson(
   response: ServerResponse,
   status: number,
@@ -30,7 +32,7 @@ export function answerError(response: ServerResponse, wire: Wire, thrown: unknow
   const code = thrown instanceof OffsiteError ? thrown.code.toLowerCase() : 'gateway_failed';
   // By this header the makers' own client libraries know that asking again is no use: it has been done here.
   const headers: Record<string, string> = status >= 500 ? { 'x-should-retry': 'false' } : {};
-  answerJson(response, status, dialects[wire].errorBody(status, code, message), headers);
+  answerJson(response, status, wireTable[wire].errorBody(status, code, message), headers);
 }
 
 /** Answers what was thrown to a client of the proxy, which speaks no wire. */
@@ -59,8 +61,8 @@ function breakOff(response: ServerResponse): void {
 }
 
 /**
- * Answers with bytes as they come, no faster than they are read. Rejects as `body` does, or with the reason of `stopping`: then the answer may have
- * begun. Aborts `stopping` where its client does not read it.
+ * Answers with bytes as they come, no faster than they are read. Rejects as `body` does, or with the reason
+ * of `stopping`: then the answer may have begun. Aborts `stopping` where its client does not read it.
  */
 export async function pass(
   { status, headers, body }: UpstreamAnswer,
@@ -70,7 +72,8 @@ export async function pass(
   const { signal } = stopping;
   signal.throwIfAborted();
   response.writeHead(status, headers);
-  // The beginning of a body that is there already goes out together with the head; one that is not does not hold the head back.
+  // The beginning of a body that is there already goes out together with the head; one that is not does not
+  // hold the head back.
   const head = setImmediate(() => response.flushHeaders());
   let pieces = 0;
   try {
@@ -88,7 +91,7 @@ export async function pass(
         pieces < modelRequests.count.answerPieces
       )
         continue;
-      using limit = bounded(clock, modelRequests.time.unreadAnswer, [signal], unread);
+      using limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
       limit.signal.addEventListener('abort', () => resolve(), { once: true });
       await sent;
       if (limit.expired()) stopping.abort(limit.signal.reason);

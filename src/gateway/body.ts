@@ -6,8 +6,8 @@ import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 
 /**
- * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 where it is too large, 503 where there is no room;
- * rejects where the client goes away.
+ * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 where it is
+ * too large, 503 where there is no room; rejects where the client goes away.
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
   // Above it no text could be made of it, whatever it says.

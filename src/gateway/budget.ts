@@ -17,7 +17,9 @@ function nothingSpent(limit: Budget, startedAt: number): Spending {
 
 /** The budgets that hold for one role of a session: those of the trial and of its batch. */
 export interface Budgets extends Disposable {
-  /** Counts one request more. Throws a {@link Refusal}, and aborts `spent`, where a budget has nothing left. */
+  /**
+   * Counts one request more. Throws a {@link Refusal}, and aborts `spent`, where a budget has nothing left.
+   */
   begin(): void;
   /** As `begin`, for a request that is counted already. */
   check(): void;
@@ -33,8 +35,8 @@ export interface RoleBudgets extends Disposable {
 }
 
 /**
- * Holds the budgets of a session. Judges have accounts of their own: an agent that spends all it may must not get out of being judged. The
- * judges' time begins with their first request.
+ * Holds the budgets of a session. Judges have accounts of their own: an agent that spends all it may must not
+ * get out of being judged. The judges' time begins with their first request.
  */
 export function holdRoleBudgets(
   { budget, judgeBudget = budget, batchBudget }: SessionRequest,

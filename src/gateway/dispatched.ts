@@ -18,8 +18,9 @@ export interface Dispatched {
 const bytesOfPiece = 256;
 
 /**
- * Sends one request and resolves with the beginning of its answer. As undici's `request` does, but for its streams: they tell the end of an
- * answer one turn of the event loop after its last bytes, which so would go on in two writes, and take as much time as the rest of a small request.
+ * Sends one request and resolves with the beginning of its answer. As undici's `request` does, but for its
+ * streams: they tell the end of an answer one turn of the event loop after its last bytes, which so would go
+ * on in two writes, and take as much time as the rest of a small request.
  *
  * @param translate makes the error that is thrown of what undici says; it is not asked about aborts
  */

@@ -9,17 +9,20 @@ import { Refusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';
-import { dialects } from './wires/dialects.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /** Told what becomes of an exchange, in this order. */
 interface OpenExchange {
-  /** Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before its answer was read. */
+  /**
+   * Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before
+   * its answer was read.
+   */
   signal: AbortSignal;
   /** The request is about to go out. */
   sent(): void;
   failedTry(reason: string): void;
-  /** An answer began; `place` gives up what it holds of the model's capacity. */
-  answered(answer: UpstreamAnswer, place: () => void): void;
+  /** An answer began; `release` gives back its permit for the model. */
+  answered(answer: UpstreamAnswer, release: () => void): void;
   /** There is no answer. */
   rejected(error: unknown): void;
   /** The answer's body, as it is to reach the client. */
@@ -27,8 +30,8 @@ interface OpenExchange {
 }
 
 /**
- * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it first. Aborts of `client` are
- * passed on to `signal`.
+ * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it
+ * first. Aborts of `client` are passed on to `signal`.
  */
 export function openExchange(
   { record, budgets, clock, keep, observe }: ExchangeParts,
@@ -57,7 +60,7 @@ export function openExchange(
   const follow = () => stopping.abort(client.reason);
   const copy = copyOf(full);
   let meter: Meter | undefined;
-  let leave: (() => void) | undefined;
+  let release: (() => void) | undefined;
   let heldByDecoder = 0;
   let wholeRead = false;
   let finished = false;
@@ -68,13 +71,13 @@ export function openExchange(
   if (client.aborted) follow();
   stopping.signal.addEventListener('abort', () => {
     // Until an answer began, the rejection of the request finishes it.
-    if (leave) void finish(messageOf(stopping.signal.reason), false);
+    if (release) void finish(messageOf(stopping.signal.reason), false);
   });
 
   const finish = async (trouble: string | undefined, modelFailed: boolean) => {
     if (finished) return;
     finished = true;
-    leave?.();
+    release?.();
     told.finishedAt = clock.now();
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
@@ -112,7 +115,8 @@ export function openExchange(
     const costUsd = costOf(usage, prices);
     told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
-    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what it must have been at the least.
+    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what
+    // it must have been at the least.
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
@@ -172,12 +176,12 @@ export function openExchange(
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0 }, place) {
+    answered({ status, headers, decoderBytes = 0 }, releasePermit) {
       heldByDecoder = decoderBytes;
-      leave = place;
+      release = releasePermit;
       told.status = status;
       if (status >= 300) entry.use = 'free';
-      meter = meterOf(dialects[request.wire], String(headers['content-type'] ?? ''));
+      meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;

@@ -54,8 +54,9 @@ export interface PassedAnswer extends UpstreamAnswer {
 }
 
 /**
- * One request to a model, from its budget to its place in the record. `signal` is its client's: when it aborts, so does the upstream's request.
- * Throws a {@link Refusal} where it may not be sent or was answered with a redirect, and the connection's error where no answer began.
+ * One request to a model, from its budget to its place in the record. `signal` is its client's: when it
+ * aborts, so does the upstream's request. Throws a {@link Refusal} where it may not be sent or was answered
+ * with a redirect, and the connection's error where no answer began.
  */
 export async function exchange(
   parts: ExchangeParts,
@@ -74,7 +75,7 @@ export async function exchange(
     }
     budgets.begin();
     await ask.hold.resize(heldBy(ask), open.signal);
-    const { answer, leave, exhausted } = await send(
+    const { answer, release, exhausted } = await send(
       {
         ...parts,
         model: ask.model,
@@ -87,7 +88,7 @@ export async function exchange(
       ask.request,
       open.signal,
     );
-    open.answered(answer, leave);
+    open.answered(answer, release);
     open.signal.throwIfAborted();
     if (answer.status >= 300 && answer.status < 400) {
       throw new Refusal(

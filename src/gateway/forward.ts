@@ -13,7 +13,7 @@ import type { Hold, Share } from './room.ts';
 import type { Route } from './route.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
-import { modelEntry, modelList } from './wires/model-list.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 export interface ForwardParts extends ExchangeParts {
   tokens: Tokens;
@@ -24,7 +24,10 @@ export interface ForwardParts extends ExchangeParts {
 type ModelRoute = Extract<Route, { to: 'model' }>;
 type ListRoute = Extract<Route, { to: 'models' }>;
 
-/** Carries one request of the sandbox to its model, and the answer back. Never rejects: whatever happens is answered in the wire's own shape. */
+/**
+ * Carries one request of the sandbox to its model, and the answer back. Never rejects: whatever happens is
+ * answered in the wire's own shape.
+ */
 export async function forward(
   parts: ForwardParts,
   route: ModelRoute,
@@ -128,11 +131,11 @@ export function answerModels(
 ): void {
   const role = roleOf(tokens, headers);
   if (name === undefined) {
-    answerJson(response, 200, modelList(wire, models.namesOf(role)));
+    answerJson(response, 200, wireTable[wire].modelList(models.namesOf(role)));
     return;
   }
   models.named(role, name);
-  answerJson(response, 200, modelEntry(wire, name));
+  answerJson(response, 200, wireTable[wire].modelEntry(name));
 }
 
 function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {

@@ -7,7 +7,10 @@ import type { Standing } from './standing.ts';
 /** For whom a model works in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
 
-/** All model traffic of this agent. One gateway serves all trials; its limits on each model hold over all of them. */
+/**
+ * All model traffic of this agent. One gateway serves all trials; its limits on each model hold over all of
+ * them.
+ */
 export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
 }
@@ -24,7 +27,9 @@ export interface SessionRequest {
   judgeBudget?: Budget | undefined;
   /** What the whole batch may use; the same object for all its trials. */
   batchBudget?: BudgetAccount | undefined;
-  /** Hosts that the sandbox may reach through the proxy: `registry.example`, `*.example:443`. None: no proxy. */
+  /**
+   * Hosts that the sandbox may reach through the proxy: `registry.example`, `*.example:443`. None: no proxy.
+   */
   hosts: readonly string[];
   /** Keeps a body whose model is configured with `record: full`; resolves with its sha256. */
   keep(body: Buffer): Promise<string>;
@@ -46,11 +51,17 @@ export interface BudgetAccount extends Spending {
 export interface GatewaySession extends AsyncDisposable {
   /** The secret that a role shows in place of a key. It opens nothing but this session. */
   token(role: ModelRole): string;
-  /** Serves what comes over the relay: requests for a model, and those of a proxy's client for a host of the allow-list. */
+  /**
+   * Serves what comes over the relay: requests for a model, and those of a proxy's client for a host of the
+   * allow-list.
+   */
   readonly handler: RelayHandler;
   /** One answer of a model, asked for by this process: metered, limited and recorded like any other. */
   chat(role: ModelRole, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Answers every further request of the sandbox with the wire's own 400, which ends any harness at once. `chat` still works. */
+  /**
+   * Answers every further request of the sandbox with the wire's own 400, which ends any harness at once.
+   * `chat` still works.
+   */
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
@@ -79,7 +90,10 @@ export interface RoleUsage {
   /** The model as the upstream itself named it. */
   answeredBy: string | undefined;
   requests: number;
-  /** Input tokens are all of the prompt's, cached ones included. A number that some answer did not tell is left out. */
+  /**
+   * Input tokens are all of the prompt's, cached ones included. A number that some answer did not tell is
+   * left out.
+   */
   usage: Usage;
   /** The date of the prices that `usage.costUsd` was reckoned with. */
   pricesOf: string | undefined;

@@ -1,21 +1,22 @@
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import { hostedMembers, knownMembers } from './wires/accepted.ts';
-import type { JsonObject } from './wires/dialect.ts';
-import { dialects } from './wires/dialects.ts';
+import { hostedMembers, knownMembers } from './wires/known-members.ts';
+import type { JsonObject } from './wires/lenient.ts';
 import { isNothing, providerSide } from './wires/provider-side.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /**
- * Throws a {@link Refusal} for a request with a member that this gateway does not know, since it may bring in another model or a way out of the
- * sandbox, and for one that has the provider work outside the conversation where the model's configuration does not allow that.
+ * Throws a {@link Refusal} for a request with a member that this gateway does not know, since it may bring in
+ * another model or a way out of the sandbox, and for one that has the provider work outside the conversation
+ * where the model's configuration does not allow that.
  */
 export function judgeMembers(
   body: JsonObject,
   wire: Wire,
   { name, config }: Pick<ServedModel, 'name' | 'config'>,
 ): void {
-  const { accepted, hostedTool } = dialects[wire];
+  const { accepted, hostedTool } = wireTable[wire].requests;
   const unknown = Object.keys(body).find(
     (member) =>
       !knownMembers.has(member) &&

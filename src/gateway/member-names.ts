@@ -1,7 +1,10 @@
 import { Refusal } from './refusal.ts';
-import { hostedMembers, knownMembers } from './wires/accepted.ts';
+import { hostedMembers, knownMembers } from './wires/known-members.ts';
 
-/** Members whose values decide nothing: what a tool, a schema or the client itself defines. In them any names may stand. */
+/**
+ * Members whose values decide nothing: what a tool, a schema or the client itself defines. In them any names
+ * may stand.
+ */
 const freeForm: ReadonlySet<string> = new Set([
   'input',
   'parameters',
@@ -57,8 +60,9 @@ export function isFreeForm(name: string, level: number): boolean {
 }
 
 /**
- * Reads a name, quotes and all, and tells what to compare it by: where something is decided, without the differences that some servers
- * overlook (case, camel case). Throws a {@link Refusal} for a name there that is not plain, or that such a server takes for one that decides.
+ * Reads a name, quotes and all, and tells what to compare it by: where something is decided, without the
+ * differences that some servers overlook (case, camel case). Throws a {@link Refusal} for a name there that
+ * is not plain, or that such a server takes for one that decides.
  */
 export function nameOf(
   bytes: Buffer,
@@ -78,6 +82,7 @@ export function nameOf(
 
 function readName(bytes: Buffer, start: number, end: number): string {
   try {
+    // One string holds no other values, so it needs no weighing.
     return String(JSON.parse(bytes.toString('utf8', start, end)));
   } catch (cause) {
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });

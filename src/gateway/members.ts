@@ -31,9 +31,10 @@ interface Open {
 }
 
 /**
- * The members of the object that a JSON document is, in order. One pass over its bytes refuses what readers of JSON do not all read alike: two
- * members of one name in one object, at any depth, and what {@link nameOf} refuses. It also refuses what would take too much memory to
- * parse, so it goes before the parser. Whether the bytes are JSON the parser says; of bytes that are not, the members mean nothing.
+ * The members of the object that a JSON document is, in order. One pass over its bytes refuses what readers
+ * of JSON do not all read alike: two members of one name in one object, at any depth, and what {@link nameOf}
+ * refuses. It also refuses what would take too much memory to parse, so it goes before the parser. Whether
+ * the bytes are JSON the parser says; of bytes that are not, the members mean nothing.
  */
 export function membersOf(bytes: Buffer): Member[] {
   const members: Member[] = [];
@@ -94,7 +95,10 @@ export function membersOf(bytes: Buffer): Member[] {
   return members;
 }
 
-/** Puts the name that stands from `from` to `end` among those of its object. Returns it as a reader would have it. */
+/**
+ * Puts the name that stands from `from` to `end` among those of its object. Returns it as a reader would have
+ * it.
+ */
 function addName({ names, freeForm }: Open, bytes: Buffer, from: number, end: number): string {
   const { name, folded } = nameOf(bytes, from, end, freeForm);
   if (names?.has(folded)) throw invalid(`an object has more than one ${shown(name)}, or the like`);

@@ -3,7 +3,9 @@ import { getHeapStatistics } from 'node:v8';
 import { createParser } from 'eventsource-parser';
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
-import { type Dialect, parsed, type Told } from './wires/dialect.ts';
+import type { AnswerFacts } from './wires/answer-facts.ts';
+import { parsed } from './wires/lenient.ts';
+import type { WireAnswers } from './wires/wire-descriptor.ts';
 
 /** Reads a copy of an answer as it passes. */
 export interface Meter {
@@ -14,22 +16,27 @@ export interface Meter {
   end(): Reading;
 }
 
-export interface Reading extends Told {
+export interface Reading extends AnswerFacts {
   /** Events of a stream: about one token of output each. */
   events: number;
 }
 
+/** The readers of a wire that metering needs. */
+type WireReaders = Pick<WireAnswers, 'readFacts' | 'readStream'>;
+
 const nothing: Reading = { usage: {}, answeredBy: undefined, complete: true, failure: undefined, events: 0 };
 
-/** A meter for an answer of this content type; one that is neither a stream of events nor JSON tells nothing. */
-export function meterOf(dialect: Dialect, contentType: string): Meter {
-  if (contentType.startsWith('text/event-stream')) return streamMeter(dialect);
-  if (/^application\/([\w.-]+\+)?json\b/.test(contentType)) return answerMeter(dialect);
+/**
+ * A meter for an answer of this content type; one that is neither a stream of events nor JSON tells nothing.
+ */
+export function meterOf(answers: WireReaders, contentType: string): Meter {
+  if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
+  if (/^application\/([\w.-]+\+)?json\b/.test(contentType)) return answerMeter(answers);
   return { chunk: () => undefined, held: () => 0, end: () => nothing };
 }
 
-function streamMeter(dialect: Dialect): Meter {
-  const reader = dialect.readStream();
+function streamMeter(answers: WireReaders): Meter {
+  const reader = answers.readStream();
   const decoder = new StringDecoder('utf8');
   let events = 0;
   let readable = true;
@@ -65,14 +72,15 @@ function streamMeter(dialect: Dialect): Meter {
     held: () => (readable ? 2 * pending : 0),
     end() {
       feed(decoder.end());
-      // An event that the stream's end cut off before its blank line still counts: some servers send none after the last.
+      // An event that the stream's end cut off before its blank line still counts: some servers send none
+      // after the last.
       feed('\n\n');
-      return { ...reader.told(), events };
+      return { ...reader.facts(), events };
     },
   };
 }
 
-function answerMeter(dialect: Dialect): Meter {
+function answerMeter(answers: WireReaders): Meter {
   const store = new ByteStore();
   let size = 0;
   return {
@@ -84,7 +92,7 @@ function answerMeter(dialect: Dialect): Meter {
     held: () => store.size,
     end() {
       if (size > modelAnswers.bytes.metered) return nothing;
-      return { ...dialect.readAnswer(parsed(store.take().toString('utf8'))), events: 0 };
+      return { ...answers.readFacts(parsed(store.take().toString('utf8'))), events: 0 };
     },
   };
 }

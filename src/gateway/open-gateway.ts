@@ -13,7 +13,9 @@ export interface GatewayOptions {
   /** Where models' keys are looked up, and `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
   env: NodeJS.ProcessEnv;
   clock: Clock;
-  /** Makes the upstream of a scripted model from the file that its configuration names; one for each session. */
+  /**
+   * Makes the upstream of a scripted model from the file that its configuration names; one for each session.
+   */
   scripted(file: string): Upstream;
   /** PEM certificates of authorities to trust besides the system's. */
   caBundle?: string | Buffer | undefined;
@@ -30,8 +32,10 @@ export interface GatewayParts extends GatewayOptions {
 }
 
 /**
- * Makes the gateway of this process. Connects to nothing yet, and needs the keys only of models that a session asks for:
- * `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
+ * Makes the gateway of this process. Connects to nothing yet, and needs the keys only of models that a
+ * session asks for:
+ * `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has no key
+ * (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
   const parts: GatewayParts = {

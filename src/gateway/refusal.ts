@@ -1,6 +1,9 @@
 import { OffsiteError } from '../offsite-error.ts';
 
-/** Why a request is not sent on, or not answered as the upstream would have it: with the status and code that the wire's own error carries. */
+/**
+ * Why a request is not sent on, or not answered as the upstream would have it: with the status and code that
+ * the wire's own error carries.
+ */
 export class Refusal extends OffsiteError {
   readonly status: number;
 

@@ -3,7 +3,8 @@ import { DocumentTooHeavy, weighedJson } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
-import { isObject, type JsonObject, member } from './wires/dialect.ts';
+import { isObject, type JsonObject, member } from './wires/lenient.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /** A request to a model, read. */
 export interface ModelRequestBody {
@@ -19,8 +20,8 @@ export interface ModelRequestBody {
 }
 
 /**
- * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model in UTF-8, and for what the upstream might read in
- * another way than this gateway does.
+ * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model in UTF-8, and for
+ * what the upstream might read in another way than this gateway does.
  */
 export function readRequestBody(bytes: Buffer): ModelRequestBody {
   // Damaged bytes are replaced by some readers, and overlong ones decoded by others.
@@ -40,14 +41,16 @@ export function readRequestBody(bytes: Buffer): ModelRequestBody {
 }
 
 /**
- * The bytes for the upstream: those that came, but for the model's name where the upstream has another for it, and for
- * `stream_options.include_usage`, which a streaming openai-chat request gets where its client said nothing of it.
+ * The bytes for the upstream: those that came, but for the model's name where the upstream has another for
+ * it, and for the wire's option that asks a stream for its usage, which is set where the client did not set
+ * it.
  */
 export function bytesForUpstream(body: ModelRequestBody, wire: Wire, upstreamName: string): Buffer {
   const changes: { start: number; end: number; text: string }[] = [];
   const named = body.members.find(({ name }) => name === 'model');
   if (named && body.model !== upstreamName) changes.push({ ...named, text: JSON.stringify(upstreamName) });
-  if (wire === 'openai-chat' && body.streamed) changes.push(...usageAsked(body));
+  const { usageOption } = wireTable[wire].requests;
+  if (usageOption && body.streamed) changes.push(...usageAsked(body, usageOption));
   const parts: Buffer[] = [];
   let from = 0;
   for (const { start, end, text } of changes.toSorted((a, b) => a.start - b.start)) {
@@ -57,18 +60,18 @@ export function bytesForUpstream(body: ModelRequestBody, wire: Wire, upstreamNam
   return changes.length === 0 ? body.bytes : Buffer.concat([...parts, body.bytes.subarray(from)]);
 }
 
-function usageAsked({ bytes, json, members }: ModelRequestBody) {
-  const options = members.find(({ name }) => name === 'stream_options');
-  const asked = '"include_usage":true';
+function usageAsked({ bytes, json, members }: ModelRequestBody, usage: { member: string; option: string }) {
+  const options = members.find(({ name }) => name === usage.member);
+  const asked = `"${usage.option}":true`;
   if (!options) {
     // There is at least one member: the model.
     const start = bytes.indexOf('{') + 1;
-    return [{ start, end: start, text: `"stream_options":{${asked}},` }];
+    return [{ start, end: start, text: `"${usage.member}":{${asked}},` }];
   }
-  const value = json.stream_options;
+  const value = json[usage.member];
   if (!isObject(value)) return [{ ...options, text: `{${asked}}` }];
-  if (member(value, 'include_usage') === true) return [];
-  return [{ ...options, text: JSON.stringify({ ...value, include_usage: true }) }];
+  if (member(value, usage.option) === true) return [];
+  return [{ ...options, text: JSON.stringify({ ...value, [usage.option]: true }) }];
 }
 
 function parse(bytes: Buffer): { json: JsonObject; weight: number } {

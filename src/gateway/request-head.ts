@@ -1,21 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from './refusal.ts';
+import { allWires } from './wires/wire-table.ts';
 
-/** What a header on the list may say: more is no use to a model, and less to whoever else reads it on the way. */
+/**
+ * What a header on the list may say: more is no use to a model, and less to whoever else reads it on the way.
+ */
 const shortText = /^[\x20-\x7e]{1,500}$/;
 const word = /^[\w.:-]{1,200}$/;
 
 /**
- * The headers of a client that reach its model, and how each may look. All others are left out, not refused: clients send many that say nothing to
- * a model, and what is left out steers nothing. Credentials, the host, the length and the type of the body are made anew.
+ * The headers of a client that reach its model, and how each may look. All others are left out, not refused:
+ * clients send many that say nothing to a model, and what is left out steers nothing. Credentials, the host,
+ * the length and the type of the body are made anew.
  */
 const passed: ReadonlyMap<string, RegExp> = new Map([
   ['accept', shortText],
   ['user-agent', shortText],
-  ['anthropic-version', /^\d{4}-\d{2}-\d{2}$/],
-  // They add to what a body may say. What it says is judged whatever they add.
-  ['anthropic-beta', /^[a-z0-9-]+(\s*,\s*[a-z0-9-]+){0,50}$/],
-  ['openai-beta', /^[\w-]+=[\w-]+(\s*,\s*[\w-]+=[\w-]+){0,20}$/],
+  ...allWires.flatMap(({ passedHeaders }) => Object.entries(passedHeaders)),
   ['idempotency-key', word],
   ['x-client-request-id', word],
   ...[
@@ -43,7 +44,10 @@ export function toUpstream(headers: IncomingHttpHeaders): Record<string, string>
   return sent;
 }
 
-/** Throws a {@link Refusal} (415) for a body that is said to be anything but JSON in UTF-8, as it is read here. */
+/**
+ * Throws a {@link Refusal} (415) for a body that is said to be anything but JSON in UTF-8, as it is read
+ * here.
+ */
 export function requireReadable(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Refusal(415, 'BODY_COMPRESSED', 'the gateway reads bodies, and takes none that is compressed');

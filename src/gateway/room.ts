@@ -1,13 +1,15 @@
 import { getHeapStatistics } from 'node:v8';
+import { abortable } from '../abortable.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by itself comes to half of the room, two to a
- * third each, and however many ask for all they can, there is room left for one that asks for little. Who wants more than that waits, so that
- * nobody reads on from who sends it.
+ * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by
+ * itself comes to half of the room, two to a third each, and however many ask for all they can, there is room
+ * left for one that asks for little. Who wants more than that waits, so that nobody reads on from who sends
+ * it.
  */
 export interface Room {
   /** The part of one trial. */
@@ -25,8 +27,8 @@ export interface Share {
 export interface Hold extends Disposable {
   readonly bytes: number;
   /**
-   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room. Rejects with a {@link Refusal} (503)
-   * where there is none in time, and with the signal's reason.
+   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room.
+   * Rejects with a {@link Refusal} (503) where there is none in time, and with the signal's reason.
    */
   resize(bytes: number, signal: AbortSignal): Promise<void> | undefined;
 }
@@ -68,22 +70,18 @@ export function openRoom(clock: Clock, limit = roomLimit()): Room {
       wake();
     };
     const wait = async (bytes: number, signal: AbortSignal) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const { promise, resolve } = Promise.withResolvers<void>();
       const tryAgain = () => {
         if (!grow(bytes)) return false;
         resolve();
         return true;
       };
-      using time = bounded(clock, modelRequests.time.roomWait, [signal], () => noRoom(limit));
-      const giveUp = () => reject(time.signal.reason);
-      if (time.signal.aborted) giveUp();
-      time.signal.addEventListener('abort', giveUp, { once: true });
+      using time = startDeadline(clock, modelRequests.time.roomWait, [signal], () => noRoom(limit));
       waiting.add(tryAgain);
       try {
-        await promise;
+        await abortable(promise, time.signal);
       } finally {
         waiting.delete(tryAgain);
-        time.signal.removeEventListener('abort', giveUp);
       }
     };
     return {

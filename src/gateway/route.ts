@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Wire } from '../suite/model-config.ts';
 import { relayPort } from './relay/relay.ts';
+import type { Endpoint } from './wires/wire-descriptor.ts';
+import { allWires } from './wires/wire-table.ts';
 
 /** What a request that came over the relay asks for. */
 export type Route =
@@ -13,25 +15,19 @@ export type Route =
   | { to: 'proxy'; authority: string; path: string }
   | { to: 'nothing'; wire: Wire; status: 400 | 404; why: string };
 
-interface Served {
-  wire: Wire;
-  purpose: 'answer' | 'count';
-  /** The one parameter that goes on to the model; all others are left out, and steer nothing. */
-  parameter?: string;
-}
-
-const served: Record<string, Served> = {
-  '/chat/completions': { wire: 'openai-chat', purpose: 'answer' },
-  '/responses': { wire: 'openai-responses', purpose: 'answer' },
-  '/responses/input_tokens': { wire: 'openai-responses', purpose: 'count' },
-  '/messages': { wire: 'anthropic-messages', purpose: 'answer', parameter: 'beta=true' },
-  '/messages/count_tokens': { wire: 'anthropic-messages', purpose: 'count', parameter: 'beta=true' },
-};
+const endpoints: ReadonlyMap<string, Endpoint & { wire: Wire }> = new Map(
+  allWires.flatMap(({ name, endpoints }) =>
+    endpoints.map((endpoint) => [endpoint.path, { ...endpoint, wire: name }] as const),
+  ),
+);
 
 /** Clients that were told of the proxy, but not to leave this address alone. */
 const ownAuthorities: ReadonlySet<string> = new Set([`127.0.0.1:${relayPort}`, `localhost:${relayPort}`]);
 
-/** Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. `Host` says nothing. */
+/**
+ * Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. `Host` says
+ * nothing.
+ */
 export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage): Route {
   if (url.startsWith('/')) return ownRoute(method, url, headers);
   const [, authority, rest = ''] = /^http:\/\/([^/?#@\\\s]+)([/?][^#]*)?$/i.exec(url) ?? [];
@@ -49,10 +45,11 @@ function ownRoute(method: string, url: string, headers: IncomingMessage['headers
   const query = rest.join('?').split('&');
   const path = full.startsWith('/v1/') ? full.slice(3) : full;
   if (method === 'HEAD' && path === '/') return { to: 'greeting' };
-  const known = Object.hasOwn(served, path) ? served[path] : undefined;
+  const known = endpoints.get(path);
   const wire = known?.wire ?? guessWire(path, headers);
   if (known) {
-    const { purpose, parameter } = known;
+    const { writeCount, parameter } = known;
+    const purpose = writeCount ? 'count' : 'answer';
     const isKnown =
       parameter !== undefined && query.filter((one) => isOf(parameter, one)).join('&') === parameter;
     if (method === 'POST')
@@ -71,10 +68,11 @@ function isOf(parameter: string, part: string): boolean {
 
 /** Whose error shape a client will understand. */
 function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
-  if (path.startsWith('/messages')) return 'anthropic-messages';
-  if (path.startsWith('/responses')) return 'openai-responses';
-  const anthropic = headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined;
-  return anthropic ? 'anthropic-messages' : 'openai-chat';
+  const { name = 'openai-chat' } =
+    allWires.find(({ endpoints: [{ path: own }] }) => path.startsWith(own)) ??
+    allWires.find(({ ownHeaders }) => ownHeaders.some((header) => headers[header] !== undefined)) ??
+    {};
+  return name;
 }
 
 /** Model names may hold slashes, which clients encode or not. */

@@ -7,13 +7,14 @@ import { Refusal } from './refusal.ts';
 import { retryLimits } from './retry-limits.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
-import { member, parsed } from './wires/dialect.ts';
+import { codesOf } from './wires/answer-facts.ts';
+import { member, parsed } from './wires/lenient.ts';
 
 interface SendParts {
   model: ServedModel;
   clock: Clock;
   random: () => number;
-  /** Called before every try, when it has its place; throws where it may no longer be made. */
+  /** Called before every try, when it has its permit; throws where it may no longer be made. */
   admit(): void;
   /** Called for each try that is followed by another. */
   failed(reason: string): void;
@@ -21,41 +22,42 @@ interface SendParts {
 
 export interface Sent {
   answer: UpstreamAnswer;
-  /** Gives back the place that the answer's body holds until it is read. */
-  leave(): void;
+  /** Gives back the permit that the answer's body holds until it is read. */
+  release(): void;
   /** Whether all tries are used up, so that the client need not try in its turn. */
   exhausted: boolean;
 }
 
 /**
- * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after the model's own `Retry-After` and
- * some more. Nothing of a failed try has been passed on. Rejects with the last try's error where no answer began.
+ * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after
+ * the model's own `Retry-After` and some more. Nothing of a failed try has been passed on. Rejects with the
+ * last try's error where no answer began.
  */
 export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
   const { model, clock, random, admit, failed } = parts;
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === retryLimits.attempts;
-    const place = await model.pacing.enter(signal);
+    const permit = await model.pacing.acquire(signal);
     let wait = 0;
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
       const verdict = await judge(answer, last, clock);
       if (verdict._tag === 'pass') {
-        if (answer.status < 500 && answer.status !== 429) place.answered();
-        return { answer: verdict.answer, leave: place.leave, exhausted: verdict.exhausted };
+        if (answer.status < 500 && answer.status !== 429) permit.answered();
+        return { answer: verdict.answer, release: permit.release, exhausted: verdict.exhausted };
       }
       failed(verdict.reason);
-      if (verdict.shared) place.backOff(verdict.asked);
+      if (verdict.shared) permit.backOff(verdict.asked);
       else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
     } catch (error) {
-      place.leave();
+      permit.release();
       if (signal.aborted || error instanceof Refusal) throw error;
-      place.backOff(undefined);
+      permit.backOff(undefined);
       if (last) throw error;
       failed(messageOf(error));
     }
-    place.leave();
+    permit.release();
     if (wait > 0) await clock.sleep(wait, signal);
   }
 }
@@ -82,7 +84,7 @@ async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promi
 /** A quota that is used up is answered as 429 too, and no wait brings it back. */
 function isFinal(body: Buffer): boolean {
   const error = member(parsed(body.toString('utf8')), 'error');
-  return [member(error, 'code'), member(error, 'type')].some(
+  return codesOf(error).some(
     (code) => code === 'insufficient_quota' || code === 'billing_hard_limit_reached',
   );
 }

@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net';
 import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
+import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
 import type { GatewayParts } from './open-gateway.ts';
@@ -22,7 +22,10 @@ export interface ServedModel extends AsyncDisposable {
   redaction: Redaction;
 }
 
-/** Throws an input error where its key is not there or cannot travel in a header, or its address cannot be used. */
+/**
+ * Throws an input error where its key is not there or cannot travel in a header, or its address cannot be
+ * used.
+ */
 export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
   if ('scripted' in config) {
     return {
@@ -92,10 +95,4 @@ function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: 
     loopback: isLoopback(url.hostname),
   } as const;
   return openConnections(address, { caBundle, env }, modelAnswers.time.connect);
-}
-
-/** Such a host is never reached through a proxy. */
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname === '[::1]') return true;
-  return isIPv4(hostname) && hostname.startsWith('127.');
 }

@@ -6,7 +6,10 @@ import { Standings } from './standing.ts';
 /** One request to a model in the record. */
 export interface ExchangeEntry {
   exchange: ModelExchange;
-  /** `metered` used tokens, told or not; `free` reached a model and used none, as an error or a count of tokens; `refused` reached none. */
+  /**
+   * `metered` used tokens, told or not; `free` reached a model and used none, as an error or a count of
+   * tokens; `refused` reached none.
+   */
   use: 'metered' | 'free' | 'refused';
   /** The date of the prices that its cost was reckoned with. */
   pricesOf: string | undefined;
@@ -20,7 +23,10 @@ export interface SessionRecord {
   readonly failures: Map<ModelRole, { at: number; message: string }>;
   readonly standings: Standings;
   readonly inFlight: ReadonlySet<InFlight>;
-  /** Whether it takes no further exchange of a role. What the agent asks must not keep its user and its judges from their models. */
+  /**
+   * Whether it takes no further exchange of a role. What the agent asks must not keep its user and its judges
+   * from their models.
+   */
   isFull(role: ModelRole): boolean;
   add(entry: ExchangeEntry): void;
   /** Notes a request that was refused before it had a model. */

@@ -1,8 +1,8 @@
 import type { ModelRole } from './gateway.ts';
 
 /**
- * How a request for an answer went. `request`: the model refused what it was asked, which is the asker's own doing, such as a
- * conversation that is too long. `undecided`: its client ended it, or it was refused here.
+ * How a request for an answer went. `request`: the model refused what it was asked, which is the asker's own
+ * doing, such as a conversation that is too long. `undecided`: its client ended it, or it was refused here.
  */
 export type Outcome = 'answered' | 'model' | 'request' | 'undecided';
 

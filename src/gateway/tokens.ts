@@ -1,6 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelRole } from './gateway.ts';
+import { allWires } from './wires/wire-table.ts';
 
 /** The secrets of one session, one for each role. */
 export interface Tokens {
@@ -8,6 +9,9 @@ export interface Tokens {
   /** Whose token a request carries; undefined where it carries none of this session's. */
   roleOf(headers: IncomingHttpHeaders): ModelRole | undefined;
 }
+
+/** Where a client may put a key beside `authorization`; `api-key` is Azure's. */
+const keyHeaders = ['api-key', ...allWires.map(({ auth }) => auth).filter((name) => name !== 'bearer')];
 
 const roles: readonly ModelRole[] = ['agent', 'user', 'judge'];
 
@@ -33,7 +37,7 @@ export function issueTokens(): Tokens {
 /** Whatever the wires' clients put where a key goes; some send two. */
 function credentialsIn(headers: IncomingHttpHeaders): string[] {
   const bearer = /^bearer +(\S+)$/i.exec(headers.authorization?.trim() ?? '')?.[1];
-  return [bearer, headers['x-api-key'], headers['api-key']].flat().filter((one) => one !== undefined);
+  return [bearer, ...keyHeaders.map((name) => headers[name])].flat().filter((one) => one !== undefined);
 }
 
 function digestOf(token: string): Buffer {

@@ -14,7 +14,10 @@ const hints: Record<string, string> = {
 
 /** The connection to a model's API could not be made, or broke. */
 export class UpstreamFailure extends OffsiteError {
-  /** Not the error itself is kept: undici hangs headers and bytes of the answer on some, and either may hold the key. */
+  /**
+   * Not the error itself is kept: undici hangs headers and bytes of the answer on some, and either may hold
+   * the key.
+   */
   constructor(origin: string, thrown: unknown, redaction: Redaction) {
     const codes = codesOf(thrown);
     const described = redaction.text(describe(thrown)).slice(0, 300);
@@ -29,7 +32,10 @@ export class UpstreamFailure extends OffsiteError {
   }
 }
 
-/** Every code of an error, of its causes, and of those it stands for: IPv4 and IPv6 fail as one AggregateError. */
+/**
+ * Every code of an error, of its causes, and of those it stands for: IPv4 and IPv6 fail as one
+ * AggregateError.
+ */
 function codesOf(thrown: unknown): string[] {
   if (!(thrown instanceof Error)) return [];
   const inner = thrown instanceof AggregateError ? thrown.errors : [];

@@ -8,12 +8,13 @@ import {
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { modelAnswers } from '../bounds/model.ts';
-import type { HttpModel } from '../suite/model-config.ts';
+import type { HttpModel, Wire } from '../suite/model-config.ts';
 import { dispatched } from './dispatched.ts';
 import { toSandbox } from './end-to-end-headers.ts';
 import type { Redaction } from './redaction.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 interface HttpUpstreamParts {
   dispatcher: Dispatcher;
@@ -23,8 +24,8 @@ interface HttpUpstreamParts {
 }
 
 /**
- * A model reached over HTTP. Follows no redirect, and has no time limit of its own but `headersTimeout`. Rejects with an
- * {@link UpstreamFailure} where no answer began.
+ * A model reached over HTTP. Follows no redirect, and has no time limit of its own but `headersTimeout`.
+ * Rejects with an {@link UpstreamFailure} where no answer began.
  */
 export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstreamParts): Upstream {
   const base = new URL(config.baseUrl);
@@ -130,9 +131,8 @@ function pathBelow(base: URL, path: string, query: Record<string, string>): stri
   return `${root}${below}?${parameters}`;
 }
 
-function credential({ auth, wire: wires }: HttpModel, wire: string, key: string | undefined) {
+function credential({ auth }: HttpModel, wire: Wire, key: string | undefined) {
   if (key === undefined) return {};
-  const usual = wire === 'anthropic-messages' && wires.includes(wire) ? 'x-api-key' : 'bearer';
-  const header = auth ?? usual;
+  const header = auth ?? wireTable[wire].auth;
   return header === 'bearer' ? { authorization: `Bearer ${key}` } : { [header]: key };
 }

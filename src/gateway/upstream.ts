@@ -23,6 +23,9 @@ export interface UpstreamAnswer {
 
 /** Where a model's answers come from: an HTTP API, or a file of scripted turns. */
 export interface Upstream {
-  /** Resolves with the beginning of the answer. Rejects where none came; an abort of `signal` ends the request and its body. */
+  /**
+   * Resolves with the beginning of the answer. Rejects where none came; an abort of `signal` ends the request
+   * and its body.
+   */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
 }

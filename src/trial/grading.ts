@@ -31,8 +31,6 @@ interface Graded {
  * that the agent left is the reason, and the trial is failed. Rejects only where the signal aborts.
  */
 export async function grade(input: PhaseInput, through: Through): Promise<Found> {
-  using place = new DisposableStack();
-  if (input.parts.grading) place.use(await input.parts.grading(input.signal));
   const found = await graded(input, through);
   return { ...found, cause: found.cause ?? (await neededFromOutside({ ...input, found })) };
 }

@@ -14,6 +14,4 @@ export interface TrialParts {
   gateway: Gateway;
   /** What the models of one trial, and of the whole batch, may use. */
   budgets: { trial: Budget; batch: BudgetAccount | undefined };
-  /** Resolves with a place for grading, once there is one. Unlimited where left out. */
-  grading?: ((signal: AbortSignal) => Promise<Disposable>) | undefined;
 }

@@ -2,7 +2,7 @@ import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { globMatcher } from './globs.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
 export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
@@ -22,7 +22,7 @@ export function protectedState(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  return readManifest(protectedEntries(container.archive(places.workspace, signal, maxBytes), globs));
+  return readManifest(protectedEntries(container.archive(sandboxPaths.workspace, signal, maxBytes), globs));
 }
 
 async function* protectedEntries(

@@ -1,9 +1,11 @@
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, Usage } from '../contract/report.ts';
+import { usageFields } from '../contract/usage.ts';
+import { unionOf } from '../intervals.ts';
 import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
 import type { TrialResult } from './result.ts';
-import { agentUsage, usageFields } from './usage.ts';
+import { agentUsage } from './usage.ts';
 
 export interface ReportSubject {
   caseName: string;
@@ -15,8 +17,8 @@ export interface ReportSubject {
 }
 
 /**
- * What the service is told of a trial: the measured fields, and in `voidFields` the names of those that do not hold. Steps' outputs
- * and the changed files stay in the ledger; the wire has no place for them.
+ * What the service is told of a trial: the measured fields, and in `voidFields` the names of those that do
+ * not hold. Steps' outputs and the changed files stay in the ledger; the wire has no place for them.
  */
 export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
   const trajectory = commandsOf(result) ?? [];
@@ -36,7 +38,10 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
   return report;
 }
 
-/** A harness that tells its commands is believed before its model traffic, which shows those of one that does not. */
+/**
+ * A harness that tells its commands is believed before its model traffic, which shows those of one that does
+ * not.
+ */
 export function commandsOf({ trajectory, derivedTrajectory, harnessTellsCommands }: Partial<TrialResult>) {
   if (harnessTellsCommands === false && derivedTrajectory && derivedTrajectory.length > 0)
     return derivedTrajectory;
@@ -48,7 +53,10 @@ export function usageOf({ models, modelUnmeasured }: TrialResult): Usage | undef
   return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
-/** The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them whole. */
+/**
+ * The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them
+ * whole.
+ */
 function reportable(trajectory: readonly TrajectoryEntry[]): readonly TrajectoryEntry[] {
   const all = trajectory.reduce((sum, { output = '' }) => sum + output.length, 0);
   if (all <= reportedOutput.bytes.all) return trajectory;
@@ -85,19 +93,12 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
   };
 }
 
-/** Milliseconds in which at least one command ran: the union of the commands' intervals. */
+/** Milliseconds in which at least one command ran. */
 export function busyMs(trajectory: readonly TrajectoryEntry[]): number {
-  let busy = 0;
-  let reached = Number.NEGATIVE_INFINITY;
-  const intervals = trajectory
-    .map(
-      ({ startedAtMillis = 0, finishedAtMillis = startedAtMillis }) =>
-        [startedAtMillis, finishedAtMillis] as const,
-    )
-    .toSorted(([a], [b]) => a - b);
-  for (const [start, end] of intervals) {
-    busy += Math.max(0, end - Math.max(start, reached));
-    reached = Math.max(reached, end);
-  }
-  return busy;
+  return unionOf(
+    trajectory.map(({ startedAtMillis = 0, finishedAtMillis = startedAtMillis }) => ({
+      startedAt: startedAtMillis,
+      finishedAt: finishedAtMillis,
+    })),
+  );
 }

@@ -67,5 +67,5 @@ test('the number of trials at a time can be changed while they run', async () =>
   admission.concurrency = 2;
   await settled();
   await clock.pass(1_000);
-  expect([entered.length, admission.grading.limit]).toEqual([2, 2]);
+  expect(entered.length).toBe(2);
 });

@@ -55,7 +55,7 @@ describe.concurrent('offsite run', () => {
     expect(listed.exitCode).toBe(0);
 
     service.down.clear();
-    const sent = await offsite(place, ['outbox', '--send'], { env });
+    const sent = await offsite(place, ['outbox', 'send'], { env });
     expect(sent).toMatchObject({ exitCode: 0, stdout: 'nothing waits to be reported\n' });
     expect(sent.stderr).toContain('reported 1 of 1 results');
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultOf, type Outcome, Standings } from '../../src/gateway/standing.ts';
-import { dialects } from '../../src/gateway/wires/dialects.ts';
+import { wireTable } from '../../src/gateway/wires/wire-table.ts';
 
 function after(...outcomes: readonly Outcome[]) {
   const standings = new Standings();
@@ -60,8 +60,8 @@ test.each([
     false,
   ],
 ] as const)('%s: an error in a stream is the model’s own by its code: %j', (wire, event, isOwn) => {
-  const reader = dialects[wire].readStream();
+  const reader = wireTable[wire].answers.readStream();
   reader.event(JSON.stringify(event));
-  expect(reader.told().failure).toBeDefined();
-  expect(reader.told().overloaded ?? false).toBe(isOwn);
+  expect(reader.facts().failure).toBeDefined();
+  expect(reader.facts().overloaded ?? false).toBe(isOwn);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { meterOf } from '../../src/gateway/metering.ts';
 import { costOf } from '../../src/gateway/prices.ts';
-import { dialects } from '../../src/gateway/wires/dialects.ts';
+import { wireTable } from '../../src/gateway/wires/wire-table.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { place, question } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';
@@ -89,7 +89,7 @@ const streams: Record<Wire, { text: string; usage: object }> = {
 const wires = Object.keys(streams) as Wire[];
 
 function read(wire: Wire, pieces: Buffer[]) {
-  const meter = meterOf(dialects[wire], 'text/event-stream; charset=utf-8');
+  const meter = meterOf(wireTable[wire].answers, 'text/event-stream; charset=utf-8');
   for (const piece of pieces) meter.chunk(piece);
   return meter.end();
 }
@@ -142,7 +142,7 @@ test('answers in one piece tell the same usage', () => {
     },
   };
   for (const wire of wires) {
-    const meter = meterOf(dialects[wire], 'application/json');
+    const meter = meterOf(wireTable[wire].answers, 'application/json');
     meter.chunk(Buffer.from(JSON.stringify(answers[wire])));
     expect(meter.end(), wire).toMatchObject({
       usage: { inputTokens: 120, outputTokens: 30, totalTokens: 150, cacheReadTokens: 100 },
@@ -167,7 +167,7 @@ test('an error that comes in a stream is a failure', () => {
 });
 
 test('an event larger than anything real is passed over, and the memory kept', () => {
-  const meter = meterOf(dialects['openai-chat'], 'text/event-stream');
+  const meter = meterOf(wireTable['openai-chat'].answers, 'text/event-stream');
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   meter.chunk(Buffer.from('data: '));
   for (let count = 0; count < 40; count += 1) meter.chunk(megabyte);

@@ -183,8 +183,7 @@ export class Work {
       ...config.budgets,
       batch: batches.budgetOf(trial.batch, config.budgets.batch),
     };
-    const grading = (wanted: AbortSignal) => admission.grading.enter(wanted);
-    const parts = { ...this.#parts, attempts, gateway, sandboxes, budgets, grading };
+    const parts = { ...this.#parts, attempts, gateway, sandboxes, budgets };
     try {
       const building = { sandboxes, gate: admission.builds, signal: admitted };
       await batches.built(trial.batch, trial.run, () => buildImage(spec, building));

@@ -20,12 +20,12 @@ import type { ServiceOptions } from '../with-client.ts';
 import { openReporting } from '../workplace.ts';
 
 export function outboxCommand() {
-  const outbox = withService(new Command('outbox'))
+  const outbox = withPlaces(new Command('outbox'))
     .description(
       'the results that no service has taken yet: list them, send them, or decide about those refused',
     )
-    .option('--send', 'send those that wait for the configured service (as `offsite outbox send`)')
-    .action((options) => (options.send ? send(options) : list(options)));
+    .option('--json', 'print one JSON document on stdout')
+    .action(list);
   const commands = [listCommand(), sendCommand(), retryCommand(), dropCommand(), exportCommand()];
   for (const command of commands) outbox.addCommand(command as unknown as Command);
   return outbox;

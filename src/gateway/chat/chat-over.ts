@@ -3,25 +3,17 @@ import { ByteStore } from '../../byte-store.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream } from '../upstream.ts';
-import { type JsonObject, member, parsed } from '../wires/dialect.ts';
-import { dialects } from '../wires/dialects.ts';
-import { anthropicMessages } from './anthropic-messages.ts';
+import { type JsonObject, member, parsed } from '../wires/lenient.ts';
+import type { WireDescriptor } from '../wires/wire-descriptor.ts';
+import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatRequest } from './chat.ts';
-import type { ChatWire } from './chat-wire.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
-import { openAiChat } from './openai-chat.ts';
-import { openAiResponses } from './openai-responses.ts';
-
-const chatWires: Record<Wire, ChatWire> = {
-  'openai-chat': openAiChat,
-  'openai-responses': openAiResponses,
-  'anthropic-messages': anthropicMessages,
-};
 
 /**
  * Asks a model for one answer, in its own wire. What the wire has no word for, such as a seed, is left out.
  *
- * Throws the signal's reason when it aborts; `OffsiteError`s that `send` throws; else `MODEL_UNREACHABLE`, `MODEL_REFUSED`,
+ * Throws the signal's reason when it aborts; `OffsiteError`s that `send` throws; else `MODEL_UNREACHABLE`,
+ * `MODEL_REFUSED`,
  * `MODEL_CONTEXT_FULL` or `MODEL_ANSWER_UNREADABLE`, with the upstream's own message.
  */
 export async function chatOver(
@@ -30,9 +22,9 @@ export async function chatOver(
   request: ChatRequest,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
-  const wire = chatWires[to.wire];
+  const wire = wireTable[to.wire];
   const ask = (body: JsonObject) => exchange(send, to, wire, body, signal);
-  const body = wire.write(to.model, request);
+  const body = wire.requests.write(to.model, request);
   let answer = await ask(body);
   if (answer.status === 400 && refusesMaxTokens(answer.body)) {
     const { max_tokens, ...others } = body;
@@ -40,17 +32,17 @@ export async function chatOver(
   }
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
   const document = parsed(answer.body.toString('utf8'));
-  const said = wire.read(document, request);
-  const { usage, answeredBy, failure } = dialects[to.wire].readAnswer(document);
+  const reply = wire.answers.readReply(document, request);
+  const { usage, answeredBy, failure } = wire.answers.readFacts(document);
   if (failure !== undefined) throw refusedBy(to, answer.status, answer.body);
-  if (said === undefined) throw unreadable(to, answer.body);
-  return { ...said, usage, model: answeredBy };
+  if (reply === undefined) throw unreadable(to, answer.body);
+  return { ...reply, usage, model: answeredBy };
 }
 
 async function exchange(
   send: Upstream['send'],
   to: { wire: Wire; model: string },
-  { path, headers }: ChatWire,
+  { endpoints: [{ path }], headers }: WireDescriptor,
   document: JsonObject,
   signal: AbortSignal,
 ): Promise<{ status: number; body: Buffer }> {

@@ -1,6 +1,9 @@
 import type { Usage } from '../../contract/report.ts';
 
-/** A conversation in no wire's own form, for models that this process asks itself: the bash runner, judges, the simulated user. */
+/**
+ * A conversation in no wire's own form, for models that this process asks itself: the bash runner, judges,
+ * the simulated user.
+ */
 export interface ChatRequest {
   /** A configured model of the role; its first where left out. */
   model?: string | undefined;

@@ -1,13 +1,15 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { isObject, member, parsed } from '../wires/dialect.ts';
-import { dialects } from '../wires/dialects.ts';
-import { errorMessage } from '../wires/openai-errors.ts';
+import { codesOf } from '../wires/answer-facts.ts';
+import { member, parsed } from '../wires/lenient.ts';
+import { errorMessage } from '../wires/openai.ts';
+import { wireTable } from '../wires/wire-table.ts';
 
 /** The model answered with an error: in its own words. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
   const document = parsed(body.toString('utf8'));
-  const told = dialects[to.wire].readAnswer(document).failure ?? errorMessage(member(document, 'error'));
+  const told =
+    wireTable[to.wire].answers.readFacts(document).failure ?? errorMessage(member(document, 'error'));
   const message = told ?? errorMessage(document) ?? excerpt(body);
   return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
     code: isContextFull(document, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
@@ -49,12 +51,11 @@ function hintFor(status: number): string {
 }
 
 /**
- * Whether the conversation has outgrown the model: that is the agent's own doing, unlike every other refusal. OpenAI and llama.cpp have
- * a code for it; Anthropic and vLLM say it only in words.
+ * Whether the conversation has outgrown the model: that is the agent's own doing, unlike every other refusal.
+ * OpenAI and llama.cpp have a code for it; Anthropic and vLLM say it only in words.
  */
 function isContextFull(document: unknown, message: string): boolean {
-  const error = member(document, 'error');
-  const codes = isObject(error) ? [error.code, error.type] : [];
+  const codes = codesOf(member(document, 'error'));
   if (codes.includes('context_length_exceeded') || codes.includes('exceed_context_size_error')) return true;
   return /prompt is too long|maximum context length|exceeds? the (available )?context/i.test(message);
 }

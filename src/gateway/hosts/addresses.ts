@@ -1,6 +1,9 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Networks that are not the public Internet (IANA's special-purpose registries), and addresses at which clouds keep their credentials. */
+/**
+ * Networks that are not the public Internet (IANA's special-purpose registries), and addresses at which
+ * clouds keep their credentials.
+ */
 const notPublic = {
   ipv4: [
     '0.0.0.0/8',

@@ -12,8 +12,8 @@ export interface Authority {
 const name = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/;
 
 /**
- * Reads `host:port`, `[::1]:port`, or without a port where there is a usual one. Undefined for all else, such as user
- * names and paths.
+ * Reads `host:port`, `[::1]:port`, or without a port where there is a usual one. Undefined for all else, such
+ * as user names and paths.
  */
 export function readAuthority(text: string, usualPort: number | undefined): Authority | undefined {
   const [, rawHost, rawPort] = /^(\[[0-9a-f:.]+\]|[^\s:@/?#[\]\\%]+)(?::(\d{1,5}))?$/i.exec(text) ?? [];

@@ -11,8 +11,9 @@ export interface AllowList {
 const usualPorts: readonly number[] = [443, 80];
 
 /**
- * `registry.example` and `*.example` (the domains below it, not itself) for ports 443 and 80, either with `:PORT` for that one; addresses
- * are allowed only where they are named themselves. Throws an input error for any other pattern.
+ * `registry.example` and `*.example` (the domains below it, not itself) for ports 443 and 80, either with
+ * `:PORT` for that one; addresses are allowed only where they are named themselves. Throws an input error for
+ * any other pattern.
  */
 export function allowList(patterns: readonly string[]): AllowList {
   const rules = patterns.map(ruleOf);

@@ -76,7 +76,10 @@ export async function proxyTunnel(
   }
 }
 
-/** Connects to the host that a client asks for, for as long as `carry` takes. Rejects as that does; it is in the record in any case. */
+/**
+ * Connects to the host that a client asks for, for as long as `carry` takes. Rejects as that does; it is in
+ * the record in any case.
+ */
 async function connected(
   parts: ProxyParts,
   asked: { authority: string; usualPort: number | undefined },
@@ -154,7 +157,8 @@ async function carryRequest(
   onward.once('response', resolve);
   // Once answered, what breaks it shows in the answer.
   onward.on('error', reject);
-  // Not a pipeline: that would destroy the request, and with it the connection on which a failure is answered.
+  // Not a pipeline: that would destroy the request, and with it the connection on which a failure is
+  // answered.
   request.pipe(onward);
   const answer = await promise;
   const { statusCode: status = 502, headers } = answer;
@@ -162,8 +166,8 @@ async function carryRequest(
 }
 
 /**
- * How the onward request says where its body ends. Never left to the client's own headers, some of which are of one hop: a body that nothing
- * announces would be read as a request of its own.
+ * How the onward request says where its body ends. Never left to the client's own headers, some of which are
+ * of one hop: a body that nothing announces would be read as a request of its own.
  */
 function framing({ 'content-length': length, 'transfer-encoding': coding }: IncomingHttpHeaders) {
   if (coding !== undefined) return { 'transfer-encoding': 'chunked' };

@@ -3,8 +3,9 @@ import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../foreign-traffic.ts';
 
 /**
- * A connection of the sandbox's as Node's HTTP server takes it. The stream itself would do, but for what Node 24 does with a text and bytes that are
- * written to it together, such as the head of an answer and its body: it gives the text's memory back before it is sent. Here all is bytes.
+ * A connection of the sandbox's as Node's HTTP server takes it. The stream itself would do, but for what Node
+ * 24 does with a text and bytes that are written to it together, such as the head of an answer and its body:
+ * it gives the text's memory back before it is sent. Here all is bytes.
  */
 export class Connection extends Duplex {
   readonly #stream: ServerHttp2Stream;

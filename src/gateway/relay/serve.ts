@@ -11,9 +11,10 @@ import type { RelayHandler } from './relay.ts';
 const noLimit = 2 ** 30;
 
 /**
- * This process's end of a sidecar's standard streams: reads the HTTP/1.1 on the sandbox's connections, and calls `handler` for each request. The
- * session ends with the streams, and then destroys the requests in flight. It also ends, with an `error`, where a request was met by a defect of
- * ours: that is one sandbox's trouble and nobody else's.
+ * This process's end of a sidecar's standard streams: reads the HTTP/1.1 on the sandbox's connections, and
+ * calls `handler` for each request. The session ends with the streams, and then destroys the requests in
+ * flight. It also ends, with an `error`, where a request was met by a defect of ours: that is one sandbox's
+ * trouble and nobody else's.
  */
 export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
   const session = performServerHandshake(stdio, {
@@ -21,7 +22,8 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
       maxConcurrentStreams: relayTraffic.count.connections,
       initialWindowSize: relayTraffic.bytes.unreadRequest,
     },
-    // Node would end the session above these, and one hostile client with it all others. Megabytes; windows bound memory.
+    // Node would end the session above these, and one hostile client with it all others. Megabytes; windows
+    // bound memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
     maxSessionRejectedStreams: noLimit,
@@ -52,7 +54,10 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
   return session;
 }
 
-/** An HTTP server that listens nowhere. It has no time limits: a model may take its time for any part of an exchange, and connections are few. */
+/**
+ * An HTTP server that listens nowhere. It has no time limits: a model may take its time for any part of an
+ * exchange, and connections are few.
+ */
 function readingServer(handler: RelayHandler, end: EndTraffic): Server {
   let underWay = 0;
   const request = (asked: IncomingMessage, response: ServerResponse): unknown => {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
+import { abortable } from '../../abortable.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
-import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
@@ -13,7 +14,10 @@ import { serveRelay } from './serve.ts';
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 
 export interface SidecarRequest {
-  /** The network in which it listens: one of its own, which other containers then share, or that of a running container. */
+  /**
+   * The network in which it listens: one of its own, which other containers then share, or that of a running
+   * container.
+   */
   network: ContainerSpec['network'];
   /** Id of an image with Node 24. */
   image: string;
@@ -25,14 +29,20 @@ export interface SidecarRequest {
 /** A relay's container, which is being started. Disposing removes it. */
 export interface Sidecar extends AsyncDisposable {
   readonly id: string;
-  /** Resolves once containers can be started in its network. Rejects with infrastructure errors, as `listening` does. */
+  /**
+   * Resolves once containers can be started in its network. Rejects with infrastructure errors, as
+   * `listening` does.
+   */
   readonly started: Promise<void>;
   readonly listening: Promise<void>;
   /** Resolves, never rejects, with what there is to say when it has ended, by itself or not. */
   readonly ended: Promise<string>;
 }
 
-/** Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure errors. */
+/**
+ * Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure
+ * errors.
+ */
 export async function beginSidecar(
   engine: Engine,
   { network, image, handler, labels, clock }: SidecarRequest,
@@ -77,7 +87,10 @@ export async function beginSidecar(
   };
 }
 
-/** The program goes in the command itself: one round trip less than a file, and the container's files can stay read-only. */
+/**
+ * The program goes in the command itself: one round trip less than a file, and the container's files can stay
+ * read-only.
+ */
 function command(): string[] {
   const given = [relayPort, relayTraffic.count.relayConnections, relayTraffic.bytes.unreadAnswer].map(String);
   return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given];
@@ -111,18 +124,20 @@ async function firstSaid(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  using deadline = startDeadline(clock, relayTraffic.time.relayStart, signal);
-  const settings = Promise.withResolvers<'listening'>();
-  session.once('remoteSettings', () => settings.resolve('listening'));
-  const failed = ended.then((words) => ({ words }));
-  const first = await Promise.race([settings.promise, deadline.reached, failed]);
-  if (first === 'listening') return;
-  signal.throwIfAborted();
-  const why =
-    first === 'timed-out'
-      ? `it did not listen within ${relayTraffic.time.relayStart / 1000} s`
-      : (first as { words: string }).words;
-  throw new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
+  const { relayStart } = relayTraffic.time;
+  using deadline = startDeadline(clock, relayStart, [signal], () =>
+    notListening(`it did not listen within ${relayStart / 1000} s`),
+  );
+  const settings = Promise.withResolvers<void>();
+  session.once('remoteSettings', () => settings.resolve());
+  const failed = ended.then((words): never => {
+    throw notListening(words);
+  });
+  await abortable(Promise.race([settings.promise, failed]), deadline.signal);
+}
+
+function notListening(why: string): OffsiteError {
+  return new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
     code: 'RELAY_NOT_STARTED',
     kind: 'infrastructure',
     hint: 'Its image must have Node 24 as node.',

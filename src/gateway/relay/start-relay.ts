@@ -6,11 +6,12 @@ import { type Relay, relayPort } from './relay.ts';
 import { beginSidecar, type Sidecar, type SidecarRequest } from './sidecar.ts';
 
 /**
- * Starts the relay of a sandbox, and starts it again when it dies. Returns at once; see {@link Relay.ready}. An abort of `signal` ends it as
- * disposing does, except that the latter waits for the removal.
+ * Starts the relay of a sandbox, and starts it again when it dies. Returns at once; see {@link Relay.ready}.
+ * An abort of `signal` ends it as disposing does, except that the latter waits for the removal.
  *
- * A relay takes longer to start than a sandbox does. So it comes first, with a network in which the sandbox is then made: its program starts
- * while the sandbox does. One that dies later is replaced in the sandbox's network, which is the same.
+ * A relay takes longer to start than a sandbox does. So it comes first, with a network in which the sandbox
+ * is then made: its program starts while the sandbox does. One that dies later is replaced in the sandbox's
+ * network, which is the same.
  */
 export function startRelay(engine: Engine, request: SidecarRequest, signal: AbortSignal): Relay {
   const disposed = new AbortController();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ScriptTurn, ScriptUsage } from '../../suite/script-file.ts';
-import type { Conversation, Json } from './conversation.ts';
+import type { JsonObject } from '../wires/lenient.ts';
+import type { Conversation } from './conversation.ts';
 import { shellCall } from './shell-tool.ts';
 
 /** What a turn says to one conversation, in no wire's form yet. */
@@ -68,18 +69,18 @@ export function answerOf(
 
 /** Stands for one state of one conversation: whoever retries asks with the same. */
 export function conversationKey({ wire, model, system, messages, tools }: Conversation): string {
-  const whole: Json = { wire, model, system, messages, tools: tools.map(({ name }) => name) };
+  const whole: JsonObject = { wire, model, system, messages, tools: tools.map(({ name }) => name) };
   return createHash('sha256').update(JSON.stringify(whole)).digest('hex');
 }
 
 /** Four characters a token: near enough for a number that only has to be plausible and the same each time. */
-export function reckonTokens(characters: number): number {
+export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4);
 }
 
 function usageOf(usage: ScriptUsage, asked: number, written: number): TokenCounts | undefined {
   if (usage === 'none') return undefined;
-  const { input = reckonTokens(asked), output = reckonTokens(written) } = usage;
+  const { input = estimateTokens(asked), output = estimateTokens(written) } = usage;
   const { cacheRead, cacheWrite, reasoning } = usage;
   return { input, output, cacheRead, cacheWrite, reasoning };
 }

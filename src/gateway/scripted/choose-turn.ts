@@ -4,9 +4,9 @@ import type { Conversation, Message } from './conversation.ts';
 /**
  * The turn that answers a request; undefined where none fits, which is for `otherwise`.
  *
- * Nothing is remembered between requests, so that retries, parallel trials and side questions cannot confuse a script: harnesses send
- * the whole conversation each time, and its own earlier answers in it say which turns are used up. Each turn answers once (unless
- * it repeats): the first one unused whose `when` holds.
+ * Nothing is remembered between requests, so that retries, parallel trials and side questions cannot confuse
+ * a script: harnesses send the whole conversation each time, and its own earlier answers in it say which
+ * turns are used up. Each turn answers once (unless it repeats): the first one unused whose `when` holds.
  */
 export function chooseTurn(script: ScriptFile, conversation: Conversation): ScriptTurn | undefined {
   const used = new Set<ScriptTurn>();
@@ -17,7 +17,8 @@ export function chooseTurn(script: ScriptFile, conversation: Conversation): Scri
     const answered = fitting(script, conversation, before, answers + 1, used).find((turn) =>
       saidBy(turn, message),
     );
-    // A message that no turn said was put there by the harness, as some open with a greeting of their own, or came from `otherwise`.
+    // A message that no turn said was put there by the harness, as some open with a greeting of their own, or
+    // came from `otherwise`.
     if (answered || message.text === script.otherwise) answers += 1;
     if (answered && !answered.repeat) used.add(answered);
   }
@@ -35,7 +36,8 @@ function fitting(
   const offered = conversation.tools.length > 0;
   return script.turns.filter((turn) => {
     if (used.has(turn)) return false;
-    // Harnesses ask for titles and summaries without tools; a script of an agent's work must not be spent on them.
+    // Harnesses ask for titles and summaries without tools; a script of an agent's work must not be spent on
+    // them.
     if (!offered && callsTools && turn.when.tools !== false) return false;
     if (!offered && (turn.run ?? turn.calls)) return false;
     return holds(turn.when, conversation, messages, answer);
@@ -76,7 +78,10 @@ function found(match: TextMatch | undefined, texts: readonly string[]): boolean 
   return texts.some((text) => text.includes(wanted));
 }
 
-/** Whether a message of the model may be this turn's. Harnesses trim texts, and keep what came of one that was cut. */
+/**
+ * Whether a message of the model may be this turn's. Harnesses trim texts, and keep what came of one that was
+ * cut.
+ */
 function saidBy(turn: ScriptTurn, { text, calls }: { text: string; calls: number }): boolean {
   const called = (turn.run?.length ?? 0) + (turn.calls?.length ?? 0);
   if (called > 0 || calls > 0) return called === calls;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Trouble } from '../../suite/script-file.ts';
-import type { WireEvent } from './wire-form.ts';
+import type { WireEvent } from '../wires/wire-event.ts';
 
 type Cut = Extract<Trouble, { cut: unknown }>['cut'];
 type Bytes = AsyncIterable<Uint8Array>;
@@ -48,7 +48,7 @@ export function* endless(events: Iterable<WireEvent>): Iterable<Uint8Array> {
   for (const event of events) {
     const bytes = bytesOf(event);
     yield bytes;
-    if (!isTextDelta(event)) continue;
+    if (!event.isText) continue;
     delta = bytes;
     break;
   }
@@ -61,11 +61,3 @@ export const garbage = Buffer.concat([
   Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28]),
   Buffer.from('\nevent: \ndata: ]}{\n\n'),
 ]);
-
-function isTextDelta({ data }: WireEvent): boolean {
-  if (typeof data === 'string') return false;
-  const text = JSON.stringify(data);
-  return (
-    /"type":"(response\.output_text\.delta|text_delta)"/.test(text) || /"delta":\{"content":"[^"]/.test(text)
-  );
-}

@@ -1,68 +1,54 @@
+import { untilAborted } from '../../abortable.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
-import type { Wire } from '../../suite/model-config.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
-import { dialects } from '../wires/dialects.ts';
-import { answerOf, conversationKey, reckonTokens, type ScriptedAnswer } from './answer.ts';
+import { isObject, type JsonObject } from '../wires/lenient.ts';
+import { wireTable } from '../wires/wire-table.ts';
+import { answerOf, conversationKey, estimateTokens, type ScriptedAnswer } from './answer.ts';
 import { chooseTurn } from './choose-turn.ts';
-import { type Conversation, isJson, type Json } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
 import { bytesOf, cutShort, endless, garbage, paced } from './pass-events.ts';
 import { readConversation } from './read-conversation.ts';
-import type { WireForm } from './wire-form.ts';
-import { chatForm } from './write-chat.ts';
-import { messagesForm } from './write-messages.ts';
-import { responsesForm } from './write-responses.ts';
-
-const forms: Record<Wire, WireForm> = {
-  'openai-chat': chatForm,
-  'openai-responses': responsesForm,
-  'anthropic-messages': messagesForm,
-};
-const answerPaths: Record<Wire, string> = {
-  'openai-chat': '/chat/completions',
-  'openai-responses': '/responses',
-  'anthropic-messages': '/messages',
-};
-const countPaths = ['/messages/count_tokens', '/responses/input_tokens'];
 
 /**
- * A model that answers from a file of turns. It remembers one thing between requests: how often a trouble with `times` has
- * befallen each state of a conversation. One upstream a session keeps trials apart.
+ * A model that answers from a file of turns. It remembers one thing between requests: how often each state of
+ * a conversation has met a trouble with `times`. One upstream a session keeps trials apart.
  *
  * Throws {@link BadFile} with every problem at its place, or an `input` error where the file cannot be read.
  */
 export function scriptedUpstream(file: string, clock: Clock): Upstream {
   const script = readYamlFile(file, ScriptFile).value;
-  const befallen = new Map<string, number>();
-  return { send: (request, signal) => answer(script, befallen, request, clock, signal) };
+  const timesMet = new Map<string, number>();
+  return { send: (request, signal) => answer(script, timesMet, request, clock, signal) };
 }
 
 async function answer(
   script: ScriptFile,
-  befallen: Map<string, number>,
+  timesMet: Map<string, number>,
   request: UpstreamRequest,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
   signal.throwIfAborted();
+  const wire = wireTable[request.wire];
   const refuse = (status: number, message: string, headers?: Record<string, string>) =>
-    json(status, dialects[request.wire].errorBody(status, 'scripted_refusal', message), headers);
+    json(status, wire.errorBody(status, 'scripted_refusal', message), headers);
   const path = request.path.split('?', 1)[0] ?? '';
-  const counting = countPaths.includes(path);
-  if (request.method !== 'POST' || !(counting || path === answerPaths[request.wire])) {
+  const endpoint = wire.endpoints.find((one) => one.path === path);
+  if (request.method !== 'POST' || !endpoint) {
     return refuse(404, `a scripted model has no ${request.method} ${path}`);
   }
   const body = parse(request.body);
   if (typeof body === 'string') return refuse(400, body);
-  if (counting) return json(200, tokenCount(path, reckonTokens(request.body.length)));
+  if (endpoint.writeCount) return json(200, endpoint.writeCount(estimateTokens(request.body.length)));
 
   const conversation = readConversation(request.wire, body, request.body.length);
   const turn = chooseTurn(script, conversation);
   if (turn?.delay !== undefined) await clock.sleep(turn.delay, signal);
-  const trouble = turn && troubleNow(script, turn, conversation, befallen);
+  const trouble = turn && troubleNow(script, turn, conversation, timesMet);
   if (trouble && 'error' in trouble) {
     const { status, message, retryAfter } = trouble.error;
     const headers: Record<string, string> =
@@ -89,12 +75,13 @@ function bodyOf(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  const form = forms[conversation.wire];
+  const { write, writeStream } = wireTable[conversation.wire].answers;
   const { characters = 24, pause } = turn?.stream ?? {};
   const pace = (chunks: Iterable<Uint8Array>) => paced(chunks, pause, clock, signal);
   if (trouble && 'garbage' in trouble) return pace([garbage]);
-  const events = () => form.events(answered, conversation, characters, clock.now());
-  const whole = () => Buffer.from(JSON.stringify(form.document(answered, clock.now())));
+  const events = () =>
+    writeStream(answered, { characters, at: clock.now(), usageAsked: conversation.usageAsked });
+  const whole = () => Buffer.from(JSON.stringify(write(answered, clock.now())));
   if (trouble && 'neverEnding' in trouble)
     return pace(conversation.streamed ? endless(events()) : repeated(Buffer.from(' '.repeat(64))));
   const chunks = pace(conversation.streamed ? events().map(bytesOf) : [whole()]);
@@ -106,22 +93,15 @@ function troubleNow(
   script: ScriptFile,
   turn: ScriptTurn,
   conversation: Conversation,
-  befallen: Map<string, number>,
+  timesMet: Map<string, number>,
 ): Trouble | undefined {
   const { trouble } = turn;
   if (trouble?.times === undefined) return trouble;
   const key = `${script.turns.indexOf(turn)} ${conversationKey(conversation)}`;
-  const before = befallen.get(key) ?? 0;
+  const before = timesMet.get(key) ?? 0;
   if (before >= trouble.times) return undefined;
-  befallen.set(key, before + 1);
+  timesMet.set(key, before + 1);
   return trouble;
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    if (signal.aborted) reject(signal.reason);
-  });
 }
 
 function* repeated(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -129,17 +109,13 @@ function* repeated(chunk: Uint8Array): Iterable<Uint8Array> {
 }
 
 /** The request's document, or what is wrong with it. */
-function parse(body: Buffer): Json | string {
+function parse(body: Buffer): JsonObject | string {
   try {
     const document: unknown = parseForeignJson(body.toString('utf8'));
-    return isJson(document) ? document : 'the request is no JSON object';
+    return isObject(document) ? document : 'the request is no JSON object';
   } catch (error) {
     return `the request is no JSON: ${messageOf(error)}`;
   }
-}
-
-function tokenCount(path: string, input_tokens: number): Json {
-  return path.startsWith('/responses') ? { object: 'response.input_tokens', input_tokens } : { input_tokens };
 }
 
 function json(status: number, document: object, headers: Record<string, string> = {}): UpstreamAnswer {

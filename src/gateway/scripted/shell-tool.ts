@@ -1,4 +1,5 @@
-import { isJson, type Json, type OfferedTool } from './conversation.ts';
+import { isObject, type JsonObject } from '../wires/lenient.ts';
+import type { OfferedTool } from '../wires/model-request.ts';
 
 /** What shell tools are called, by the harnesses that have them; the first that is offered is taken. */
 const knownNames = [
@@ -14,11 +15,14 @@ const knownNames = [
 ];
 const commandParameters = ['command', 'cmd', 'script'];
 
-/** A call of the harness's own shell tool that runs `command`; undefined where no tool that is offered looks like one. */
+/**
+ * A call of the harness's own shell tool that runs `command`; undefined where no tool that is offered looks
+ * like one.
+ */
 export function shellCall(
   tools: readonly OfferedTool[],
   command: string,
-): { tool: string; arguments: Json } | undefined {
+): { tool: string; arguments: JsonObject } | undefined {
   const known = knownNames.map((name) => tools.find((tool) => tool.name === name));
   for (const tool of [...known, ...tools]) {
     const parameter = tool && commandParameters.find((name) => name in propertiesOf(tool));
@@ -27,11 +31,11 @@ export function shellCall(
   return undefined;
 }
 
-function propertiesOf({ parameters }: OfferedTool): Json {
-  return isJson(parameters.properties) ? parameters.properties : {};
+function propertiesOf({ parameters }: OfferedTool): JsonObject {
+  return isObject(parameters.properties) ? parameters.properties : {};
 }
 
-function argumentsFor(tool: OfferedTool, parameter: string, command: string): Json {
+function argumentsFor(tool: OfferedTool, parameter: string, command: string): JsonObject {
   const properties = propertiesOf(tool);
   const required = Array.isArray(tool.parameters.required) ? tool.parameters.required.map(String) : [];
   const filled = required
@@ -44,7 +48,7 @@ function argumentsFor(tool: OfferedTool, parameter: string, command: string): Js
 
 /** The least that a schema takes: harnesses refuse a call that lacks what they require. */
 function smallest(schema: unknown): unknown {
-  if (!isJson(schema)) return '';
+  if (!isObject(schema)) return '';
   if (schema.default !== undefined) return schema.default;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   switch (typeOf(schema)) {
@@ -63,6 +67,6 @@ function smallest(schema: unknown): unknown {
 }
 
 function typeOf(schema: unknown): unknown {
-  const type = isJson(schema) ? schema.type : undefined;
+  const type = isObject(schema) ? schema.type : undefined;
   return Array.isArray(type) ? type[0] : type;
 }

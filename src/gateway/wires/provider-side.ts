@@ -1,6 +1,7 @@
 import { isFreeForm } from '../member-names.ts';
-import { type Accepted, hostedMembers } from './accepted.ts';
-import { isObject, type JsonObject, list, member, text } from './dialect.ts';
+import { hostedMembers } from './known-members.ts';
+import { isObject, type JsonObject, list, member, text } from './lenient.ts';
+import type { Accepted } from './wire-descriptor.ts';
 
 /** How a wire judges one tool: names it for people where it runs at the provider. */
 export type ToolJudge = (tool: unknown) => string | undefined;
@@ -14,8 +15,9 @@ const inlineSources: ReadonlySet<unknown> = new Set(['base64', 'text', 'content'
 const address = /ur[il]s?$/;
 
 /**
- * The first thing in a request that its provider would do outside the conversation, named for people: run a tool, fetch an address, use
- * what is kept there. What is not known to stay in the conversation counts as such.
+ * The first thing in a request that its provider would do outside the conversation, named for people: run a
+ * tool, fetch an address, use what is kept there. What is not known to stay in the conversation counts as
+ * such.
  */
 export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): string | undefined {
   for (const name of hostedMembers) if (!isNothing(body[name])) return name;
@@ -67,7 +69,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
       // What a shell said has no type, and a message among other items needs none.
       const untyped = isObject(part) && part.type === undefined;
       if (untyped && (name === 'output' || (name === 'input' && typeof part.role === 'string'))) continue;
-      return `a part of the type ${text(member(part, 'type')) ?? 'unknown'}`;
+      return `a part of the type ${text.parse(member(part, 'type')) ?? 'unknown'}`;
     }
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dialects } from '../../../src/gateway/wires/dialects.ts';
+import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { document, events, scripted, send, shellOffered, text, wires } from './asking.ts';
 
 const answering = scripted({
@@ -124,11 +124,11 @@ describe('a streamed answer', () => {
     async (wire) => {
       const more = wire === 'openai-chat' ? { stream_options: { include_usage: true } } : {};
       const streamed = await events(answering, wire, { ...question(wire), ...more });
-      const reader = dialects[wire].readStream();
+      const reader = wireTable[wire].answers.readStream();
       for (const { raw } of streamed) reader.event(raw);
       const whole = await document(answering, wire, question(wire));
-      const told = dialects[wire].readAnswer(whole.document);
-      expect(reader.told()).toEqual(told);
+      const told = wireTable[wire].answers.readFacts(whole.document);
+      expect(reader.facts()).toEqual(told);
       expect(told).toMatchObject({
         complete: true,
         failure: undefined,
@@ -145,16 +145,16 @@ describe.each(wires)('in %s', (wire) => {
 
   test('usage is reckoned where the script gives none', async () => {
     const { document: answer } = await ask({ text: 'x'.repeat(40) });
-    expect(dialects[wire].readAnswer(answer).usage).toMatchObject({ outputTokens: 10 });
-    expect(dialects[wire].readAnswer(answer).usage.inputTokens).toBeGreaterThan(10);
+    expect(wireTable[wire].answers.readFacts(answer).usage).toMatchObject({ outputTokens: 10 });
+    expect(wireTable[wire].answers.readFacts(answer).usage.inputTokens).toBeGreaterThan(10);
   });
 
   test('usage may be kept from the client', async () => {
     const { document: answer } = await ask({ text: 'x', usage: 'none' });
-    expect(dialects[wire].readAnswer(answer).usage).toEqual({});
-    const reader = dialects[wire].readStream();
+    expect(wireTable[wire].answers.readFacts(answer).usage).toEqual({});
+    const reader = wireTable[wire].answers.readStream();
     for (const { raw } of await streamed({ text: 'x', usage: 'none' })) reader.event(raw);
-    expect(reader.told().usage).toEqual({});
+    expect(reader.facts().usage).toEqual({});
   });
 
   test('an answer may be cut at its length or refused', async () => {
@@ -188,7 +188,7 @@ describe.each(wires)('in %s', (wire) => {
     ] as const) {
       const refused = await document(upstream, wire, body, path ? { path } : {});
       expect(refused.status).toBe(status);
-      expect(dialects[wire].readAnswer(refused.document).failure).toBeTruthy();
+      expect(wireTable[wire].answers.readFacts(refused.document).failure).toBeTruthy();
     }
   });
 });

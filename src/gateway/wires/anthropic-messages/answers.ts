@@ -1,0 +1,96 @@
+import type { z } from 'zod';
+import type { Usage } from '../../../contract/report.ts';
+import type { ChatRequest } from '../../chat/chat.ts';
+import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
+import { anything, object, objectIfAny, parsed, text, tokens } from '../lenient.ts';
+import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+
+const UsageMembers = object({
+  input_tokens: tokens,
+  cache_read_input_tokens: tokens,
+  cache_creation_input_tokens: tokens,
+  output_tokens: tokens,
+});
+const ErrorObject = objectIfAny({ message: text, code: anything, type: anything });
+const Message = object({ type: anything, model: text, error: ErrorObject, usage: UsageMembers });
+const Event = object({
+  type: anything,
+  message: object({ model: text, usage: anything }),
+  error: ErrorObject,
+  usage: anything,
+});
+
+export function readFacts(body: unknown): AnswerFacts {
+  const { type, model, error, usage } = Message.parse(body);
+  return {
+    usage: usageFrom(usage),
+    answeredBy: model,
+    complete: type === 'message',
+    failure: error?.message,
+    overloaded: tellsOverload(error),
+  };
+}
+
+const telling = /"type"\s*:\s*"(message_start|message_delta|message_stop|error)"/;
+
+export function readStream(): StreamReader {
+  const facts = noFacts();
+  const counts: Record<string, unknown> = {};
+  return {
+    event(data) {
+      if (!telling.test(data)) return;
+      const { type, message, error, usage } = Event.parse(parsed(data));
+      if (type === 'error') {
+        facts.failure ??= error?.message ?? 'it failed';
+        facts.overloaded ??= tellsOverload(error);
+      }
+      if (type === 'message_stop') facts.complete = true;
+      if (type === 'message_start') {
+        facts.answeredBy ??= message.model;
+        // Its output tokens are those of the first moment.
+        const { output_tokens, ...prompt } = Object(message.usage);
+        Object.assign(counts, prompt);
+      }
+      // Counts of a delta are of the whole message so far; those it leaves out, or has as null, stay.
+      if (type === 'message_delta') Object.assign(counts, withoutNull(usage));
+      facts.usage = usageFrom(UsageMembers.parse(counts));
+    },
+    facts: () => facts,
+  };
+}
+
+function withoutNull(usage: unknown): object {
+  return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
+}
+
+/** `input_tokens` are the ones beside the cache, so the prompt is the sum of three. */
+function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
+  const { input_tokens: plain, output_tokens } = usage;
+  const { cache_read_input_tokens: cacheReadTokens, cache_creation_input_tokens: cacheWriteTokens } = usage;
+  return usageOf({
+    inputTokens: plain === undefined ? undefined : plain + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
+    outputTokens: output_tokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+  });
+}
+
+const Answer = object({ content: anything, stop_reason: anything });
+const Block = object({ type: anything, id: anything, name: anything, input: anything });
+
+export function readReply(body: unknown, request: ChatRequest): Reply | undefined {
+  const { content, stop_reason: reason } = Answer.parse(body);
+  if (!Array.isArray(content)) return undefined;
+  const used = content.map((block) => Block.parse(block)).filter(({ type }) => type === 'tool_use');
+  const answer = used.find(({ name }) => request.schema && name === request.schema.name);
+  const calls = used
+    .filter((block) => block !== answer)
+    .map(({ id, name, input }, index) => ({
+      id: idOf(id, request, index),
+      name: String(name),
+      arguments: argumentsOf(input),
+    }));
+  const text = answer ? JSON.stringify(answer.input) : plainText(content);
+  const cut = reason === 'max_tokens' || reason === 'model_context_window_exceeded';
+  return { text, calls, stopped: stoppedBy({ refused: reason === 'refusal', cut, calls }) };
+}

@@ -1,0 +1,50 @@
+import type { WireDescriptor } from '../wire-descriptor.ts';
+import { accepted } from './accepted.ts';
+import { readFacts, readReply, readStream } from './answers.ts';
+import { hostedTool, read, write } from './requests.ts';
+import { writeAnswer, writeStream } from './scripted.ts';
+
+const parameter = 'beta=true';
+
+/** Anthropic's Messages. */
+export const anthropicMessages: WireDescriptor = {
+  name: 'anthropic-messages',
+  endpoints: [
+    { path: '/messages', parameter },
+    { path: '/messages/count_tokens', parameter, writeCount: (input_tokens) => ({ input_tokens }) },
+  ],
+  auth: 'x-api-key',
+  ownHeaders: ['anthropic-version', 'x-api-key'],
+  passedHeaders: {
+    'anthropic-version': /^\d{4}-\d{2}-\d{2}$/,
+    // They add to what a body may say. What it says is judged whatever they add.
+    'anthropic-beta': /^[a-z0-9-]+(\s*,\s*[a-z0-9-]+){0,50}$/,
+  },
+  headers: { 'anthropic-version': '2023-06-01' },
+  errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
+  modelList: (names) => ({
+    data: names.map(modelEntry),
+    has_more: false,
+    first_id: names[0] ?? null,
+    last_id: names.at(-1) ?? null,
+  }),
+  modelEntry,
+  requests: { accepted, hostedTool, read, write },
+  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+};
+
+/** Nobody knows when it was made: the date is the epoch's. */
+function modelEntry(name: string): object {
+  return { type: 'model', id: name, display_name: name, created_at: new Date(0).toISOString() };
+}
+
+function errorType(status: number): string {
+  const types: Record<number, string> = {
+    401: 'authentication_error',
+    403: 'permission_error',
+    404: 'not_found_error',
+    413: 'request_too_large',
+    429: 'rate_limit_error',
+  };
+  return types[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+}

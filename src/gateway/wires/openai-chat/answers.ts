@@ -1,0 +1,106 @@
+import type { z } from 'zod';
+import type { Usage } from '../../../contract/report.ts';
+import type { ChatRequest } from '../../chat/chat.ts';
+import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
+import { anything, isObject, listOf, object, parsed, text, tokens, wholeText } from '../lenient.ts';
+import { errorMessage } from '../openai.ts';
+import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+
+/** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
+const UsageMembers = object({
+  prompt_tokens: tokens,
+  completion_tokens: tokens,
+  prompt_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
+  prompt_cache_hit_tokens: tokens,
+});
+
+const Completion = object({
+  model: text,
+  choices: anything,
+  error: anything,
+  usage: UsageMembers,
+});
+
+const Chunk = object({
+  model: text,
+  choices: anything,
+  error: anything,
+  usage: anything,
+});
+const ChunkChoices = listOf(object({ finish_reason: text }));
+
+export function readFacts(body: unknown): AnswerFacts {
+  const { model, choices, error, usage } = Completion.parse(body);
+  return {
+    usage: usageFrom(usage),
+    answeredBy: model,
+    complete: Array.isArray(choices),
+    failure: errorMessage(error),
+    overloaded: tellsOverload(error),
+  };
+}
+
+/** Most chunks are a word of text with members that are null. Only those that tell more are parsed. */
+const telling = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
+const finishing = /"finish_reason"\s*:\s*"/;
+
+export function readStream(): StreamReader {
+  const facts = noFacts();
+  let usage = UsageMembers.parse(undefined);
+  return {
+    event(data) {
+      if (data.trim() === '[DONE]') {
+        facts.complete = true;
+        return;
+      }
+      if (facts.answeredBy !== undefined && !telling.test(data)) return;
+      const { model, choices, error, usage: told } = Chunk.parse(parsed(data));
+      facts.answeredBy ??= model;
+      const failure = errorMessage(error);
+      if (failure !== undefined) facts.overloaded ??= tellsOverload(error);
+      facts.failure ??= failure;
+      // Not every server ends with [DONE].
+      if (finishing.test(data) && isFinished(choices)) facts.complete = true;
+      // Some servers repeat a growing usage in every chunk: the last one counts.
+      if (isObject(told)) usage = UsageMembers.parse(told);
+    },
+    facts: () => ({ ...facts, usage: usageFrom(usage) }),
+  };
+}
+
+function isFinished(choices: unknown): boolean {
+  return ChunkChoices.parse(choices).some(({ finish_reason }) => finish_reason !== undefined);
+}
+
+/** `prompt_tokens` include cached ones and `completion_tokens` include reasoning. */
+function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
+  const { cached_tokens, cache_write_tokens } = usage.prompt_tokens_details;
+  return usageOf({
+    inputTokens: usage.prompt_tokens,
+    outputTokens: usage.completion_tokens,
+    cacheReadTokens: cached_tokens ?? usage.prompt_cache_hit_tokens,
+    cacheWriteTokens: cache_write_tokens,
+  });
+}
+
+const Answer = object({ choices: listOf(anything) });
+const Choice = object({ finish_reason: anything, message: anything });
+const Message = object({
+  content: anything,
+  refusal: wholeText,
+  tool_calls: listOf(object({ id: anything, function: object({ name: anything, arguments: anything }) })),
+});
+
+export function readReply(body: unknown, request: ChatRequest): Reply | undefined {
+  const { finish_reason: reason, message } = Choice.parse(Answer.parse(body).choices[0]);
+  if (message === undefined) return undefined;
+  const { content, refusal, tool_calls } = Message.parse(message);
+  const calls = tool_calls.map(({ id, function: called }, index) => ({
+    id: idOf(id, request, index),
+    name: String(called.name),
+    arguments: argumentsOf(called.arguments),
+  }));
+  const refused = Boolean(refusal) || reason === 'content_filter';
+  const text = plainText(content) || (refused ? plainText(refusal) : '');
+  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'length', calls }) };
+}

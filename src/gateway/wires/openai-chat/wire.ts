@@ -1,0 +1,21 @@
+import { openAiError, openAiModelEntry, openAiModelList } from '../openai.ts';
+import type { WireDescriptor } from '../wire-descriptor.ts';
+import { accepted } from './accepted.ts';
+import { readFacts, readReply, readStream } from './answers.ts';
+import { hostedTool, read, usageOption, write } from './requests.ts';
+import { writeAnswer, writeStream } from './scripted.ts';
+
+/** Chat Completions, as OpenAI has it and many servers speak it. */
+export const openAiChat: WireDescriptor = {
+  name: 'openai-chat',
+  endpoints: [{ path: '/chat/completions' }],
+  auth: 'bearer',
+  ownHeaders: [],
+  passedHeaders: { 'openai-beta': /^[\w-]+=[\w-]+(\s*,\s*[\w-]+=[\w-]+){0,20}$/ },
+  headers: {},
+  errorBody: openAiError,
+  modelList: openAiModelList,
+  modelEntry: openAiModelEntry,
+  requests: { accepted, hostedTool, usageOption, read, write },
+  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+};

@@ -1,0 +1,91 @@
+import type { z } from 'zod';
+import type { Usage } from '../../../contract/report.ts';
+import type { ChatRequest } from '../../chat/chat.ts';
+import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
+import { anything, isObject, list, member, object, parsed, text, tokens } from '../lenient.ts';
+import { errorMessage } from '../openai.ts';
+import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+
+const UsageMembers = object({
+  input_tokens: tokens,
+  output_tokens: tokens,
+  input_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
+});
+const Facts = object({ status: text, model: text, error: anything, usage: UsageMembers });
+const Event = object({ type: anything, response: anything, error: anything });
+
+export function readFacts(body: unknown): AnswerFacts {
+  const { status, model, error, usage } = Facts.parse(body);
+  return {
+    usage: usageFrom(usage),
+    answeredBy: model,
+    complete: status === 'completed' || status === 'incomplete',
+    failure: errorMessage(error) ?? (status === 'failed' ? 'it failed' : undefined),
+    overloaded: tellsOverload(error),
+  };
+}
+
+/**
+ * The events that carry a whole response, and the one that carries an error. Others are not worth parsing.
+ */
+const telling = /"type"\s*:\s*"(response\.(created|completed|incomplete|failed)|error)"/;
+
+export function readStream(): StreamReader {
+  let facts = noFacts();
+  return {
+    event(data) {
+      if (!telling.test(data)) return;
+      const event = parsed(data);
+      const { type, response, error } = Event.parse(event);
+      if (type === 'error') {
+        facts.failure ??= errorMessage(event) ?? errorMessage(error) ?? 'it failed';
+        facts.overloaded ??= tellsOverload(event) || tellsOverload(error);
+        return;
+      }
+      // The model's own text may look like an event; only an event has a response.
+      if (isObject(response)) facts = readFacts(response);
+    },
+    facts: () => facts,
+  };
+}
+
+function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
+  const { cached_tokens, cache_write_tokens } = usage.input_tokens_details;
+  return usageOf({
+    inputTokens: usage.input_tokens,
+    outputTokens: usage.output_tokens,
+    cacheReadTokens: cached_tokens,
+    cacheWriteTokens: cache_write_tokens,
+  });
+}
+
+const Response = object({ output: anything, incomplete_details: object({ reason: anything }) });
+const Item = object({
+  type: anything,
+  call_id: anything,
+  name: anything,
+  arguments: anything,
+  content: anything,
+});
+
+export function readReply(body: unknown, request: ChatRequest): Reply | undefined {
+  const { output, incomplete_details } = Response.parse(body);
+  if (!Array.isArray(output)) return undefined;
+  const items = output.map((item) => Item.parse(item));
+  const calls = items
+    .filter(({ type }) => type === 'function_call')
+    .map((item, index) => ({
+      id: idOf(item.call_id, request, index),
+      name: String(item.name),
+      arguments: argumentsOf(item.arguments),
+    }));
+  const contents = items.filter(({ type }) => type === 'message').map(({ content }) => content);
+  const refusals = contents
+    .flatMap(list)
+    .map((part) => member(part, 'refusal'))
+    .filter((refusal) => typeof refusal === 'string');
+  const { reason } = incomplete_details;
+  const refused = refusals.length > 0 || reason === 'content_filter';
+  const text = contents.map(plainText).join('') || refusals.join('\n');
+  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'max_output_tokens', calls }) };
+}

@@ -1,0 +1,95 @@
+import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
+import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
+import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
+import { fields } from '../reply.ts';
+
+/**
+ * Tools whose calls come back to the client; all else runs at the provider, also what this gateway has never
+ * heard of.
+ */
+const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom', 'local_shell', 'apply_patch']);
+
+export function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type');
+  // The tools of a group are judged as all tools are, wherever they stand.
+  if (clientsOwn.has(type) || type === 'namespace') return undefined;
+  if (type === 'tool_search' && member(tool, 'execution') === 'client') return undefined;
+  const environment = member(tool, 'environment');
+  if (type === 'shell' && (environment == null || member(environment, 'type') === 'local')) return undefined;
+  return toolType(tool);
+}
+
+const Message = object({ role: anything, content: anything });
+const Call = object({ call_id: wholeText, name: wholeText, arguments: anything, input: anything });
+const Result = object({ call_id: wholeText, output: anything });
+
+export function read(body: JsonObject): ModelRequest {
+  const system = textsOf(body.instructions);
+  const messages: RequestMessage[] = [];
+  if (typeof body.input === 'string') messages.push({ from: 'user', texts: [body.input] });
+  for (const item of objectsOf(body.input)) {
+    switch (item.type) {
+      case 'function_call':
+      case 'custom_tool_call': {
+        const { call_id: id = '', name = '', arguments: given, input } = Call.parse(item);
+        messages.push({ from: 'model', texts: [], calls: [{ id, name, arguments: given ?? input }] });
+        break;
+      }
+      case 'function_call_output':
+      case 'custom_tool_call_output': {
+        const { call_id: callId = '', output } = Result.parse(item);
+        messages.push({ from: 'tool', callId, texts: textsOf(output) });
+        break;
+      }
+      case undefined:
+      case 'message': {
+        const { role, content } = Message.parse(item);
+        const texts = textsOf(content);
+        if (role === 'system' || role === 'developer') system.push(...texts);
+        else if (role === 'assistant') messages.push({ from: 'model', texts, calls: [] });
+        else messages.push({ from: 'user', texts });
+      }
+    }
+  }
+  const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
+  return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
+}
+
+/** The whole conversation, of which nothing is to be stored at the provider. The wire has no seed. */
+export function write(model: string, request: ChatRequest): JsonObject {
+  return fields({
+    model,
+    instructions: request.system,
+    input: request.messages.flatMap(itemsOf),
+    // Strict tools would allow no parameter to be left out.
+    tools: request.tools?.map((tool) => ({ type: 'function', strict: false, ...tool })),
+    text: request.schema && { format: { type: 'json_schema', strict: false, ...request.schema } },
+    temperature: request.temperature,
+    max_output_tokens: request.maxTokens,
+    store: false,
+  });
+}
+
+function itemsOf(message: ChatMessage): JsonObject[] {
+  const said = (role: string, type: string) => ({
+    type: 'message',
+    role,
+    content: [{ type, text: message.text }],
+  });
+  switch (message.from) {
+    case 'user':
+      return [said('user', 'input_text')];
+    case 'tool':
+      return [{ type: 'function_call_output', call_id: message.callId, output: message.text }];
+    case 'model':
+      return [
+        ...(message.text === '' ? [] : [said('assistant', 'output_text')]),
+        ...message.calls.map((call) => ({
+          type: 'function_call',
+          call_id: call.id,
+          name: call.name,
+          arguments: JSON.stringify(call.arguments),
+        })),
+      ];
+  }
+}

@@ -1,0 +1,27 @@
+import { openAiError, openAiModelEntry, openAiModelList } from '../openai.ts';
+import type { WireDescriptor } from '../wire-descriptor.ts';
+import { accepted } from './accepted.ts';
+import { readFacts, readReply, readStream } from './answers.ts';
+import { hostedTool, read, write } from './requests.ts';
+import { writeAnswer, writeStream } from './scripted.ts';
+
+/** OpenAI's Responses. */
+export const openAiResponses: WireDescriptor = {
+  name: 'openai-responses',
+  endpoints: [
+    { path: '/responses' },
+    {
+      path: '/responses/input_tokens',
+      writeCount: (input_tokens) => ({ object: 'response.input_tokens', input_tokens }),
+    },
+  ],
+  auth: 'bearer',
+  ownHeaders: [],
+  passedHeaders: {},
+  headers: {},
+  errorBody: openAiError,
+  modelList: openAiModelList,
+  modelEntry: openAiModelEntry,
+  requests: { accepted, hostedTool, read, write },
+  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+};

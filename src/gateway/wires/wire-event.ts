@@ -1,0 +1,19 @@
+import type { JsonObject } from './lenient.ts';
+
+/** One server-sent event. */
+export interface WireEvent {
+  /** The `event:` line; openai-chat has none. */
+  event: string | undefined;
+  data: JsonObject | '[DONE]';
+  /** Whether it carries a piece of the answer's text. */
+  isText?: boolean;
+}
+
+/** Pieces of so many characters; none is cut in two. */
+export function piecesOf(text: string, characters: number): string[] {
+  const all = Array.from(text);
+  const pieces: string[] = [];
+  for (let start = 0; start < all.length; start += characters)
+    pieces.push(all.slice(start, start + characters).join(''));
+  return pieces;
+}
