@@ -1,6 +1,8 @@
 import { Admission } from '../admission.ts';
 import { Circuits } from '../circuits.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
+import type { Loop } from '../loop.ts';
+import { Watchdog } from '../loop.ts';
 import { requireRoomForResults } from '../room.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { BatchesInHand } from './batches-in-hand.ts';
@@ -8,7 +10,6 @@ import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { openDelivery } from './deliver.ts';
 import { type Generation, Generations } from './generation.ts';
 import { HealthWatch } from './health.ts';
-import type { Loop } from './loop.ts';
 import { watchedLoop } from './loops.ts';
 import { Metrics } from './metrics.ts';
 import { Places } from './places.ts';
@@ -17,7 +18,6 @@ import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
 import { WaitingRuns } from './waiting-runs.ts';
-import { Watchdog } from './watchdog.ts';
 import { Work } from './work.ts';
 
 /** Milliseconds that the last reports are waited for, and failures in a row after which they no longer are. */
