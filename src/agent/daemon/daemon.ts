@@ -1,3 +1,4 @@
+import { daemonLock } from '../../ledger/queue.ts';
 import { Admission } from '../admission.ts';
 import { Circuits } from '../circuits.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
@@ -106,7 +107,7 @@ export class Daemon {
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
-    const halfRun = ledger.claims.interrupt(service);
+    const halfRun = ledger.queue.interrupt({ service, lock: daemonLock });
     if (halfRun > 0) log.info({ trials: halfRun }, 'half-run trials start afresh');
     ledger.reserve.take();
     await using opened = new AsyncDisposableStack();
@@ -225,8 +226,7 @@ export class Daemon {
 
   #isWorkedOff(): boolean {
     const { ledger, service } = this.#parts;
-    const exceptRuns = this.#waiting.keys();
-    const next = ledger.claims.next(service, { except: [], exceptRuns, limit: 1 });
+    const next = ledger.queue.next({ service, lock: daemonLock }, 1, { runs: this.#waiting.keys() });
     return this.#work.inHand === 0 && next.length === 0;
   }
 

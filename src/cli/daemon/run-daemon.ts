@@ -3,7 +3,7 @@ import { Daemon } from '../../agent/daemon/daemon.ts';
 import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
 import { serviceManager } from '../../agent/daemon/service-manager.ts';
-import { daemonLock } from '../../ledger/claims.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
 import { CommandContext, type CommonOptions, secretsOf, type Workshop } from '../context.ts';
