@@ -30,6 +30,8 @@ export interface OpenRun extends BatchRun {
   key: RunKey;
   /** The blob with the pulled setup; undefined until it was pulled. */
   setup: string | undefined;
+  /** The service's id of its variant, where it is known. */
+  variantId?: string | undefined;
 }
 
 /** Finds what was planned for a run. Throws `RUN_UNKNOWN` where that is nothing. */

@@ -1,18 +1,17 @@
+import { foundRuns } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Delivered, Delivery } from './delivery.ts';
+import { Loop, type Watchdog } from './loop.ts';
 
-/** Reports on their way at a time, to a service that works. One that failed last is asked with one. */
+/** Reports in flight at a time. A service that failed last gets one. */
 const atATime = 4;
 
-/** Milliseconds until the outbox is looked at again when nothing woke the loop: another process may have put something there. */
+/** Milliseconds between two looks at the outbox when nothing wakes the loop: another process may add a report. */
 const idleMs = 60_000;
-
-/** Milliseconds until it goes on after the ledger itself failed, as on a full disk. */
-const ledgerPauseMs = 5_000;
 
 export interface DeliveryLoopParts {
   ledger: Ledger;
@@ -22,6 +21,7 @@ export interface DeliveryLoopParts {
   service: string;
   /** Only the reports of one batch. */
   batch?: BatchKey | undefined;
+  watchdog?: Watchdog | undefined;
   observe(report: PendingReport, delivered: Delivered): void;
   /** For what the user should know meanwhile. */
   note(message: string): void;
@@ -36,27 +36,37 @@ export interface Grace {
 }
 
 /**
- * Delivers what is in the outbox for one service, in the background of everything else, until it is disposed of. A service that does
- * not take a report is left alone for a while that grows, and then asked again, for as long as it takes.
+ * Delivers the reports of one service in the background until it is disposed of. After a failure it waits longer and longer before it
+ * asks the service again, and never gives up.
  */
 export class DeliveryLoop implements AsyncDisposable {
   readonly #parts: DeliveryLoopParts;
   readonly #ending = new AbortController();
+  readonly #loop: Loop;
   readonly #running: Promise<void>;
-  #woken = Promise.withResolvers<void>();
   /** Resolved and made anew whenever a round is over. */
   #round = Promise.withResolvers<void>();
 
   constructor(parts: DeliveryLoopParts) {
     this.#parts = parts;
-    this.#running = this.#run(this.#ending.signal);
+    const { clock, watchdog, note } = parts;
+    this.#loop = new Loop({
+      ...{ name: 'deliver', clock, watchdog, stepMs: foundRuns.time.step },
+      step: (signal) => this.#deliverDue(signal),
+      failed(error) {
+        if (!(error instanceof OffsiteError)) throw error;
+        // What the service took and the ledger could not note is sent again, which changes nothing there.
+        note(`the outbox cannot be kept up to date: ${messageOf(error)}`);
+      },
+    });
+    this.#running = this.#loop.run(this.#ending.signal);
     // Whoever waits for the outbox, or disposes of the loop, gets it.
     this.#running.catch(() => undefined);
   }
 
   /** There is something new in the outbox. */
   wake(): void {
-    this.#woken.resolve();
+    this.#loop.wake();
   }
 
   /**
@@ -101,40 +111,22 @@ export class DeliveryLoop implements AsyncDisposable {
     await this.#running;
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await this.#deliverDue(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof OffsiteError)) throw error;
-        // What the service took and the ledger could not note is sent again, which changes nothing there.
-        this.#parts.note(`the outbox cannot be kept up to date: ${messageOf(error)}`);
-        await this.#sleep(ledgerPauseMs, signal);
-      }
-    }
-  }
-
-  async #deliverDue(signal: AbortSignal): Promise<void> {
+  /** One round. Resolves with the milliseconds until the next. */
+  async #deliverDue(signal: AbortSignal): Promise<number> {
     const { ledger, delivery, clock, service, batch, observe } = this.#parts;
-    this.#woken = Promise.withResolvers<void>();
     const limit = delivery.failures > 0 ? 1 : atATime;
     const due = ledger.outbox.due({ service, batch, now: clock.now(), limit });
     await Promise.all(due.map(async (report) => observe(report, await delivery.deliver(report, signal))));
     this.#endRound();
-    if (delivery.pauseMs > 0) await this.#sleep(delivery.pauseMs, signal);
-    else if (due.length === 0) await this.#idle(signal);
+    // Part of the round, so that nothing wakes the loop earlier.
+    if (delivery.pauseMs > 0) await clock.sleep(delivery.pauseMs, signal);
+    return due.length > 0 ? 0 : this.#idleMs();
   }
 
-  /** Until something new is there, or what was put off is due. */
-  async #idle(signal: AbortSignal): Promise<void> {
+  /** Until a report that was put off is due. */
+  #idleMs(): number {
     const { nextAt = Number.POSITIVE_INFINITY } = this.#backlog();
-    const over = new AbortController();
-    const untilDue = Math.max(1, nextAt - this.#parts.clock.now());
-    const sleeping = this.#sleep(Math.min(idleMs, untilDue), AbortSignal.any([signal, over.signal]));
-    await Promise.race([sleeping, this.#woken.promise]);
-    over.abort();
-    await sleeping;
+    return Math.min(idleMs, Math.max(1, nextAt - this.#parts.clock.now()));
   }
 
   #backlog() {
@@ -146,14 +138,5 @@ export class DeliveryLoop implements AsyncDisposable {
     const { resolve } = this.#round;
     this.#round = Promise.withResolvers<void>();
     resolve();
-  }
-
-  /** Ends early, and well, where the signal aborts. */
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#parts.clock.sleep(ms, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
   }
 }

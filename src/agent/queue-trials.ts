@@ -45,7 +45,7 @@ export async function queueTrials(
   const queued: QueuedTrial[] = [];
   const done: DoneTrial[] = [];
   const refused = new Map<number, RefusedRun>();
-  for (const { key, run: runKey, ordinal, result } of ledger.trials.ofBatch(batch.key)) {
+  for (const { key, run: runKey, ordinal, result } of ledger.queue.ofBatch(batch.key)) {
     const run = runs.get(runKey);
     const record = records.get(runKey);
     if (!run || !record) throw new Error(`trial ${key} is of a run that the batch does not have`);
@@ -90,7 +90,7 @@ export async function pullSetups(
     records.set(run.key, record);
     toQueue.push(await pulledRun(run, record, batch.plan.trials, ledger));
   }
-  ledger.batches.queueTrials(toQueue);
+  ledger.queue.add(toQueue);
   return records;
 }
 
@@ -104,5 +104,5 @@ async function pulledRun(
   // A service may list a trial only once it is recorded.
   const ordinals = listed.length > 0 ? listed : Array.from({ length: trials }, (_, n) => n);
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
-  return { run: run.key, setup, ordinals };
+  return { run: run.key, setup, variantId: record.variant?.id, ordinals };
 }

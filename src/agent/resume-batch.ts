@@ -65,7 +65,12 @@ export async function resume(
     batch.plan.variants.map(({ sandbox }) => sandbox),
     signal,
   );
-  const halfRun = ledger.trials.interruptAttempts(batch.key);
+  const halfRun = ledger.queue.interrupt({
+    service: parts.service,
+    lock: name,
+    batch: batch.key,
+    origin: 'planned',
+  });
   if (halfRun > 0) observe({ kind: 'note', message: `${halfRun} half-run trials start afresh` });
   const finished = await workOff(batch, parts, signal, observe);
   lock.remove();
@@ -76,8 +81,8 @@ export async function resume(
 export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable({ kind: 'batch', batch: stored });
   const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
-  const runs = ledger.batches.runs(stored.key).map(({ key, id, taskIndex, caseId, variantIndex, setup }) => {
-    return { ...batchRun(plan, { id, caseId, variantIndex }, taskIndex), key, setup };
+  const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
+    return { ...batchRun(plan, run, taskIndex), key, setup, variantId };
   });
   return { key: stored.key, id: stored.id, plan, prompt, runs };
 }

@@ -1,8 +1,8 @@
+import type { BatchParts } from '../agent/batch-work.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
-import type { Workplace } from './workplace.ts';
 
 /**
  * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and sandboxes are in the plan
@@ -11,7 +11,7 @@ import type { Workplace } from './workplace.ts';
 export async function requirePlanned(
   name: string,
   plan: SuitePlan | undefined,
-  { runners, gateway, host }: Pick<Workplace, 'runners' | 'gateway' | 'host'>,
+  { runners, gateway, host }: Pick<BatchParts, 'runners' | 'gateway' | 'host'>,
 ): Promise<void> {
   if (!plan) return;
   const { variants, judges } = plan;

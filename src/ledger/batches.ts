@@ -1,5 +1,6 @@
 import type { Records, Row } from './records.ts';
 import type { StartKey } from './starts.ts';
+import { queueTrials } from './trial-states.ts';
 
 /** Keys are the ledger's own. */
 export type BatchKey = number;
@@ -54,6 +55,8 @@ export interface StoredRun {
   taskIndex: number;
   caseId: string;
   variantIndex: number;
+  /** The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled. */
+  variantId: string | undefined;
   /** The blob with the pulled setup; undefined until it was pulled. */
   setup: string | undefined;
 }
@@ -61,9 +64,31 @@ export interface StoredRun {
 /** A run as the service has told it. */
 export interface PulledRun {
   run: RunKey;
+  /** The service's id of its variant. */
+  variantId?: string | undefined;
   /** The blob with the run's setup. */
   setup: string | undefined;
   /** Of its trials. */
+  ordinals: readonly number[];
+}
+
+/** A run that somebody else queued and this agent found by listing. */
+export interface FoundRun {
+  /** The service's name in the ledger. */
+  service: string;
+  batchId: string;
+  /** Suite name, for people. */
+  suite: string;
+  id: string;
+  caseId: string;
+  caseName: string;
+  /** The service's id of its variant. */
+  variant: string;
+  /** What is to be remembered of the record besides its setup. Kept as JSON. */
+  memory: unknown;
+  /** The blob with the run's setup. */
+  setup: string | undefined;
+  /** Of the trials that are to be run. */
   ordinals: readonly number[];
 }
 
@@ -127,7 +152,7 @@ export class Batches {
       .all(
         `SELECT * FROM batches WHERE state = 'open'
            AND EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
-             AND runs.key NOT IN (SELECT run FROM claims))
+             AND runs.origin = 'planned')
          ORDER BY key`,
       )
       .map(batchOf);
@@ -136,36 +161,73 @@ export class Batches {
   /** Those that were planned; a run that was found and claimed has no plan. */
   runs(batch: BatchKey): StoredRun[] {
     return this.#records
-      .all(
-        'SELECT * FROM runs WHERE batch = ? AND key NOT IN (SELECT run FROM claims) ORDER BY task_index, key',
-        batch,
-      )
+      .all("SELECT * FROM runs WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key", batch)
       .map((row) => ({
         key: Number(row.key),
         id: String(row.id),
         taskIndex: Number(row.task_index),
         caseId: String(row.case_id),
         variantIndex: Number(row.variant_index),
+        variantId: row.variant_id === null ? undefined : String(row.variant_id),
         setup: row.setup === null ? undefined : String(row.setup),
       }));
   }
 
-  /** Keeps the pulled setups of runs and queues their trials, all or nothing. */
-  queueTrials(pulled: readonly PulledRun[]): void {
+  /** The key of a run of the service, where the ledger has it. */
+  findRun(service: string, batchId: string, runId: string): RunKey | undefined {
+    const row = this.#records.get(
+      `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
+       WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
+      service,
+      batchId,
+      runId,
+    );
+    return row && Number(row.key);
+  }
+
+  /** Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever works on it. */
+  claim(run: FoundRun): boolean {
     const records = this.#records;
-    records.transaction(() => {
-      for (const { run, setup, ordinals } of pulled) {
-        if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, run);
-        for (const ordinal of ordinals) {
-          const key = records.run(
-            "INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')",
-            run,
-            ordinal,
-          );
-          records.note({ subject: 'trial', key, state: 'queued' });
-        }
-      }
+    return records.transaction(() => {
+      if (this.findRun(run.service, run.batchId, run.id) !== undefined) return false;
+      queueTrials(records, this.#addFoundRun(this.#batchOf(run), run), run.ordinals);
+      return true;
     });
+  }
+
+  /** The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one. */
+  #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
+    const records = this.#records;
+    const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);
+    const key = known
+      ? Number(known.key)
+      : records.run(
+          'INSERT INTO batches (service, id, suite, started_at) VALUES (?, ?, ?, ?)',
+          service,
+          batchId,
+          suite,
+          records.now(),
+        );
+    records.run("UPDATE batches SET state = 'open' WHERE key = ?", key);
+    records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was claimed' });
+    return key;
+  }
+
+  #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
+    const key = this.#records.run(
+      `INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, 'found')`,
+      batch,
+      run.id,
+      run.caseId,
+      run.caseName,
+      run.variant,
+      run.variant,
+      JSON.stringify(run.memory),
+      run.setup ?? null,
+    );
+    this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
+    return key;
   }
 
   #addRun(batch: BatchKey, run: NewRun): RunKey {

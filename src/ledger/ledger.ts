@@ -3,12 +3,12 @@ import type { Clock } from '../clock.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
-import { Claims } from './claims.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
+import { Queue } from './queue.ts';
 import { Records, type TransactionWatch } from './records.ts';
 import { Reserve } from './reserve.ts';
 import { Starts } from './starts.ts';
@@ -26,7 +26,7 @@ export class Ledger implements Disposable {
   readonly starts: Starts;
   readonly batches: Batches;
   readonly trials: Trials;
-  readonly claims: Claims;
+  readonly queue: Queue;
   readonly crashes: Crashes;
   readonly outbox: Outbox;
   /** The tables themselves, for what looks at all of them: check, backup, prune. */
@@ -58,7 +58,7 @@ export class Ledger implements Disposable {
     this.starts = new Starts(this.records);
     this.batches = new Batches(this.records);
     this.trials = new Trials(this.records, this.blobs, redactor);
-    this.claims = new Claims(this.records);
+    this.queue = new Queue(this.records);
     this.crashes = new Crashes(this.records);
     this.outbox = new Outbox(this.records, this.blobs);
   }

@@ -123,4 +123,16 @@ export const migrations: readonly string[] = [
     detail TEXT -- the file that says more
   ) STRICT;
   `,
+  `
+  -- One table says where a run and a trial stand, in place of tables of their own for what was found and what was withdrawn.
+  ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT 'planned' CHECK (origin IN ('planned', 'found'));
+  ALTER TABLE runs ADD COLUMN variant_id TEXT; -- the service's, once it was pulled
+  ALTER TABLE trials ADD COLUMN withdrawn TEXT CHECK (withdrawn IN ('elsewhere', 'canceled')); -- why it is not to be run
+
+  UPDATE runs SET origin = 'found', variant_id = variant WHERE key IN (SELECT run FROM claims);
+  UPDATE trials SET withdrawn = (SELECT why FROM withdrawals WHERE withdrawals.trial = trials.key);
+
+  DROP TABLE claims;
+  DROP TABLE withdrawals;
+  `,
 ];

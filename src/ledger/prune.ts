@@ -91,8 +91,6 @@ function removeBatches(records: Records, keys: string, before: number): void {
     }
     // From below, as rows may not point to what is gone.
     records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
-    records.run(`DELETE FROM withdrawals WHERE trial IN (${trials})`, keys);
-    records.run(`DELETE FROM claims WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM crashes WHERE attempt IN (${attempts})`, keys);
     records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);

@@ -1,11 +1,10 @@
 import type { ReportedTrial } from '../contract/report.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import type { BatchKey, RunKey, TrialKey } from './batches.ts';
+import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
-import { noteDeath } from './crashes.ts';
-import { finishAbove } from './finish-above.ts';
 import type { Records } from './records.ts';
+import { finishAbove } from './trial-states.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
 
@@ -32,15 +31,6 @@ export interface FinishedTrial {
   report: ReportedTrial;
 }
 
-export interface StoredTrial {
-  key: TrialKey;
-  run: RunKey;
-  ordinal: number;
-  state: 'queued' | 'running' | 'finished';
-  /** The blob with the whole result, once finished. */
-  result: string | undefined;
-}
-
 /** Trials and their attempts. What a method has returned from is on disk. */
 export class Trials {
   readonly #records: Records;
@@ -56,25 +46,6 @@ export class Trials {
     this.#blobs = blobs;
     this.#redactor = redactor;
     this.brokenHarnesses = new BrokenHarnesses(records);
-  }
-
-  /** Those of a batch's planned runs, but for what was withdrawn. */
-  ofBatch(batch: BatchKey): StoredTrial[] {
-    return this.#records
-      .all(
-        `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
-         WHERE runs.batch = ? AND runs.key NOT IN (SELECT run FROM claims)
-           AND (trials.state = 'finished' OR trials.key NOT IN (SELECT trial FROM withdrawals))
-         ORDER BY trials.key`,
-        batch,
-      )
-      .map((row) => ({
-        key: Number(row.key),
-        run: Number(row.run),
-        ordinal: Number(row.ordinal),
-        state: row.state as StoredTrial['state'],
-        result: row.result === null ? undefined : String(row.result),
-      }));
   }
 
   beginAttempt(trial: TrialKey): Attempt {
@@ -114,25 +85,6 @@ export class Trials {
     this.#records.transaction(() => {
       this.#endAttempt(attempt.key, ending, cause, blob);
       this.#setState(attempt.trial, 'queued');
-    });
-  }
-
-  /** Ends the attempts of a batch whose process has died; their trials are to be run again. Returns how many there were. */
-  interruptAttempts(batch: BatchKey): number {
-    const records = this.#records;
-    const halfRun = `
-      SELECT attempts.key, attempts.trial FROM attempts
-      JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
-      WHERE runs.batch = ? AND attempts.ended_at IS NULL`;
-    const rows = records.all(halfRun, batch);
-    if (rows.length === 0) return 0;
-    return records.transaction(() => {
-      for (const row of rows) {
-        noteDeath(records, Number(row.key));
-        this.#endAttempt(Number(row.key), 'interrupted', undefined, null);
-        this.#setState(Number(row.trial), 'queued');
-      }
-      return rows.length;
     });
   }
 

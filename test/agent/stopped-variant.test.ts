@@ -12,6 +12,7 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import type { TrialKey } from '../../src/ledger/batches.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { daemonLock } from '../../src/ledger/queue.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
@@ -96,10 +97,8 @@ function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch')
     })),
   });
   const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
-  ledger.batches.queueTrials(
-    ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals })),
-  );
-  const all = ledger.trials.ofBatch(key);
+  ledger.queue.add(ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals })));
+  const all = ledger.queue.ofBatch(key);
   return ledger.batches
     .runs(key)
     .map((run) => all.filter((trial) => trial.run === run.key).map((trial) => trial.key));
@@ -167,8 +166,8 @@ test('a run that is queued anew after its variant was stopped is run', async () 
   const found = { service: 's', batchId: 'batch', suite: 'S', caseId: 'a', caseName: 'A', variant: 'fast' };
   const claim = (id: string, trials: number) => {
     const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
-    bench.ledger.claims.claim({ ...found, id, memory: {}, setup: undefined, ordinals });
-    return bench.ledger.claims.openTrials('s', id).map(({ key }) => key);
+    bench.ledger.batches.claim({ ...found, id, memory: {}, setup: undefined, ordinals });
+    return bench.ledger.queue.openTrials({ service: 's', lock: daemonLock }, id).map(({ key }) => key);
   };
   expect(kindsOf(await bench.finish(of(claim('first', 4), broken)))).toEqual([
     ...Array(3).fill(brokenOne),

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { Loop } from '../../src/agent/daemon/loop.ts';
 import { WaitingRuns } from '../../src/agent/daemon/waiting-runs.ts';
-import { Watchdog } from '../../src/agent/daemon/watchdog.ts';
+import { Loop, Watchdog } from '../../src/agent/loop.ts';
 import { handClock, settled } from '../agent/test-clock.ts';
 
 /** A watched loop by a clock that stands still. */

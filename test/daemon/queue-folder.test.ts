@@ -10,8 +10,8 @@ import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { createClient } from '../../src/client/client.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { daemonLock } from '../../src/ledger/claims.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { daemonLock } from '../../src/ledger/queue.ts';
 import { startRequest } from '../../src/suite/plan.ts';
 import { type FaultFront, openFaultFront } from '../faults/fault-front.ts';
 import { faultPlan } from '../faults/fault-plan.ts';
@@ -69,7 +69,7 @@ test('a daemon that died before the service answered finds its batch again, and 
   expect(existsSync(file)).toBe(false);
   const [batch] = ledger.batches.find(String(id));
   expect(batch).toMatchObject({ lock: daemonLock, state: 'open' });
-  expect(ledger.claims.count(service)).toBe(faultPlan.cases.length * faultPlan.trials);
+  expect(ledger.queue.count({ service, lock: daemonLock })).toBe(faultPlan.cases.length * faultPlan.trials);
 });
 
 test('a daemon that died before it could take the file away starts its batch no second time', async () => {
@@ -82,8 +82,8 @@ test('a daemon that died before it could take the file away starts its batch no 
   await startQueued(parts, signal);
   expect(starts()).toBe(before);
   expect(existsSync(file)).toBe(false);
-  expect(ledger.claims.next(service, { except: [], exceptRuns: [], limit: 1 })).toMatchObject([
-    { batchId: batch.id, origin: 'started' },
+  expect(ledger.queue.next({ service, lock: daemonLock }, 1)).toMatchObject([
+    { batchId: batch.id, origin: 'planned' },
   ]);
 });
 

@@ -16,7 +16,14 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 function openBatch(ledger: Ledger) {
   const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
-  const batch = ledger.batches.add({ service: 's', id: 'batch', suite: 'S', file: undefined, runs: [run] });
+  const batch = ledger.batches.add({
+    service: 's',
+    id: 'batch',
+    suite: 'S',
+    file: undefined,
+    lock: 'l',
+    runs: [run],
+  });
   return { batch: batch.key, one: queueTrial(ledger, batch.key, 0), other: queueTrial(ledger, batch.key, 1) };
 }
 
@@ -56,7 +63,7 @@ test('deaths without a word are counted by who goes on, and many of them end a t
     if (death === 0) ({ one: trial, batch } = openBatch(ledger));
     expect(crashedTooOften(ledger.crashes.of(trial), 0)).toBeUndefined();
     ledger.trials.beginAttempt(trial);
-    ledger.trials.interruptAttempts(batch);
+    ledger.queue.interrupt({ service: 's', lock: 'l', batch });
   }
   using ledger = new Ledger(folder, systemClock);
   expect(ledger.crashes.of(trial)).toMatchObject({ errors: 0, deaths: defects.count.deaths });

@@ -54,7 +54,7 @@ async function addFinished(ledger: Ledger, id: string, delivered: boolean): Prom
   };
   await ledger.trials.finish(attempt, { verdict: 'passed', result, report });
   if (delivered) ledger.outbox.delivered(attempt.trial);
-  return ledger.trials.ofBatch(batch.key)[0]?.result ?? '';
+  return ledger.queue.ofBatch(batch.key)[0]?.result ?? '';
 }
 
 describe('damage', () => {

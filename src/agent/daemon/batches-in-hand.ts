@@ -5,6 +5,7 @@ import type { BudgetAccount } from '../../gateway/gateway.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { BatchKey, RunKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import type { Budget } from '../../suite/model-config.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import type { OpenBatch } from '../batch-run.ts';
@@ -61,7 +62,7 @@ export class BatchesInHand implements AsyncDisposable {
     this.#batches.delete(batch);
     this.#close(kept.sandboxes);
     const { ledger, service } = this.#parts;
-    if (ledger.claims.count(service, batch) === 0) this.#budgets.delete(batch);
+    if (ledger.queue.count({ service, lock: daemonLock, batch }) === 0) this.#budgets.delete(batch);
   }
 
   /** The plan of a batch that is in hand, read once. */

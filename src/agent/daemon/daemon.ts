@@ -1,6 +1,9 @@
+import { daemonLock } from '../../ledger/queue.ts';
 import { Admission } from '../admission.ts';
 import { Circuits } from '../circuits.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
+import type { Loop } from '../loop.ts';
+import { Watchdog } from '../loop.ts';
 import { requireRoomForResults } from '../room.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { BatchesInHand } from './batches-in-hand.ts';
@@ -8,7 +11,6 @@ import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { openDelivery } from './deliver.ts';
 import { type Generation, Generations } from './generation.ts';
 import { HealthWatch } from './health.ts';
-import type { Loop } from './loop.ts';
 import { watchedLoop } from './loops.ts';
 import { Metrics } from './metrics.ts';
 import { Places } from './places.ts';
@@ -17,7 +19,6 @@ import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
 import { WaitingRuns } from './waiting-runs.ts';
-import { Watchdog } from './watchdog.ts';
 import { Work } from './work.ts';
 
 /** Milliseconds that the last reports are waited for, and failures in a row after which they no longer are. */
@@ -106,7 +107,7 @@ export class Daemon {
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
-    const halfRun = ledger.claims.interrupt(service);
+    const halfRun = ledger.queue.interrupt({ service, lock: daemonLock });
     if (halfRun > 0) log.info({ trials: halfRun }, 'half-run trials start afresh');
     ledger.reserve.take();
     await using opened = new AsyncDisposableStack();
@@ -225,8 +226,7 @@ export class Daemon {
 
   #isWorkedOff(): boolean {
     const { ledger, service } = this.#parts;
-    const exceptRuns = this.#waiting.keys();
-    const next = ledger.claims.next(service, { except: [], exceptRuns, limit: 1 });
+    const next = ledger.queue.next({ service, lock: daemonLock }, 1, { runs: this.#waiting.keys() });
     return this.#work.inHand === 0 && next.length === 0;
   }
 

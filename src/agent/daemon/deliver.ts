@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import { foundRuns } from '../../bounds/service.ts';
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import type { Delivered, Delivery } from '../delivery.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
+import type { Watchdog } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
-import type { Watchdog } from './watchdog.ts';
 
 export interface DeliverParts {
   ledger: Ledger;
@@ -19,26 +18,12 @@ export interface DeliverParts {
   log: Logger;
 }
 
-/** The loop that reports whatever is in the outbox, watched and logged. It begins at once. */
+/** Delivers what is in the outbox, watched and logged, from now on. */
 export function openDelivery(parts: DeliverParts): DeliveryLoop {
-  const { clock, watchdog, log } = parts;
-  const beat = watchdog.loop('deliver');
-  beat(foundRuns.time.step);
-  const watched: Clock = {
-    now: () => clock.now(),
-    sleep(ms, signal) {
-      beat(ms + foundRuns.time.step);
-      return clock.sleep(ms, signal);
-    },
-  };
   return new DeliveryLoop({
     ...parts,
-    clock: watched,
-    observe(report, delivered) {
-      beat(foundRuns.time.step);
-      observeDelivery(report, delivered, parts);
-    },
-    note: (message) => log.warn({ reason: message }, 'the outbox cannot be kept up to date'),
+    observe: (report, delivered) => observeDelivery(report, delivered, parts),
+    note: (message) => parts.log.warn({ reason: message }, 'the outbox cannot be kept up to date'),
   });
 }
 

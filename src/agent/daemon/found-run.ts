@@ -1,7 +1,8 @@
 import { foundRuns } from '../../bounds/service.ts';
 import type { RunRecord, RunVariant } from '../../contract/record.ts';
-import type { FoundRun } from '../../ledger/claims.ts';
+import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 
 /** What is remembered of a found run besides its setup. */
 export interface FoundMemory {
@@ -29,7 +30,7 @@ export async function takeNotice(
   { ledger, service }: { ledger: Ledger; service: string },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
-  if (ledger.claims.find(service, batchId, record.id) !== undefined) {
+  if (ledger.batches.findRun(service, batchId, record.id) !== undefined) {
     withdrawEnded(record, ledger, service);
     return false;
   }
@@ -50,7 +51,7 @@ export async function takeNotice(
     setup,
     ordinals,
   };
-  return ledger.claims.claim(run);
+  return ledger.batches.claim(run);
 }
 
 /**
@@ -75,9 +76,11 @@ function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void
       .map(({ ordinal }) => ordinal),
   );
   if (ended.size === 0) return;
-  const elsewhere = ledger.claims.openTrials(service, record.id).filter(({ ordinal }) => ended.has(ordinal));
+  const elsewhere = ledger.queue
+    .openTrials({ service, lock: daemonLock }, record.id)
+    .filter(({ ordinal }) => ended.has(ordinal));
   if (elsewhere.length > 0) {
-    ledger.claims.withdraw(
+    ledger.queue.withdraw(
       elsewhere.map(({ key }) => key),
       'elsewhere',
     );

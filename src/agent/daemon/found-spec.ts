@@ -1,6 +1,6 @@
 import type { RunRecord } from '../../contract/record.ts';
-import type { ClaimedTrial } from '../../ledger/claims.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { QueuedTrial } from '../../ledger/queue.ts';
 import { noExtras, type PlannedVariant } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { ownTrialSpec } from '../trial-spec.ts';
@@ -13,7 +13,7 @@ import { ownTrialSpec } from '../trial-spec.ts';
  * @param judges models that its validator may ask
  */
 export function foundTrialSpec(
-  trial: ClaimedTrial,
+  trial: QueuedTrial,
   variant: PlannedVariant,
   judges: readonly string[],
   ledger: Ledger,

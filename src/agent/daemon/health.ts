@@ -4,9 +4,9 @@ import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf } from '../../offsite-error.ts';
+import type { Watchdog } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
 import type { Health } from './status.ts';
-import type { Watchdog } from './watchdog.ts';
 
 /** Milliseconds. The service is asked less often: the request is one of those that an idle daemon makes. */
 const everyMs = 5_000;

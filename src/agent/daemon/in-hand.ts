@@ -1,4 +1,4 @@
-import type { ClaimedTrial } from '../../ledger/claims.ts';
+import type { QueuedTrial } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../trial/result.ts';
 import type { Sandboxes } from '../../trial/sandboxes.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
@@ -6,7 +6,7 @@ import type { RunningTrial } from './status.ts';
 
 /** A trial that runs, or will have a place before long. */
 export interface InHand {
-  trial: ClaimedTrial;
+  trial: QueuedTrial;
   spec: TrialSpec;
   sandboxes: Sandboxes;
   /** Aborted when a person cancels its run. */
@@ -19,7 +19,7 @@ export interface InHand {
 }
 
 /** What a trial is called in the log. */
-export function namesOf({ batchId, runId, caseId, ordinal }: ClaimedTrial) {
+export function namesOf({ batchId, runId, caseId, ordinal }: QueuedTrial) {
   return { batch: batchId, run: runId, case: caseId, trial: ordinal };
 }
 

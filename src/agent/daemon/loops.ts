@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { Loop } from './loop.ts';
+import type { Watchdog } from '../loop.ts';
+import { Loop } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
-import type { Watchdog } from './watchdog.ts';
 
 export interface LoopsParts {
   clock: Clock;

@@ -4,7 +4,7 @@ import { queueTickets } from '../../bounds/suite.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
-import { daemonLock } from '../../ledger/claims.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { checkModels } from '../../trial/models.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '../../client/client.ts';
-import { daemonLock } from '../../ledger/claims.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { pullSetups } from '../queue-trials.ts';
 import { openBatch } from '../resume-batch.ts';

@@ -1,3 +1,4 @@
+import { daemonLock } from '../../ledger/queue.ts';
 import type { Admission } from '../admission.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
@@ -35,7 +36,7 @@ export function statusOf(
     engine: engine.address,
     dataFolder: ledger.dataFolder,
     concurrency: admission.concurrency,
-    queued: ledger.claims.count(service),
+    queued: ledger.queue.count({ service, lock: daemonLock }),
     running: work.running(),
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),

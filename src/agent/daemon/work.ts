@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
-import type { ClaimedTrial } from '../../ledger/claims.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { daemonLock, type QueuedTrial } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Admission } from '../admission.ts';
 import { buildImage } from '../build-image.ts';
@@ -78,8 +78,8 @@ export class Work {
     for (;;) {
       const limit = 2 * admission.concurrency - this.#hand.size;
       if (limit <= 0 || this.#blocked || this.#admitted.signal.aborted) return idleMs;
-      const except = this.#hand.keys();
-      const next = ledger.claims.next(service, { except, exceptRuns: waiting.keys(), limit });
+      const trials = this.#hand.keys();
+      const next = ledger.queue.next({ service, lock: daemonLock }, limit, { trials, runs: waiting.keys() });
       if (next.length === 0) return idleMs;
       for (const trial of next) {
         // While the one before was looked into, somebody may have said stop.
@@ -109,8 +109,8 @@ export class Work {
   /** Takes a run's open trials out of the queue, and ends those that run. Returns how many there were. */
   cancel(runId: string): number {
     const { ledger, service, waiting } = this.#parts;
-    const open = ledger.claims.openTrials(service, runId).map(({ key }) => key);
-    ledger.claims.withdraw(open, 'canceled');
+    const open = ledger.queue.openTrials({ service, lock: daemonLock }, runId).map(({ key }) => key);
+    ledger.queue.withdraw(open, 'canceled');
     const reason = new OffsiteError('the run was canceled', { code: 'CANCELED', kind: 'infrastructure' });
     for (const key of open) this.#hand.get(key)?.canceling.abort(reason);
     waiting.forget(runId);
@@ -136,7 +136,7 @@ export class Work {
     return [...this.#hand.values()].flatMap((inHand) => runningTrial(inHand, now) ?? []);
   }
 
-  async #take(trial: ClaimedTrial, signal: AbortSignal): Promise<void> {
+  async #take(trial: QueuedTrial, signal: AbortSignal): Promise<void> {
     const { engine, runners, ledger, batches, waiting, log, generations } = this.#parts;
     using taken = new DisposableStack();
     const { generation, use } = generations.use();
@@ -212,18 +212,18 @@ export class Work {
   }
 
   /** Queues a trial again. With a trouble of its own no other is begun for a while: the disk is full, mostly, and none would fare better. */
-  #putBack(trial: ClaimedTrial, trouble: unknown): void {
+  #putBack(trial: QueuedTrial, trouble: unknown): void {
     const { ledger, service } = this.#parts;
     try {
       // Of a result that could not be kept the attempt is still open.
-      ledger.claims.interrupt(service, trial.key);
+      ledger.queue.putBack({ service, lock: daemonLock }, trial.key);
     } catch (error) {
       this.#block(trial, error);
     }
     if (trouble !== undefined) this.#block(trial, trouble);
   }
 
-  #block(trial: ClaimedTrial, error: unknown): void {
+  #block(trial: QueuedTrial, error: unknown): void {
     const { log, metrics, monotonic } = this.#parts;
     const isExpected = error instanceof OffsiteError;
     const reason = messageOf(error);

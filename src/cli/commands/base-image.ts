@@ -1,11 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { Command } from '@commander-js/extra-typings';
-import { systemClock } from '../../clock.ts';
-import { connectEngine } from '../../engine/connect.ts';
-import { loadConfig } from '../../suite/config-file.ts';
+import { CommandContext } from '../context.ts';
 import { hostCertificates } from '../host-certificates.ts';
-import { interruption } from '../interruption.ts';
-import { openTerminal } from '../terminal.ts';
 
 export function baseImageCommand() {
   return new Command('base-image')
@@ -17,18 +12,10 @@ export function baseImageCommand() {
     .action(async (options) => {
       // Other commands do without the programs that it takes.
       const { ensureBaseImage } = await import('../../base-image/ensure-base-image.ts');
-      const { env } = process;
-      const { out, err } = openTerminal();
-      const config = loadConfig({ named: options.config, env });
-      using interrupted = interruption((message) => err.print(message));
-      const { signal } = interrupted;
-      await using engine = await connectEngine({
-        host: config.engine?.host,
-        env,
-        instance: randomUUID(),
-        signal,
-        clock: systemClock,
-      });
+      await using context = CommandContext.open(options);
+      const { config, env, out, err } = context;
+      const { signal } = context.interruption();
+      const engine = await context.engine(signal);
       const caBundle = await hostCertificates(config, env);
       const image = await ensureBaseImage({
         docker: engine.docker,

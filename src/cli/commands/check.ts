@@ -1,27 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { dirname } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
-import { systemClock } from '../../clock.ts';
-import { connectEngine } from '../../engine/connect.ts';
-import { openGateway } from '../../gateway/open-gateway.ts';
-import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
-import { hostEnvironmentOf, noHostEnvironment } from '../../trial/host-environment.ts';
+import { passedEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { hostCertificates } from '../host-certificates.ts';
-import { interruption } from '../interruption.ts';
 import { suiteOptions, wholeNumber, withAllowOutside, withPlaces } from '../options.ts';
 import { plural } from '../output/quantities.ts';
-import { openTerminal } from '../terminal.ts';
-import { concurrencyFor } from '../workplace.ts';
 
 export function checkCommand() {
   return withAllowOutside(withPlaces(new Command('check')))
@@ -37,48 +25,25 @@ export function checkCommand() {
     });
 }
 
-interface CheckCommandOptions {
-  config?: string | undefined;
-  dataFolder?: string | undefined;
+interface CheckCommandOptions extends CommonOptions {
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
-  json?: true | undefined;
 }
 
 async function check(file: string, options: CheckCommandOptions): Promise<number> {
-  const env = process.env;
-  const { out, err } = openTerminal();
-  const clock = systemClock;
-  const config = loadConfig({ named: options.config, suiteFolder: dirname(file), env });
-  const host = hostEnvironmentOf(config, env);
-  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  await using context = CommandContext.open(options, { suite: file });
+  const { config, clock, runners, host, dataFolder, out, err } = context;
   const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
-  using interrupted = interruption((message) => err.print(message));
-  const { signal } = interrupted;
+  const { signal } = context.interruption();
 
-  await using engine = await connectEngine({
-    host: config.engine?.host,
-    env,
-    instance: randomUUID(),
-    signal,
-    clock,
-  });
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
+  passedEnvironment(sandbox, host);
+  const engine = await context.engine(signal);
   await checkSandboxes(engine, [sandbox], signal);
-  const certificates = (await hostCertificates(config, env))?.pem;
-  await using gateway = openGateway({
-    models: config.models,
-    env,
-    clock,
-    scripted: (script) => scriptedUpstream(script, clock),
-    caBundle: certificates,
-  });
-  await using sandboxes = new Sandboxes(engine, certificates, {
-    runners,
-    host: { ...noHostEnvironment, keys: host.keys },
-  });
+  await using gateway = await context.gateway();
+  await using sandboxes = new Sandboxes(engine, await context.certificates(), { runners, host, clock });
   const checked = await checkCases(
     plan,
     { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch: undefined } },

@@ -1,16 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { Command } from '@commander-js/extra-typings';
-import { systemClock } from '../../clock.ts';
-import { connectEngine } from '../../engine/connect.ts';
 import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import type { Content } from '../../text/output.ts';
 import { text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
-import { interruption } from '../interruption.ts';
+import { CommandContext } from '../context.ts';
 import { plural } from '../output/quantities.ts';
-import { openTerminal } from '../terminal.ts';
 
 export function cleanCommand() {
   return new Command('clean')
@@ -20,19 +15,11 @@ export function cleanCommand() {
     .option('--dry-run', 'only say what')
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
-    .action(async ({ dryRun = false, json, config: named }) => {
-      const { env } = process;
-      const { out, err } = openTerminal();
-      const config = loadConfig({ named, env });
-      using interrupted = interruption((message) => err.print(message));
-      const { signal } = interrupted;
-      await using engine = await connectEngine({
-        host: config.engine?.host,
-        env,
-        instance: randomUUID(),
-        signal,
-        clock: systemClock,
-      });
+    .action(async ({ dryRun = false, json, config }) => {
+      await using context = CommandContext.open({ config });
+      const { out } = context;
+      const { signal } = context.interruption();
+      const engine = await context.engine(signal);
       const swept = await engine.sweep(signal, { dryRun });
       if (json) out.json({ dryRun, ...swept });
       else out.print(told(swept, dryRun));

@@ -1,9 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
-import { loadConfig } from '../../suite/config-file.ts';
+import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
-import { dataFolderOf } from '../data-folder.ts';
 import { wholeNumber, withPlaces } from '../options.ts';
-import { openTerminal } from '../terminal.ts';
 
 interface Places {
   config?: string | undefined;
@@ -44,8 +42,7 @@ export function concurrencyCommand() {
 
 /** Tells the daemon something and prints its answer. */
 async function tell(options: Places, path: string): Promise<void> {
-  const { env } = process;
-  const config = loadConfig({ named: options.config, env });
-  const answer = await askDaemon(dataFolderOf(options.dataFolder, config, env), 'POST', path);
-  openTerminal().out.print((answer as { message: string }).message);
+  await using context = CommandContext.open(options);
+  const answer = await askDaemon(context.dataFolder, 'POST', path);
+  context.out.print((answer as { message: string }).message);
 }

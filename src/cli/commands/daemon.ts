@@ -1,5 +1,4 @@
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
 import { address, wholeNumber, withPlaces } from '../options.ts';
 import { daemonInstall, daemonUninstall } from './daemon-install.ts';
 
@@ -19,7 +18,7 @@ export function daemonCommand() {
     .action(async (options) => {
       // It brings libraries that would add 50 ms to the start of every other command.
       const { runDaemon } = await import('../daemon/run-daemon.ts');
-      process.exitCode = await runDaemon(options, { runners, env: process.env });
+      process.exitCode = await runDaemon(options);
     });
   for (const command of [daemonInstall(), daemonUninstall()])
     daemon.addCommand(command as unknown as Command);

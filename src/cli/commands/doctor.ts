@@ -1,20 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
-import { systemClock } from '../../clock.ts';
-import { connectEngine } from '../../engine/connect.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { checks } from '../doctor/checks.ts';
 import { type HostileReport, runHostile } from '../doctor/deep/run-hostile.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
 import { doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
 import { withService } from '../options.ts';
 import { plural } from '../output/quantities.ts';
-import { openTerminal } from '../terminal.ts';
-import type { ServiceOptions } from '../with-client.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))
@@ -25,30 +19,29 @@ export function doctorCommand() {
     });
 }
 
-interface DoctorOptions extends ServiceOptions {
+interface DoctorOptions extends CommonOptions {
   deep?: true | undefined;
 }
 
 async function doctor(options: DoctorOptions): Promise<number> {
   const { env } = process;
-  const { out, err } = openTerminal();
   const loaded = await attempt(() => loadConfig({ named: options.config, env }));
   const config = loaded.got ? loaded.value : { ...ConfigFile.parse({}), file: undefined };
-  using interrupted = interruption((message) => err.print(message));
-  const { signal } = interrupted;
-  const engine = await attempt(() =>
-    connectEngine({ host: config.engine?.host, env, instance: randomUUID(), signal, clock: systemClock }),
-  );
-  await using _ = engine.got ? engine.value : undefined;
+  const { insecureHttp } = options;
+  const dataFolder = dataFolderOf(options.dataFolder, config, env);
+  await using context = new CommandContext({ config, env, dataFolder, insecureHttp });
+  const { clock, runners, out, err } = context;
+  const { signal } = context.interruption();
+  const engine = await attempt(() => context.engine(signal));
   const examined = await examine(checks, {
     env,
-    clock: systemClock,
+    clock,
     signal,
     runners,
-    insecureHttp: options.insecureHttp,
+    insecureHttp,
     config,
     configFailure: loaded.got ? undefined : loaded.error,
-    dataFolder: dataFolderOf(options.dataFolder, config, env),
+    dataFolder,
     engine,
   });
   const hostile =

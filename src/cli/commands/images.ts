@@ -1,18 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { systemClock } from '../../clock.ts';
-import { connectEngine } from '../../engine/connect.ts';
+import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { type EvictionRule, evictable } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
-import { type Config, loadConfig } from '../../suite/config-file.ts';
+import type { Config } from '../../suite/config-file.ts';
 import { ByteSize } from '../../suite/quantities.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
-import { interruption } from '../interruption.ts';
+import { CommandContext } from '../context.ts';
 import { plural } from '../output/quantities.ts';
-import { openTerminal } from '../terminal.ts';
 
 export function imagesCommand() {
   const images = new Command('images').description(
@@ -63,9 +60,9 @@ function pruneCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
-      withEngine(options, async ({ engine, config, signal, out }) => {
+      withEngine(options, async ({ engine, config, clock, signal, out }) => {
         const rule = ruleOf(options, config);
-        const chosen = evictable(await engine.keptSnapshots(signal), rule, systemClock.now());
+        const chosen = evictable(await engine.keptSnapshots(signal), rule, clock.now());
         const removed = options.dryRun ? chosen : await engine.removeSnapshots(chosen, signal);
         const freed = removed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
         if (options.json) {
@@ -88,18 +85,22 @@ function ruleOf(
   return { budgetBytes: budget ?? config.snapshots.budget };
 }
 
+interface WithEngine {
+  engine: Engine;
+  config: Config;
+  clock: Clock;
+  signal: AbortSignal;
+  out: Output;
+}
+
 async function withEngine(
   options: { config?: string | undefined },
-  work: (parts: { engine: Engine; config: Config; signal: AbortSignal; out: Output }) => Promise<void>,
+  work: (parts: WithEngine) => Promise<void>,
 ): Promise<void> {
-  const { env } = process;
-  const { out, err } = openTerminal();
-  const config = loadConfig({ named: options.config, env });
-  using interrupted = interruption((message) => err.print(message));
-  const { signal } = interrupted;
-  const host = config.engine?.host;
-  await using engine = await connectEngine({ host, env, instance: randomUUID(), signal, clock: systemClock });
-  await work({ engine, config, signal, out });
+  await using context = CommandContext.open(options);
+  const { config, clock, out } = context;
+  const { signal } = context.interruption();
+  await work({ engine: await context.engine(signal), config, clock, signal, out });
 }
 
 const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);

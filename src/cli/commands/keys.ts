@@ -1,10 +1,8 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { systemClock } from '../../clock.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { table } from '../../text/table.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { CommandContext } from '../context.ts';
 import { withPlaces } from '../options.ts';
 import { localOrganization } from '../service-access.ts';
 import { openTerminal } from '../terminal.ts';
@@ -84,9 +82,9 @@ async function withEmbedded(
   options: { config?: string | undefined; dataFolder?: string | undefined },
   work: (service: Service) => void,
 ): Promise<void> {
-  const config = loadConfig({ named: options.config, env: process.env });
-  const dataFolder = dataFolderOf(options.dataFolder, config, process.env);
-  await using service = openService({ dataFolder, clock: systemClock, integrations: [] });
+  await using context = CommandContext.open(options);
+  const { dataFolder, clock } = context;
+  await using service = openService({ dataFolder, clock, integrations: [] });
   work(service);
 }
 

@@ -2,17 +2,15 @@ import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { systemClock } from '../../clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
-import { Ledger } from '../../ledger/ledger.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
 import { withPlaces } from '../options.ts';
 import { plural } from '../output/quantities.ts';
-import { openTerminal, type Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {
   const ledger = new Command('ledger').description(
@@ -84,11 +82,10 @@ async function withLedger(
   options: { config?: string | undefined; dataFolder?: string | undefined },
   work: (parts: Terminal & { ledger: Ledger; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig({ named: options.config, env: process.env });
-  const terminal = openTerminal();
-  using interrupted = interruption((message) => terminal.err.print(message));
-  using ledger = new Ledger(dataFolderOf(options.dataFolder, config, process.env), systemClock);
-  await work({ ledger, signal: interrupted.signal, ...terminal });
+  await using context = CommandContext.open(options);
+  const { out, err } = context;
+  const { signal } = context.interruption();
+  await work({ ledger: context.ledger(), signal, out, err });
 }
 
 function isSound({ database, damaged, missing }: CheckedLedger): boolean {

@@ -3,16 +3,11 @@ import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import type { ChatAnswer } from '../../gateway/chat/chat.ts';
 import type { ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
-import { openGateway } from '../../gateway/open-gateway.ts';
-import { scriptedUpstream } from '../../gateway/scripted/scripted-upstream.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
-import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
-import { hostCertificates } from '../host-certificates.ts';
-import { interruption } from '../interruption.ts';
+import { CommandContext } from '../context.ts';
 import { wholeNumber, withPlaces } from '../options.ts';
 import { duration } from '../output/quantities.ts';
 import type { Terminal } from '../terminal.ts';
@@ -25,7 +20,7 @@ export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
     .option('--timeout <seconds>', 'how long to wait for the answer (default: 120)', wholeNumber)
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
-      const checked = await check(name, options, clock, err);
+      const checked = await check(name, options, clock, { out, err });
       if (options.json) out.json(checked);
       else out.print(described(checked));
     });
@@ -51,21 +46,21 @@ interface CheckedModel {
 }
 
 /** Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's failure is. */
-async function check(name: string, options: CheckOptions, clock: Clock, err: Output): Promise<CheckedModel> {
-  const { env } = process;
-  const config = loadConfig({ named: options.config, env });
+async function check(
+  name: string,
+  options: CheckOptions,
+  clock: Clock,
+  terminal: Terminal,
+): Promise<CheckedModel> {
+  await using context = CommandContext.open(options, { clock, terminal });
+  const { config, err } = context;
   const model = config.models[name];
   const models = model ? { ...config.models, [name]: asked(name, model, options.wire) } : config.models;
-  using interrupted = interruption(() => err.print('stopping'));
+  context.note = () => err.print('stopping');
+  const { signal } = context.interruption();
   const seconds = options.timeout ?? 120;
   const deadline = AbortSignal.timeout(seconds * 1000);
-  await using gateway = openGateway({
-    models,
-    env,
-    clock,
-    caBundle: (await hostCertificates(config, env))?.pem,
-    scripted: (file) => scriptedUpstream(file, clock),
-  });
+  await using gateway = await context.gateway({ models });
   await using session = gateway.open({
     trial: 'models check',
     models: { agent: [name] },
@@ -81,7 +76,7 @@ async function check(name: string, options: CheckOptions, clock: Clock, err: Out
   } as const;
   let answer: ChatAnswer;
   try {
-    answer = await session.chat('agent', request, AbortSignal.any([interrupted.signal, deadline]));
+    answer = await session.chat('agent', request, AbortSignal.any([signal, deadline]));
   } catch (error) {
     if (error === deadline.reason) throw tooSlow(name, seconds);
     throw error;

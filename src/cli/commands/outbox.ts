@@ -1,23 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
-import { systemClock } from '../../clock.ts';
-import { Ledger } from '../../ledger/ledger.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { printableJson } from '../../text/escape.ts';
 import type { Printable } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
 import { withPlaces, withService } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 import { openTerminal } from '../terminal.ts';
-import type { ServiceOptions } from '../with-client.ts';
-import { openReporting } from '../workplace.ts';
 
 export function outboxCommand() {
   const outbox = withPlaces(new Command('outbox'))
@@ -101,43 +95,23 @@ function exportCommand() {
     );
 }
 
-function list(options: PlaceOptions): void {
-  withLedger(options, (ledger) => print(ledger.outbox.pending(), options.json));
+function list(options: CommonOptions): Promise<void> {
+  return withLedger(options, (ledger) => print(ledger.outbox.pending(), options.json));
 }
 
-async function send(options: ServiceOptions): Promise<void> {
-  const { env } = process;
-  const config = loadConfig({ named: options.config, env });
-  const dataFolder = dataFolderOf(options.dataFolder, config, env);
-  const { insecureHttp } = options;
-  const { err } = openTerminal();
-  const note = (message: string) => err.print(message);
-  using interrupted = interruption(note);
-  await using reporting = await openReporting({
-    config,
-    dataFolder,
-    env,
-    clock: systemClock,
-    runners,
-    insecureHttp,
-    note,
-  });
-  await deliverLeftovers(reporting, interrupted.signal, note);
+async function send(options: CommonOptions): Promise<void> {
+  await using context = CommandContext.open(options);
+  const { signal } = context.interruption();
+  const reporting = await context.reporting();
+  await deliverLeftovers(reporting, signal, context.note);
   const left = reporting.ledger.outbox.pending();
   print(left, options.json);
   if (left.length > 0) process.exitCode = exitCodes.infrastructure;
 }
 
-interface PlaceOptions {
-  json?: true | undefined;
-  config?: string | undefined;
-  dataFolder?: string | undefined;
-}
-
-function withLedger(options: PlaceOptions, work: (ledger: Ledger) => void): void {
-  const config = loadConfig({ named: options.config, env: process.env });
-  using ledger = new Ledger(dataFolderOf(options.dataFolder, config, process.env), systemClock);
-  work(ledger);
+async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {
+  await using context = CommandContext.open(options);
+  work(context.ledger());
 }
 
 function print(pending: readonly PendingReport[], json: boolean | undefined): void {

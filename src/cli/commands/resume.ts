@@ -1,24 +1,17 @@
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
-import { systemClock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { loadConfig, SandboxConfig } from '../../suite/config-file.ts';
+import { SandboxConfig } from '../../suite/config-file.ts';
 import { text } from '../../text/printable.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { budgetsOf, CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
-import { redactorOf } from '../redactor.ts';
 import { requirePlanned } from '../require-planned.ts';
-import { openTerminal } from '../terminal.ts';
-import type { ServiceOptions } from '../with-client.ts';
-import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
 export function resumeCommand() {
   return withService(new Command('resume'))
@@ -32,26 +25,22 @@ export function resumeCommand() {
     });
 }
 
-interface ResumeOptions extends ServiceOptions {
+interface ResumeOptions extends CommonOptions {
   concurrency?: number | undefined;
 }
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
-  const env = process.env;
-  const config = loadConfig({ named: options.config, env });
-  const redactor = redactorOf(config, env);
-  const { out, err } = openTerminal((text) => redactor.text(text));
+  await using context = CommandContext.open(options);
+  const { config, dataFolder, host, clock, redact, out, err } = context;
   using progress = await openProgress({ err, plain: options.json === true });
-  using interrupted = interruption(progress.note);
+  context.note = progress.note;
+  const interrupted = context.interruption();
   const { signal } = interrupted;
-  const dataFolder = dataFolderOf(options.dataFolder, config, env);
-  const { insecureHttp } = options;
-  await using workplace = await openWorkplace(
-    { config, dataFolder, env, clock: systemClock, runners, insecureHttp, note: progress.note },
-    signal,
-  );
-  const { ledger, service, engine } = workplace;
-  interrupted.noteCrashesIn({ dataFolder, redact: (text) => redactor.text(text), crashes: ledger.crashes });
+  const workshop = await context.workshop(signal);
+  await using gateway = await context.gateway();
+  const parts = { ...workshop, gateway, host, budgets: budgetsOf(config, clock) };
+  const { ledger, service, engine } = workshop;
+  interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   // Batches may have been started with other sandboxes than are configured now; these are the best guess at their sizes.
   const sandboxes = [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
   const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes);
@@ -59,9 +48,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   let busy = 0;
   const wanted = chosen(ledger, service, id);
   // All of them before any: what is begun without its model is void, however often it is tried.
-  for (const what of wanted) await requirePlanned(nameOf(what), planOf(what, ledger), workplace);
+  for (const what of wanted) await requirePlanned(nameOf(what), planOf(what, ledger), parts);
   for (const what of wanted) {
-    const resumed = await resume(what, { ...workplace, concurrency }, signal, progress.event);
+    const resumed = await resume(what, { ...parts, concurrency }, signal, progress.event);
     if (resumed.kind === 'finished') {
       summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
     } else if (resumed.kind === 'busy') {
@@ -71,7 +60,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
   }
-  await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
+  await deliverLeftovers(workshop, signal, progress.note, clock.now());
   progress[Symbol.dispose]();
 
   if (options.json) out.json(summaries);

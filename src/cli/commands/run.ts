@@ -1,29 +1,19 @@
 import { writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
 import { type FinishedBatch, runBatch } from '../../agent/batch.ts';
 import { deliverLeftovers } from '../../agent/leftovers.ts';
-import { systemClock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { text } from '../../text/printable.ts';
-import { hostEnvironmentOf, passedEnvironment } from '../../trial/host-environment.ts';
+import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
-import { dataFolderOf } from '../data-folder.ts';
-import { dryRunOf } from '../dry-run.ts';
+import { budgetsOf, CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
-import { redactorOf } from '../redactor.ts';
-import { openTerminal } from '../terminal.ts';
-import type { ServiceOptions } from '../with-client.ts';
-import { concurrencyFor, openWorkplace } from '../workplace.ts';
 
 export function runCommand() {
   return withAllowOutside(withService(new Command('run')))
@@ -40,7 +30,7 @@ export function runCommand() {
     });
 }
 
-interface RunOptions extends ServiceOptions {
+interface RunOptions extends CommonOptions {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
@@ -49,54 +39,36 @@ interface RunOptions extends ServiceOptions {
 }
 
 async function run(file: string, options: RunOptions): Promise<number> {
-  const configured = loadConfig({ named: options.config, suiteFolder: dirname(file), env: process.env });
-  using dryRun = options.dryRun ? dryRunOf(configured, process.env) : undefined;
-  const { config, env } = dryRun ?? { config: configured, env: process.env };
-  // With all keys, those too that a dry run does not use.
-  const host = hostEnvironmentOf(configured, process.env);
-  const dataFolder = dryRun?.dataFolder ?? dataFolderOf(options.dataFolder, config, env);
-  const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
-
-  const redactor = redactorOf(configured, process.env);
-  const redact = (text: string) => redactor.text(text);
-  const { out, err } = openTerminal(redact);
+  await using context = CommandContext.open(options, { suite: file });
+  const { config, env, dataFolder, host, clock, redact, out, err } = context;
+  const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
   using progress = await openProgress({ err, plain: options.json === true });
-  using interrupted = interruption(progress.note);
+  context.note = progress.note;
+  const interrupted = context.interruption();
   const { signal } = interrupted;
-  await using workplace = await openWorkplace(
-    {
-      config,
-      dataFolder,
-      env,
-      clock: systemClock,
-      runners,
-      insecureHttp: options.insecureHttp,
-      host,
-      note: progress.note,
-    },
-    signal,
-  );
-  const { service, ledger, gateway } = workplace;
-  interrupted.noteCrashesIn({ dataFolder, redact: (text) => redactor.text(text), crashes: ledger.crashes });
+  const workshop = await context.workshop(signal);
+  await using gateway = await context.gateway();
+  const { service, ledger } = workshop;
+  interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   await checkModels(plan, gateway);
-  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, workplace.host);
+  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
-  const concurrency =
-    options.concurrency ?? config.concurrency ?? concurrencyFor(workplace.engine, sandboxes);
+  const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(workshop.engine, sandboxes);
   progress.note(
     text`service: ${service}; ${plural(concurrency, 'trial')} at a time; results in ${dataFolder}`,
   );
 
   let batch: FinishedBatch;
   try {
-    batch = await runBatch(plan, { ...workplace, concurrency }, signal, progress.event);
+    const parts = { ...workshop, gateway, host, budgets: budgetsOf(config, clock), concurrency };
+    batch = await runBatch(plan, parts, signal, progress.event);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
-    if (!dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
+    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
     throw error;
   }
-  await deliverLeftovers(workplace, signal, progress.note, systemClock.now());
+  await deliverLeftovers(workshop, signal, progress.note, clock.now());
   progress[Symbol.dispose]();
 
   const summary = summaryOf(batch, service, ledger.outbox.pending());

@@ -1,22 +1,23 @@
 import type { Generation } from '../../agent/daemon/generation.ts';
+import type { Engine } from '../../engine/engine.ts';
 import { type Config, loadConfig, SandboxConfig } from '../../suite/config-file.ts';
 import { hostEnvironmentOf } from '../../trial/host-environment.ts';
-import { concurrencyFor, gatewayOf, type Workshop } from '../workplace.ts';
+import { type CommandContext, concurrencyFor } from '../context.ts';
 
 /** What a configuration means for the trials that are begun by it. */
-export function generationOf(
+export async function generationOf(
   config: Config,
-  env: NodeJS.ProcessEnv,
-  workshop: Workshop,
+  context: CommandContext,
+  engine: Engine,
   concurrency: number | undefined,
-): Generation {
+): Promise<Generation> {
   // Which sandboxes will be asked for is not known: so many that the largest of them fit.
   const sandboxes = [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
   return {
     config,
-    gateway: gatewayOf(config, env, workshop),
-    host: hostEnvironmentOf(config, env),
-    concurrency: concurrency ?? config.concurrency ?? concurrencyFor(workshop.engine, sandboxes),
+    gateway: await context.gateway(config),
+    host: hostEnvironmentOf(config, context.env),
+    concurrency: concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes),
   };
 }
 

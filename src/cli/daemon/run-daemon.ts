@@ -3,72 +3,49 @@ import { Daemon } from '../../agent/daemon/daemon.ts';
 import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
 import { serviceManager } from '../../agent/daemon/service-manager.ts';
-import { systemClock } from '../../clock.ts';
-import { daemonLock } from '../../ledger/claims.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
-import { loadConfig } from '../../suite/config-file.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import { CommandContext, type CommonOptions, secretsOf, type Workshop } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
-import { redactorOf, secretsOf } from '../redactor.ts';
-import { openTerminal } from '../terminal.ts';
-import { openWorkshop, type Surroundings, type Workshop } from '../workplace.ts';
 import { daemonLog } from './log.ts';
 import { generationOf, readAgain } from './read-generation.ts';
 import { obeySignals } from './signals.ts';
 
-export interface DaemonOptions {
-  config?: string | undefined;
-  dataFolder?: string | undefined;
-  insecureHttp?: true | undefined;
+export interface DaemonOptions extends CommonOptions {
   concurrency?: number | undefined;
   listen?: { host: string; port: number } | undefined;
   once?: true | undefined;
 }
 
 /** Runs the daemon in this process until it ends. Returns the exit code. */
-export async function runDaemon(
-  options: DaemonOptions,
-  { runners, env }: Pick<Surroundings, 'runners' | 'env'>,
-): Promise<number> {
-  let config = loadConfig({ named: options.config, env });
-  const dataFolder = dataFolderOf(options.dataFolder, config, env);
-  const redactor = redactorOf(config, env);
-  const { err } = openTerminal((text) => redactor.text(text));
-  const log = daemonLog(err);
-  const note = (message: string) => log.info(message);
-  const systemd = serviceManager(env, note);
+export async function runDaemon(options: DaemonOptions): Promise<number> {
+  await using context = CommandContext.open(options);
+  const { env, dataFolder, clock, redactor, redact } = context;
+  let { config } = context;
+  const log = daemonLog(context.err);
+  context.note = (message) => log.info(message);
+  const systemd = serviceManager(env, context.note);
   const monotonic = () => performance.now();
   await using opened = new AsyncDisposableStack();
 
-  const { insecureHttp } = options;
-  const surroundings = {
-    config,
-    dataFolder,
-    env,
-    clock: systemClock,
-    runners,
-    insecureHttp,
-    redactor,
-    note,
-  };
-  const workshop = opened.use(await openAlone(surroundings));
+  const workshop = await openAlone(context);
   const daemon = new Daemon({
     ...workshop,
     monotonic,
     random: Math.random,
     log,
-    generation: generationOf(config, env, workshop, options.concurrency),
+    generation: await generationOf(config, context, workshop.engine, options.concurrency),
     alive: () => systemd.tell('WATCHDOG=1'),
   });
-  const reload = () => {
+  const reload = async () => {
     try {
       const again = readAgain(options.config, env, config);
       redactor.learn(secretsOf(again.config, env));
-      daemon.change(generationOf(again.config, env, workshop, options.concurrency));
+      daemon.change(await generationOf(again.config, context, workshop.engine, options.concurrency));
       config = again.config;
       log.info({ file: config.file, needRestart: again.inVain }, 'read the configuration again');
     } catch (error) {
@@ -85,12 +62,11 @@ export async function runDaemon(
       daemon.cancel();
     },
   });
-  const redact = (text: string) => redactor.text(text);
   defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
   opened.use(await openControlSocket(dataFolder, controlRoutes(daemon)));
   const given = config.daemon.listen;
   const place = options.listen ?? (given === undefined ? undefined : address(given));
-  const listener = place && (await listen(statusRoutes(daemon).fetch, place, systemClock));
+  const listener = place && (await listen(statusRoutes(daemon).fetch, place, clock));
   opened.defer(() => listener?.close(0));
   const { service, engine } = workshop;
   const { concurrency } = daemon.status();
@@ -109,25 +85,20 @@ export async function runDaemon(
 }
 
 /** Opens what the daemon works with, after taking the data folder's lock for daemons. */
-async function openAlone(surroundings: Surroundings): Promise<Workshop> {
+async function openAlone(context: CommandContext): Promise<Workshop> {
   // Nothing has begun that a signal could spoil.
-  using interrupted = interruption(surroundings.note);
-  await using opened = new AsyncDisposableStack();
-  const workshop = opened.use(await openWorkshop(surroundings, interrupted.signal));
+  using interrupted = interruption(context.note);
+  const workshop = await context.workshop(interrupted.signal);
   const lock = workshop.ledger.takeLock(daemonLock);
   if (!lock) {
-    throw new OffsiteError(
-      `another daemon, or \`offsite resume\`, is at work in ${surroundings.dataFolder}`,
-      {
-        code: 'DAEMON_RUNNING',
-        kind: 'input',
-        hint: '`offsite status` shows what it is at. A second daemon needs a data folder of its own: --data-folder.',
-      },
-    );
+    throw new OffsiteError(`another daemon, or \`offsite resume\`, is at work in ${context.dataFolder}`, {
+      code: 'DAEMON_RUNNING',
+      kind: 'input',
+      hint: '`offsite status` shows what it is at. A second daemon needs a data folder of its own: --data-folder.',
+    });
   }
-  opened.use(lock);
-  const kept = opened.move();
-  return { ...workshop, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  context.closeWith(lock);
+  return workshop;
 }
 
 /** As of `offsite run`: not everything could be run, judged or reported. */

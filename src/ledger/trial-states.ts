@@ -1,11 +1,11 @@
-import type { TrialKey } from './batches.ts';
+import type { RunKey, TrialKey } from './batches.ts';
 import type { Records } from './records.ts';
 
 /** Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the transaction that ends the trial. */
 export function finishAbove(records: Records, trial: TrialKey): void {
   const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
   const openTrial = `SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'
-    AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE withdrawals.trial = trials.key)`;
+    AND withdrawn IS NULL`;
   if (records.get(openTrial, run)) return;
   records.run("UPDATE runs SET state = 'finished' WHERE key = ?", run);
   records.note({ subject: 'run', key: run, state: 'finished' });
@@ -13,4 +13,12 @@ export function finishAbove(records: Records, trial: TrialKey): void {
   if (records.get("SELECT 1 FROM runs WHERE batch = ? AND state <> 'finished'", batch)) return;
   records.run("UPDATE batches SET state = 'finished' WHERE key = ?", batch);
   records.note({ subject: 'batch', key: batch, state: 'finished' });
+}
+
+/** Inserts a run's trials. Belongs into the transaction that adds the run. */
+export function queueTrials(records: Records, run: RunKey, ordinals: readonly number[]): void {
+  for (const ordinal of ordinals) {
+    const key = records.run("INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')", run, ordinal);
+    records.note({ subject: 'trial', key, state: 'queued' });
+  }
 }

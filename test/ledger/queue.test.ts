@@ -3,12 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { FoundRun } from '../../src/ledger/claims.ts';
+import type { FoundRun } from '../../src/ledger/batches.ts';
+import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
+import { daemonLock, type LeftOut, variantOf } from '../../src/ledger/queue.ts';
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const service = 'https://evals.example';
+const scope = { service, lock: daemonLock };
 const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 let folder: string;
@@ -38,11 +42,8 @@ function found(id: string, more: Partial<FoundRun> = {}): FoundRun {
   };
 }
 
-function next(
-  limit = 100,
-  { except = [], exceptRuns = [] }: { except?: number[]; exceptRuns?: number[] } = {},
-) {
-  return ledger.claims.next(service, { except, exceptRuns, limit });
+function next(limit = 100, except: LeftOut = {}) {
+  return ledger.queue.next(scope, limit, except);
 }
 
 /** An own batch with one run of two queued trials. */
@@ -57,27 +58,27 @@ function planned(lock: string) {
     runs: [run],
   });
   for (const { key } of ledger.batches.runs(ledger.batches.find(`batch_${lock}`)[0]?.key ?? 0)) {
-    ledger.batches.queueTrials([{ run: key, setup: undefined, ordinals: [0, 1] }]);
+    ledger.queue.add([{ run: key, setup: undefined, ordinals: [0, 1] }]);
   }
   return key;
 }
 
 test('a run is claimed once, and its trials wait in the order in which they were found', () => {
-  expect(ledger.claims.claim(found('run_1'))).toBe(true);
-  expect(ledger.claims.claim(found('run_1'))).toBe(false);
-  ledger.claims.claim(found('run_2', { batchId: 'batch_2', ordinals: [3] }));
+  expect(ledger.batches.claim(found('run_1'))).toBe(true);
+  expect(ledger.batches.claim(found('run_1'))).toBe(false);
+  ledger.batches.claim(found('run_2', { batchId: 'batch_2', ordinals: [3] }));
   expect(next().map(({ runId, ordinal }) => [runId, ordinal])).toEqual([
     ['run_1', 0],
     ['run_1', 1],
     ['run_2', 3],
   ]);
   expect(next(2)).toHaveLength(2);
-  expect(ledger.claims.count(service)).toBe(3);
+  expect(ledger.queue.count(scope)).toBe(3);
 });
 
 test('what another process has in the ledger is never claimed', () => {
   planned('batch-of-a-run-command');
-  expect(ledger.claims.claim(found('run_own', { batchId: 'batch_batch-of-a-run-command' }))).toBe(false);
+  expect(ledger.batches.claim(found('run_own', { batchId: 'batch_batch-of-a-run-command' }))).toBe(false);
   expect(next()).toEqual([]);
 });
 
@@ -85,56 +86,56 @@ test("batches that the daemon started are its own, and other processes' are not"
   planned('daemon');
   planned('batch-of-a-run-command');
   expect(next().map(({ batchId, origin }) => [batchId, origin])).toEqual([
-    ['batch_daemon', 'started'],
-    ['batch_daemon', 'started'],
+    ['batch_daemon', 'planned'],
+    ['batch_daemon', 'planned'],
   ]);
 });
 
 test('a claimed run is no batch that could be resumed without the daemon', () => {
-  ledger.claims.claim(found('run_1'));
+  ledger.batches.claim(found('run_1'));
   expect(ledger.batches.open()).toEqual([]);
 });
 
 test('a run that was added to a batch of ours is claimed beside what was planned', () => {
   const key = planned('daemon');
-  expect(ledger.claims.claim(found('run_cell', { batchId: 'batch_daemon', ordinals: [0] }))).toBe(true);
+  expect(ledger.batches.claim(found('run_cell', { batchId: 'batch_daemon', ordinals: [0] }))).toBe(true);
   expect(ledger.batches.runs(key).map(({ id }) => id)).toEqual(['run_own']);
-  expect(ledger.trials.ofBatch(key)).toHaveLength(2);
+  expect(ledger.queue.ofBatch(key)).toHaveLength(2);
   expect(next().map(({ runId, origin }) => [runId, origin])).toEqual([
-    ['run_own', 'started'],
-    ['run_own', 'started'],
+    ['run_own', 'planned'],
+    ['run_own', 'planned'],
     ['run_cell', 'found'],
   ]);
 });
 
 test('trials and runs that are in hand or wait are left out', () => {
-  ledger.claims.claim(found('run_1'));
-  ledger.claims.claim(found('run_2'));
+  ledger.batches.claim(found('run_1'));
+  ledger.batches.claim(found('run_2'));
   const [first, , third] = next();
-  const rest = next(100, { except: [first?.key ?? 0], exceptRuns: [third?.run ?? 0] });
+  const rest = next(100, { trials: [first?.key ?? 0], runs: [third?.run ?? 0] });
   expect(rest.map(({ runId, ordinal }) => [runId, ordinal])).toEqual([['run_1', 1]]);
 });
 
 test('half-run trials of a daemon that died are queued again, with their attempts kept', () => {
-  ledger.claims.claim(found('run_1'));
+  ledger.batches.claim(found('run_1'));
   const [first] = next();
   ledger.trials.beginAttempt(first?.key ?? 0);
   expect(next()).toHaveLength(1);
-  expect(ledger.claims.interrupt(service)).toBe(1);
+  expect(ledger.queue.interrupt(scope)).toBe(1);
   expect(next()).toHaveLength(2);
   expect(ledger.trials.beginAttempt(first?.key ?? 0).number).toBe(2);
 });
 
 test('a withdrawn trial is not run, its run can end without it, and pruning takes all of it', async () => {
-  ledger.claims.claim(found('run_1'));
+  ledger.batches.claim(found('run_1'));
   const [first, second] = next();
   const attempt = ledger.trials.beginAttempt(first?.key ?? 0);
   await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   expect(ledger.batches.find('batch_1')[0]?.state).toBe('open');
-  expect(ledger.claims.openTrials(service, 'run_1').map(({ ordinal }) => ordinal)).toEqual([1]);
-  ledger.claims.withdraw([second?.key ?? 0], 'canceled');
+  expect(ledger.queue.openTrials(scope, 'run_1').map(({ ordinal }) => ordinal)).toEqual([1]);
+  ledger.queue.withdraw([second?.key ?? 0], 'canceled');
   expect(next()).toEqual([]);
-  expect(ledger.claims.openTrials(service, 'run_1')).toEqual([]);
+  expect(ledger.queue.openTrials(scope, 'run_1')).toEqual([]);
   expect(ledger.batches.find('batch_1')[0]?.state).toBe('finished');
 
   ledger.outbox.delivered(first?.key ?? 0);
@@ -145,7 +146,7 @@ test('a withdrawn trial is not run, its run can end without it, and pruning take
 });
 
 test('what stands in the outbox is told with the age of its oldest', async () => {
-  ledger.claims.claim(found('run_1'));
+  ledger.batches.claim(found('run_1'));
   for (const { key } of next()) {
     const attempt = ledger.trials.beginAttempt(key);
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
@@ -153,4 +154,49 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
   expect(ledger.outbox.standing(service)).toEqual({ queued: 2, parked: 0, oldestAt: 1_000 });
   for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no');
   expect(ledger.outbox.standing(service)).toEqual({ queued: 0, parked: 2, oldestAt: undefined });
+});
+
+test('whoever resumes a batch leaves the runs alone that the daemon found in it', () => {
+  const batch = planned('batch-of-a-run-command');
+  const resumed = { service, lock: 'batch-of-a-run-command', batch, origin: 'planned' } as const;
+  ledger.batches.claim(found('run_cell', { batchId: 'batch_batch-of-a-run-command', ordinals: [0] }));
+  const [cell] = next();
+  ledger.trials.beginAttempt(cell?.key ?? 0);
+  expect(ledger.queue.interrupt(resumed)).toBe(0);
+  expect(ledger.queue.next(resumed, 100).map(({ runId }) => runId)).toEqual(['run_own', 'run_own']);
+  expect(ledger.queue.interrupt(scope)).toBe(1);
+});
+
+test('trials of a variant that is left out wait, however many there are', () => {
+  ledger.batches.claim(found('run_1', { ordinals: [0, 1, 2] }));
+  ledger.batches.claim(found('run_2', { variant: 'v_2', ordinals: [0] }));
+  const [first] = next();
+  const variants = first ? [variantOf(first)] : [];
+  expect(next(2, { variants }).map(({ runId }) => runId)).toEqual(['run_2']);
+});
+
+test('a data folder of an Offsite before this one keeps what was found and what was withdrawn', () => {
+  const old = join(folder, 'old');
+  const database = openDatabase(join(old, 'ledger.db'), migrations.slice(0, 4));
+  database.exec(`
+    INSERT INTO batches (key, service, id, suite, started_at, lock) VALUES
+      (1, '${service}', 'batch_own', 'S', 1, 'daemon'), (2, '${service}', 'batch_other', 'S', 1, NULL);
+    INSERT INTO runs (key, batch, id, task_index, case_id, case_name, variant, variant_index, memory) VALUES
+      (1, 1, 'run_own', 0, 'a', 'A', 'worker', 0, '{}'), (2, 2, 'run_found', 0, 'a', 'A', 'v_1', NULL, '{}');
+    INSERT INTO claims (run) VALUES (2);
+    INSERT INTO trials (key, run, ordinal, state) VALUES
+      (1, 1, 0, 'queued'), (2, 1, 1, 'queued'), (3, 2, 0, 'queued'), (4, 2, 1, 'running');
+    INSERT INTO attempts (key, trial, number, started_at) VALUES (1, 4, 1, 1);
+    INSERT INTO withdrawals (trial, why) VALUES (2, 'canceled');`);
+  database.close();
+  using migrated = new Ledger(old, clock);
+  const waiting = () => migrated.queue.next(scope, 100).map(({ key, origin }) => [key, origin]);
+  expect(waiting()).toEqual([
+    [1, 'planned'],
+    [3, 'found'],
+  ]);
+  expect(migrated.queue.interrupt(scope)).toBe(1);
+  expect(waiting()).toContainEqual([4, 'found']);
+  expect(migrated.batches.open().map(({ id }) => id)).toEqual(['batch_own']);
+  expect(migrated.queue.ofBatch(1).map(({ key }) => key)).toEqual([1]);
 });

@@ -1,0 +1,104 @@
+import type { Clock } from '../clock.ts';
+
+/** Milliseconds until a loop continues after a step failed. */
+const pauseMs = 5_000;
+
+export interface LoopParts {
+  name: string;
+  clock: Clock;
+  watchdog?: Watchdog | undefined;
+  /** Milliseconds that one step may take. */
+  stepMs: number;
+  /** One round of the work. Resolves with the milliseconds until the next one. The loop may be woken earlier. */
+  step(signal: AbortSignal): Promise<number>;
+  /** Told of a step that failed. The loop continues after a pause, unless this throws. */
+  failed(error: unknown): void;
+}
+
+/** Repeats one kind of work until it is stopped. */
+export class Loop {
+  readonly #parts: LoopParts;
+  #woken = Promise.withResolvers<void>();
+
+  constructor(parts: LoopParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts the next round at once. */
+  wake(): void {
+    this.#woken.resolve();
+  }
+
+  /** Resolves once the signal has aborted and the current step has ended. Rejects with what `failed` throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { name, watchdog, stepMs } = this.#parts;
+    const beat = watchdog?.loop(name);
+    while (!signal.aborted) {
+      this.#woken = Promise.withResolvers<void>();
+      beat?.(stepMs);
+      const waitMs = await this.#step(signal);
+      beat?.(waitMs);
+      await this.#wait(waitMs, signal);
+    }
+    watchdog?.ended(name);
+  }
+
+  async #step(signal: AbortSignal): Promise<number> {
+    try {
+      return await this.#parts.step(signal);
+    } catch (error) {
+      if (!signal.aborted) this.#parts.failed(error);
+      return pauseMs;
+    }
+  }
+
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (ms <= 0) return;
+    const over = new AbortController();
+    const end = () => over.abort();
+    signal.addEventListener('abort', end, { once: true });
+    const sleeping = this.#parts.clock.sleep(ms, over.signal).catch((error: unknown) => {
+      if (!over.signal.aborted) throw error;
+    });
+    try {
+      if (!signal.aborted) await Promise.race([sleeping, this.#woken.promise]);
+    } finally {
+      signal.removeEventListener('abort', end);
+      over.abort();
+      await sleeping;
+    }
+  }
+}
+
+/** Milliseconds that a loop may be late on a busy machine before it counts as stuck. */
+const latenessMs = 60_000;
+
+/** A loop calls it to say that it is alive, and within how many milliseconds it calls again. */
+type Beat = (withinMs: number) => void;
+
+/** Knows which loops are overdue. It uses a monotonic clock, so a wall clock that jumps makes no loop look stuck. */
+export class Watchdog {
+  readonly #monotonic: () => number;
+  readonly #due = new Map<string, number>();
+
+  /** @param monotonic milliseconds since some moment, never set back */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** Watches a loop from its first beat. */
+  loop(name: string): Beat {
+    return (withinMs) => this.#due.set(name, this.#monotonic() + withinMs + latenessMs);
+  }
+
+  /** Forgets a loop that has ended. */
+  ended(name: string): void {
+    this.#due.delete(name);
+  }
+
+  /** The names of the loops that are stuck. */
+  stuck(): string[] {
+    const now = this.#monotonic();
+    return [...this.#due].filter(([, due]) => due < now).map(([name]) => name);
+  }
+}

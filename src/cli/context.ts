@@ -1,0 +1,258 @@
+import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
+import { runners } from '../../runners/index.ts';
+import { Delivery } from '../agent/delivery.ts';
+import type { Client } from '../client/client.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { connectEngine } from '../engine/connect.ts';
+import type { Engine } from '../engine/engine.ts';
+import { openBudget } from '../gateway/budget.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { openGateway } from '../gateway/open-gateway.ts';
+import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
+import type { Runner } from '../harness/runner.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { messageOf } from '../offsite-error.ts';
+import { Redactor } from '../redaction/redactor.ts';
+import { type Config, loadConfig } from '../suite/config-file.ts';
+import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
+import { dataFolderOf, requireRoom } from './data-folder.ts';
+import { dryRunOf } from './dry-run.ts';
+import { hostCertificates } from './host-certificates.ts';
+import { integrationsOf } from './integrations.ts';
+import { type Interruption, interruption } from './interruption.ts';
+import { plural } from './output/quantities.ts';
+import { accessService, type ServiceAccess } from './service-access.ts';
+import { openTerminal, type Terminal } from './terminal.ts';
+
+/** Options that commands share. A command takes those that it has a use for. */
+export interface CommonOptions {
+  json?: true | undefined;
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  insecureHttp?: true | undefined;
+}
+
+interface ContextParts {
+  config: Config;
+  env: NodeJS.ProcessEnv;
+  dataFolder: string;
+  insecureHttp: boolean | undefined;
+  clock?: Clock | undefined;
+  terminal?: Terminal | undefined;
+  /** With all keys that are configured. Made from `config` unless given. */
+  redactor?: Redactor | undefined;
+  host?: HostEnvironment | undefined;
+}
+
+/** Ledger and service: enough to report. */
+export interface Reporting {
+  ledger: Ledger;
+  client: Client;
+  delivery: Delivery;
+  /** The service's name in the ledger. */
+  service: string;
+}
+
+/** All that trials need, except what depends on the configuration in force. */
+export interface Workshop extends Reporting {
+  engine: Engine;
+  runners: readonly Runner[];
+  clock: Clock;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+}
+
+/**
+ * What a command works with. Configuration, data folder and terminal are there from the start. Ledger, service, engine and gateway
+ * are opened when the command first asks for them, always in the same way. Disposing closes what was opened, the last part first.
+ */
+export class CommandContext implements AsyncDisposable {
+  readonly config: Config;
+  readonly env: NodeJS.ProcessEnv;
+  readonly dataFolder: string;
+  readonly clock: Clock;
+  readonly runners: readonly Runner[] = runners;
+  /** Takes the keys of models and service out of what is kept, printed and reported. */
+  readonly redactor: Redactor;
+  /** What sandboxes may ask for of this machine's environment. */
+  readonly host: HostEnvironment;
+  readonly out: Terminal['out'];
+  readonly err: Terminal['err'];
+  /** Tells the user what happens in the background. A command may put another in its place. */
+  note: (message: string) => void;
+  readonly #insecureHttp: boolean | undefined;
+  readonly #opened = new AsyncDisposableStack();
+  #certificates: Promise<Buffer | undefined> | undefined;
+  #ledger: Ledger | undefined;
+  #service: Promise<ServiceAccess> | undefined;
+
+  constructor({ config, env, dataFolder, insecureHttp, clock, redactor, host, terminal }: ContextParts) {
+    this.config = config;
+    this.env = env;
+    this.dataFolder = dataFolder;
+    this.clock = clock ?? systemClock;
+    this.redactor = redactor ?? new Redactor(secretsOf(config, env));
+    this.host = host ?? hostEnvironmentOf(config, env);
+    const { out, err } = terminal ?? openTerminal(this.redact);
+    this.out = out;
+    this.err = err;
+    this.note = (message) => err.print(message);
+    this.#insecureHttp = insecureHttp;
+  }
+
+  /**
+   * Reads the configuration, and takes the rest from it, the options and this process's environment.
+   *
+   * @param suite the suite file, where the command reads one: its folder may hold the configuration
+   */
+  static open(
+    options: CommonOptions & { dryRun?: true | undefined },
+    { suite, clock, terminal }: { suite?: string } & Pick<ContextParts, 'clock' | 'terminal'> = {},
+  ): CommandContext {
+    const { env } = process;
+    const suiteFolder = suite === undefined ? undefined : dirname(suite);
+    const config = loadConfig({ named: options.config, suiteFolder, env });
+    const { insecureHttp } = options;
+    if (!options.dryRun) {
+      const dataFolder = dataFolderOf(options.dataFolder, config, env);
+      return new CommandContext({ config, env, dataFolder, insecureHttp, clock, terminal });
+    }
+    const dryRun = dryRunOf(config, env);
+    // With all keys, those that a dry run does not use included.
+    const redactor = new Redactor(secretsOf(config, env));
+    const host = hostEnvironmentOf(config, env);
+    const context = new CommandContext({ ...dryRun, insecureHttp, clock, terminal, redactor, host });
+    context.#opened.use(dryRun);
+    return context;
+  }
+
+  readonly redact = (text: string): string => this.redactor.text(text);
+
+  /** Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay until all is closed. */
+  interruption(): Interruption {
+    return this.#opened.use(interruption((message) => this.note(message)));
+  }
+
+  ledger(): Ledger {
+    this.#ledger ??= this.#opened.use(new Ledger(this.dataFolder, this.clock, { redactor: this.redactor }));
+    return this.#ledger;
+  }
+
+  /** The configured service, or the embedded one. */
+  service(): Promise<ServiceAccess> {
+    this.#service ??= this.#openService();
+    return this.#service;
+  }
+
+  async #openService(): Promise<ServiceAccess> {
+    const { config, dataFolder, env, clock, host } = this;
+    const access = await accessService({
+      ...{ config, dataFolder, env, clock, host },
+      caBundle: await this.certificates(),
+      integrations: integrationsOf(this.runners),
+      insecureHttp: this.#insecureHttp,
+    });
+    return this.#opened.use(access);
+  }
+
+  /** Connects to the engine. Call it once. Throws `ENGINE_UNREACHABLE`. */
+  async engine(signal: AbortSignal): Promise<Engine> {
+    const { config, env, clock } = this;
+    const engine = await connectEngine({
+      host: config.engine?.host,
+      instance: randomUUID(),
+      ...{ env, signal, clock },
+      note: (message) => this.note(message),
+      snapshots: { budgetBytes: config.snapshots.budget },
+    });
+    return this.#opened.use(engine);
+  }
+
+  /** The way to the models of the configuration in force; the caller closes it. */
+  async gateway({ models }: Pick<Config, 'models'> = this.config): Promise<Gateway> {
+    const { env, clock } = this;
+    const caBundle = await this.certificates();
+    return openGateway({ models, env, clock, caBundle, scripted: (file) => scriptedUpstream(file, clock) });
+  }
+
+  /** The certificates that this host trusts besides the usual ones, as PEM. */
+  certificates(): Promise<Buffer | undefined> {
+    this.#certificates ??= hostCertificates(this.config, this.env).then((bundle) => bundle?.pem);
+    return this.#certificates;
+  }
+
+  async reporting(): Promise<Reporting> {
+    const ledger = this.ledger();
+    const { client, name: service } = await this.service();
+    const warn = (message: string) => this.note(message);
+    return {
+      ledger,
+      client,
+      service,
+      delivery: new Delivery({ client, outbox: ledger.outbox, clock: this.clock, warn }),
+    };
+  }
+
+  /** Opens what trials need, and removes from the engine what agents that died have left. */
+  async workshop(signal: AbortSignal): Promise<Workshop> {
+    const engine = await this.engine(signal);
+    requireRoom(this.dataFolder);
+    const reporting = await this.reporting();
+    // It takes seconds, and no trial waits for it.
+    const sweeping = this.#sweep(engine, signal);
+    this.#opened.defer(() => sweeping);
+    const { clock } = this;
+    return {
+      ...reporting,
+      engine,
+      runners: this.runners,
+      clock,
+      extraCertificates: await this.certificates(),
+    };
+  }
+
+  /** Never rejects. */
+  async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
+    try {
+      const { removed } = await engine.sweep(signal);
+      if (removed.length > 0)
+        this.note(`removed ${plural(removed.length, 'object')} that dead agents had left on the engine`);
+    } catch (error) {
+      if (!signal.aborted)
+        this.note(`what dead agents left on the engine could not be removed: ${messageOf(error)}`);
+    }
+  }
+
+  /** Disposes of a part of the command's own together with the others. */
+  closeWith(part: Disposable | AsyncDisposable): void {
+    this.#opened.use(part);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#opened.disposeAsync();
+  }
+}
+
+/** The keys of models and service themselves. */
+export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
+  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
+}
+
+/** The budgets of one batch: what is spent counts from now. */
+export function budgetsOf({ budgets }: Config, clock: Clock) {
+  return { ...budgets, batch: openBudget(budgets.batch, clock.now()) };
+}
+
+/** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */
+export function concurrencyFor(
+  { capabilities }: Engine,
+  sandboxes: readonly { cpus: number; memory: number }[],
+): number {
+  const cpus = Math.max(...sandboxes.map((sandbox) => sandbox.cpus));
+  const memory = Math.max(...sandboxes.map((sandbox) => sandbox.memory));
+  const byCores = Math.floor(capabilities.cpus / cpus);
+  // A quarter of the memory stays for the engine, its page cache and everybody else.
+  const byMemory = Math.floor((capabilities.memoryBytes * 0.75) / memory);
+  return Math.max(1, Math.min(byCores, byMemory));
+}

@@ -1,0 +1,222 @@
+import type { BatchKey, PulledRun, RunKey, TrialKey } from './batches.ts';
+import { noteDeath } from './crashes.ts';
+import type { Records, Row, Value } from './records.ts';
+import { finishAbove, queueTrials } from './trial-states.ts';
+
+/** The lock that a daemon holds as long as it runs. The batches it starts name it, and runs that it finds belong to it. */
+export const daemonLock = 'daemon';
+
+/** The part of the queue that one worker works on: it holds the lock. */
+export interface QueueScope {
+  /** The service's name in the ledger. */
+  service: string;
+  lock: string;
+  /** Only one batch. */
+  batch?: BatchKey | undefined;
+  /** Only runs that their batch was started with. */
+  origin?: 'planned' | undefined;
+}
+
+/** A trial that has no result yet, with what is known of its run. */
+export interface QueuedTrial {
+  key: TrialKey;
+  ordinal: number;
+  run: RunKey;
+  runId: string;
+  caseId: string;
+  caseName: string;
+  /** The planned variant's name; of a run that was found, the service's id of its variant. */
+  variant: string;
+  /** The variant's place in the batch's plan; undefined for a run that was found. */
+  variantIndex: number | undefined;
+  memory: unknown;
+  /** The blob with the run's setup. */
+  setup: string | undefined;
+  batch: BatchKey;
+  batchId: string;
+  /** Whether the run is one that its batch was started with, or was `found` by listing. */
+  origin: 'planned' | 'found';
+}
+
+/** All that the ledger knows of where a trial stands. */
+export interface StoredTrial {
+  key: TrialKey;
+  run: RunKey;
+  ordinal: number;
+  state: 'queued' | 'running' | 'finished';
+  /** The blob with the whole result, once finished. */
+  result: string | undefined;
+}
+
+/** What a worker leaves out when it asks for trials. */
+export interface LeftOut {
+  trials?: Iterable<TrialKey>;
+  runs?: Iterable<RunKey>;
+  /** As {@link variantOf} names them. */
+  variants?: Iterable<string>;
+}
+
+/** Why a trial is not run although it has no result here: another agent has reported it, or a person has canceled its run. */
+export type Withdrawal = 'elsewhere' | 'canceled';
+
+/** A run that was found belongs to the daemon, whoever started its batch. */
+const inScope = `
+  FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
+  WHERE batches.service = ?1
+    AND CASE runs.origin WHEN 'found' THEN '${daemonLock}' ELSE batches.lock END = ?2
+    AND (?3 IS NULL OR batches.key = ?3) AND (?4 IS NULL OR runs.origin = ?4)`;
+
+const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
+
+/** The trials that are to be run, of every batch and run in the ledger. */
+export class Queue {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** Keeps what the service told of runs, and queues their trials, all or nothing. */
+  add(pulled: readonly PulledRun[]): void {
+    const records = this.#records;
+    records.transaction(() => {
+      for (const { run, setup, variantId, ordinals } of pulled) {
+        if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, run);
+        if (variantId !== undefined)
+          records.run('UPDATE runs SET variant_id = ? WHERE key = ?', variantId, run);
+        queueTrials(records, run, ordinals);
+      }
+    });
+  }
+
+  /** Trials to be run, oldest first. */
+  next(scope: QueueScope, limit: number, except: LeftOut = {}): QueuedTrial[] {
+    const { trials = [], runs = [], variants = [] } = except;
+    const rows = this.#records.all(
+      `SELECT trials.key, trials.ordinal, runs.key AS run, runs.id AS run_id, runs.case_id, runs.case_name,
+         runs.variant, runs.variant_index, runs.memory, runs.setup, runs.origin,
+         batches.key AS batch, batches.id AS batch_id ${waiting}
+         AND trials.key NOT IN (SELECT value FROM json_each(?5))
+         AND runs.key NOT IN (SELECT value FROM json_each(?6))
+         AND json_array(batches.key, runs.variant, runs.variant_index) NOT IN (SELECT value FROM json_each(?7))
+       ORDER BY trials.key LIMIT ?8`,
+      ...valuesOf(scope),
+      JSON.stringify([...trials]),
+      JSON.stringify([...runs]),
+      JSON.stringify([...variants]),
+      limit,
+    );
+    return rows.map(queuedTrial);
+  }
+
+  /** How many trials wait to be run. */
+  count(scope: QueueScope): number {
+    return Number(this.#records.get(`SELECT count(*) AS count ${waiting}`, ...valuesOf(scope))?.count ?? 0);
+  }
+
+  /** Those of a batch's planned runs, except what was withdrawn. */
+  ofBatch(batch: BatchKey): StoredTrial[] {
+    return this.#records
+      .all(
+        `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
+         WHERE runs.batch = ? AND runs.origin = 'planned'
+           AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+         ORDER BY trials.key`,
+        batch,
+      )
+      .map((row) => ({
+        key: Number(row.key),
+        run: Number(row.run),
+        ordinal: Number(row.ordinal),
+        state: row.state as StoredTrial['state'],
+        result: row.result === null ? undefined : String(row.result),
+      }));
+  }
+
+  /** The trials of a run, named by the service's id, that have no result; none where the scope has no such run. */
+  openTrials(scope: QueueScope, runId: string): { key: TrialKey; ordinal: number }[] {
+    return this.#records
+      .all(
+        `SELECT trials.key, trials.ordinal ${inScope} AND runs.id = ?5 AND trials.state <> 'finished'
+           AND trials.withdrawn IS NULL`,
+        ...valuesOf(scope),
+        runId,
+      )
+      .map(({ key, ordinal }) => ({ key: Number(key), ordinal: Number(ordinal) }));
+  }
+
+  /** Takes trials out of the queue for good. What one of them has found stays, and one that runs may still finish. */
+  withdraw(trials: readonly TrialKey[], why: Withdrawal): void {
+    const records = this.#records;
+    records.transaction(() => {
+      for (const trial of trials) {
+        records.run('UPDATE trials SET withdrawn = coalesce(withdrawn, ?) WHERE key = ?', why, trial);
+        records.note({ subject: 'trial', key: trial, state: 'withdrawn', detail: why });
+        finishAbove(records, trial);
+      }
+    });
+  }
+
+  /** Ends the attempts of a process that died; their trials are queued again. Returns how many there were. */
+  interrupt(scope: QueueScope): number {
+    return this.#interrupt(scope, undefined);
+  }
+
+  /** Queues a trial again whose attempt could not be ended, as on a full disk. */
+  putBack(scope: QueueScope, trial: TrialKey): void {
+    this.#interrupt(scope, trial);
+  }
+
+  #interrupt(scope: QueueScope, trial: TrialKey | undefined): number {
+    const records = this.#records;
+    const attempts = records.all(
+      `SELECT attempts.key, attempts.trial FROM attempts WHERE attempts.ended_at IS NULL AND attempts.trial IN
+         (SELECT trials.key ${inScope} AND (?5 IS NULL OR trials.key = ?5))`,
+      ...valuesOf(scope),
+      trial ?? null,
+    );
+    if (attempts.length === 0) return 0;
+    return records.transaction(() => {
+      for (const { key, trial: of } of attempts) {
+        // The process that puts one back lives.
+        if (trial === undefined) noteDeath(records, Number(key));
+        records.run(
+          "UPDATE attempts SET ended_at = ?, ending = 'interrupted' WHERE key = ?",
+          records.now(),
+          Number(key),
+        );
+        records.note({ subject: 'attempt', key: Number(key), state: 'interrupted' });
+        records.run("UPDATE trials SET state = 'queued' WHERE key = ? AND state = 'running'", Number(of));
+        records.note({ subject: 'trial', key: Number(of), state: 'queued' });
+      }
+      return attempts.length;
+    });
+  }
+}
+
+/** Names a variant of a batch: trials of one variant have one model. */
+export function variantOf({ batch, variant, variantIndex }: QueuedTrial): string {
+  return JSON.stringify([batch, variant, variantIndex ?? null]);
+}
+
+function valuesOf({ service, lock, batch, origin }: QueueScope): Value[] {
+  return [service, lock, batch ?? null, origin ?? null];
+}
+
+function queuedTrial(row: Row): QueuedTrial {
+  return {
+    key: Number(row.key),
+    ordinal: Number(row.ordinal),
+    run: Number(row.run),
+    runId: String(row.run_id),
+    caseId: String(row.case_id),
+    caseName: String(row.case_name),
+    variant: String(row.variant),
+    variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
+    memory: JSON.parse(String(row.memory)),
+    setup: row.setup === null ? undefined : String(row.setup),
+    batch: Number(row.batch),
+    batchId: String(row.batch_id),
+    origin: row.origin === 'found' ? 'found' : 'planned',
+  };
+}
