@@ -148,9 +148,9 @@ describe('a check', () => {
   });
 
   test('of leftovers counts what agents that are gone have left, not what living ones own', async () => {
-    const container = (instance: string, role: string, State: string) => ({
-      Labels: { 'offsite.instance': instance, 'offsite.role': role, 'offsite.created': '1' },
-      State,
+    const container = (instance: string, role: string, state: string) => ({
+      labels: { 'offsite.instance': instance, 'offsite.role': role, 'offsite.created': '1' },
+      state,
     });
     const listed = [
       container('living', 'marker', 'running'),
@@ -158,7 +158,7 @@ describe('a check', () => {
       container('dead', 'marker', 'exited'),
       container('dead', 'container', 'running'),
     ];
-    const finding = await on(leftovers, { docker: { listContainers: async () => listed } });
+    const finding = await on(leftovers, { port: { list: async () => listed } });
     expect(finding).toMatchObject({ state: 'warn', found: '2 containers of agents that are gone' });
   });
 

@@ -31,7 +31,7 @@ export function baseImageCommand() {
       });
       const caBundle = await hostCertificates(config, env);
       const image = await ensureBaseImage({
-        docker: engine.docker,
+        engine: engine.port,
         log: (line) => err.print(line),
         ...(caBundle && { caBundle }),
         signal,
