@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { Command } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { systemClock } from '../../clock.ts';
+import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import { connectEngine } from '../../engine/connect.ts';
+import type { Engine } from '../../engine/engine.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { checks } from '../doctor/checks.ts';
-import { type HostileReport, runHostile } from '../doctor/deep/run-hostile.ts';
+import { runConformance } from '../doctor/deep/conformance.ts';
+import { runHostile } from '../doctor/deep/run-hostile.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
-import { doctorReport, printedReport } from '../doctor/report.ts';
+import { type DeepReports, doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { withService } from '../options.ts';
@@ -19,7 +22,10 @@ import type { ServiceOptions } from '../with-client.ts';
 export function doctorCommand() {
   return withService(new Command('doctor'))
     .description('look whether this machine can run trials, and say what is missing and how to mend it')
-    .option('--deep', 'also run hostile agents on this engine, and say what came of each (some minutes)')
+    .option(
+      '--deep',
+      'also try all that Offsite relies on the engine for, and run hostile agents on it (some minutes)',
+    )
     .action(async (options) => {
       process.exitCode = await doctor(options);
     });
@@ -51,25 +57,41 @@ async function doctor(options: DoctorOptions): Promise<number> {
     dataFolder: dataFolderOf(options.dataFolder, config, env),
     engine,
   });
-  const hostile =
+  const deep =
     options.deep && engine.got
-      ? await runHostile({
-          chosen: ({ deep }) => deep,
-          env,
-          engineHost: config.engine?.host,
-          signal,
-          onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
-        })
-      : undefined;
-  const report = doctorReport(engine, examined, hostile);
+      ? await lookDeep(engine.value, { engineHost: config.engine?.host, signal, err })
+      : {};
+  const report = doctorReport(engine, examined, deep);
   if (options.json) out.json(report);
   else out.print(printedReport(report));
-  return exitCodeOf(examined, hostile);
+  return exitCodeOf(examined, deep);
+}
+
+interface DeepRequest {
+  engineHost: string | undefined;
+  signal: AbortSignal;
+  /** Hears what begins: it takes minutes. */
+  err: ReturnType<typeof openTerminal>['err'];
+}
+
+/** What the engine does first: where that fails, it is why agents are not held. */
+async function lookDeep(engine: Engine, { engineHost, signal, err }: DeepRequest): Promise<DeepReports> {
+  err.print(`what the engine must do: ${plural(conformanceChecks.length, 'check')}`);
+  const conformance = await runConformance(engine, { clock: systemClock, signal });
+  const hostile = await runHostile({
+    chosen: ({ deep }) => deep,
+    env: process.env,
+    engineHost,
+    signal,
+    onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
+  });
+  return { ...(conformance && { conformance }), hostile };
 }
 
 /** A setting that is wrong comes first: what else fails may fail for it. */
-function exitCodeOf(examined: readonly Examined[], hostile: HostileReport | undefined): number {
+function exitCodeOf(examined: readonly Examined[], { conformance, hostile }: DeepReports): number {
   const kinds = examined.flatMap((check) => (check.state === 'fail' ? [check.kind] : []));
   if (kinds.includes('input')) return exitCodes.badInput;
-  return kinds.length > 0 || hostile?.held === false ? exitCodes.infrastructure : exitCodes.done;
+  const isBroken = kinds.length > 0 || conformance?.held === false || hostile?.held === false;
+  return isBroken ? exitCodes.infrastructure : exitCodes.done;
 }
