@@ -1,4 +1,6 @@
+import type Docker from 'dockerode';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from '../../test/engine/docker-of.ts';
 
 /** How a floor's containers are cut off: see {@link floorTrial}. */
 export type FloorNetwork = 'none' | 'disabled';
@@ -20,10 +22,10 @@ export async function floorTrial(engine: Engine, imageId: string, network: Floor
   }
 }
 
-type FloorContainer = Awaited<ReturnType<Engine['docker']['createContainer']>>;
+type FloorContainer = Docker.Container;
 
 async function started(engine: Engine, imageId: string, network: FloorNetwork): Promise<FloorContainer> {
-  const container = await engine.docker.createContainer({
+  const container = await dockerOf(engine).createContainer({
     Image: imageId,
     Cmd: ['sleep', 'infinity'],
     NetworkDisabled: network === 'disabled',

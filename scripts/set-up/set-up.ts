@@ -1,10 +1,9 @@
-import Docker from 'dockerode';
 import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
 import { type CaBundle, caBundleOf } from '../../src/base-image/host-certificates.ts';
 import { runHostProgram } from '../../src/base-image/host-program.ts';
-import { imageId } from '../../src/base-image/image-id.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
 import { systemClock } from '../../src/clock.ts';
+import { connect } from '../../src/engine/connection/connect.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
@@ -17,19 +16,22 @@ import type { EngineAddress } from './ping-engine.ts';
 export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
   const { log, during } = announcer(process.stdout, systemClock);
   const { address, namedBy } = await ensureEngine({ env, log, during, clock: systemClock, signal });
-  const docker = dockerAt(address);
-  const { Version, Arch } = await docker.version();
-  log(`Docker engine: ${Version}, ${Arch} (${namedBy})`);
-  const there = await imageId(docker, baseImageName(baseImageRecipe), signal);
-  const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined; // only to build with
-  const image = await ensureBaseImage({ docker, log, during, env, signal, caBundle });
-  log(`Base image: ${image.name} (${image.built})`);
+  const engine = await connect({ host: hostOf(address), env, clock: systemClock, signal });
+  try {
+    const { port } = engine;
+    const { serverVersion, arch } = await port.facts(signal);
+    log(`Docker engine: ${serverVersion}, ${arch} (${namedBy})`);
+    const there = await port.images.find(baseImageName(baseImageRecipe), signal);
+    const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined; // only to build with
+    const image = await ensureBaseImage({ engine: port, log, during, env, signal, caBundle });
+    log(`Base image: ${image.name} (${image.built})`);
+  } finally {
+    await engine.close();
+  }
 }
 
-function dockerAt(address: EngineAddress): Docker {
-  // DOCKER_HOST would beat the socket's path if `host` were left out.
-  if ('socketPath' in address) return new Docker({ socketPath: address.socketPath, host: undefined });
-  return new Docker({ host: address.host, port: address.port, protocol: 'http' });
+function hostOf(address: EngineAddress): string {
+  return 'socketPath' in address ? `unix://${address.socketPath}` : `tcp://${address.host}:${address.port}`;
 }
 
 /** npm is asked only when nothing else names a bundle: it takes a third of a second. */

@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { debootstrapObstacle } from './debootstrap-obstacle.ts';
 import { finishRoot } from './finish-root.ts';
@@ -13,7 +13,7 @@ import { temporaryRoot } from './temporary-root.ts';
 import { unpackDebian } from './unpack-debian.ts';
 
 export interface DebootstrapBuild {
-  docker: Docker;
+  engine: EnginePort;
   recipe: BaseImageRecipe;
   log: (line: string) => void;
   during: During;
@@ -32,7 +32,7 @@ const neededBytes = 1.2e9;
  * Throws an infrastructure `OffsiteError` when this host can't, saying what to do.
  */
 export async function buildWithDebootstrap(build: DebootstrapBuild): Promise<void> {
-  const { docker, recipe, during, env, caBundle, signal } = build;
+  const { engine, recipe, during, env, caBundle, signal } = build;
   const mirror = env.OFFSITE_DEBIAN_MIRROR || undefined;
   await prepareHost(build);
   await using place = await temporaryRoot(neededBytes);
@@ -44,11 +44,11 @@ export async function buildWithDebootstrap(build: DebootstrapBuild): Promise<voi
     putNode({ root, scratch, recipe, env, caBundle, signal }),
   );
   await finishRoot({ root, recipe, ownMirror: mirror !== undefined, signal });
-  await during('Importing it into the engine', () => importRoot({ docker, root, recipe, env, signal }));
+  await during('Importing it into the engine', () => importRoot({ engine, root, recipe, env, signal }));
 }
 
 async function prepareHost({
-  docker,
+  engine,
   recipe,
   during,
   env,
@@ -56,7 +56,7 @@ async function prepareHost({
   registryError,
 }: DebootstrapBuild): Promise<void> {
   const hasDebootstrap = (await findHostProgram('debootstrap', env)) !== undefined;
-  const { Arch: engineArch } = await docker.version();
+  const { arch: engineArch } = await engine.facts(signal);
   const obstacle = debootstrapObstacle({
     platform: process.platform,
     uid: process.geteuid?.(),

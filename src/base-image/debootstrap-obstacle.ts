@@ -9,14 +9,14 @@ export interface DebootstrapSituation {
   mayInstall: boolean;
   /** Node's name of the host's architecture: `x64`. */
   hostArch: string;
-  /** The engine's name of its own: `amd64`. */
+  /** As the engine names its own: `x86_64`. */
   engineArch: string;
 }
 
 const engineNames: Record<string, string> = {
-  x64: 'amd64',
-  arm64: 'arm64',
-  arm: 'arm',
+  x64: 'x86_64',
+  arm64: 'aarch64',
+  arm: 'armv7l',
   s390x: 's390x',
   ppc64: 'ppc64le',
 };

@@ -1,16 +1,14 @@
-import type Docker from 'dockerode';
 import { systemClock } from '../clock.ts';
+import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { buildOnRegistryImage } from './build-on-registry-image.ts';
 import { buildWithDebootstrap } from './build-with-debootstrap.ts';
+import { dockerfileOf } from './dockerfile.ts';
 import type { CaBundle } from './host-certificates.ts';
-import { imageId } from './image-id.ts';
 import { type During, progressLines } from './progress.ts';
-import { pullImage } from './pull-image.ts';
 import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
 
 export interface BaseImageOptions {
-  docker: Docker;
+  engine: EnginePort;
   /** Gets one plain line for whatever a user would want to know. */
   log: (line: string) => void;
   /** Trusted when fetching npm; never put into the image. */
@@ -38,23 +36,23 @@ export interface BaseImage {
  * infrastructure `OffsiteError` that gives the reason of each when none does.
  */
 export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseImage> {
-  const { docker, signal, force = false, recipe = baseImageRecipe } = options;
+  const { engine, signal, force = false, recipe = baseImageRecipe } = options;
   const name = baseImageName(recipe);
-  const present = force ? undefined : await imageId(docker, name, signal);
+  const present = force ? undefined : await imageId(engine, name, signal);
   const built = present === undefined ? await build(options, recipe) : 'already there';
-  const id = present ?? (await imageId(docker, name, signal));
+  const id = present ?? (await imageId(engine, name, signal));
   if (id === undefined) {
     const message = `The engine said that it built ${name}, and does not have it.`;
     throw new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure' });
   }
-  if ((await imageId(docker, `${recipe.repository}:latest`, signal)) !== id) {
-    await docker.getImage(name).tag({ repo: recipe.repository, tag: 'latest', abortSignal: signal });
+  if ((await imageId(engine, `${recipe.repository}:latest`, signal)) !== id) {
+    await engine.images.tag(name, `${recipe.repository}:latest`, signal);
   }
   return { id, name, built };
 }
 
 async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promise<BaseImage['built']> {
-  const { docker, log, caBundle, signal, force, env = process.env } = options;
+  const { engine, log, caBundle, signal, force, env = process.env } = options;
   const { during = progressLines(log, systemClock) } = options;
   const name = baseImageName(recipe);
   log(
@@ -62,25 +60,31 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
   );
   try {
     await during(`Pulling ${recipe.registryImage}`, () =>
-      pullUnlessThere(docker, recipe.registryImage, signal),
+      pullUnlessThere(engine, recipe.registryImage, signal),
     );
-    await during(`Building ${name} on it`, () => buildOnRegistryImage({ docker, recipe, signal }));
+    await during(`Building ${name} on it`, () =>
+      engine.images.build({ dockerfile: dockerfileOf(recipe), name, signal }),
+    );
     return 'pulled';
   } catch (error) {
     signal?.throwIfAborted();
     if (!(error instanceof OffsiteError)) throw error;
     log(error.message.split('\n')[0] ?? error.message);
     log('Making it from Debian packages instead.');
-    await buildWithDebootstrap({ docker, recipe, log, during, caBundle, env, signal, registryError: error });
+    await buildWithDebootstrap({ engine, recipe, log, during, caBundle, env, signal, registryError: error });
     return 'debootstrap';
   }
 }
 
 /** A registry that does not answer is no obstacle when its image was pulled before. */
-async function pullUnlessThere(docker: Docker, name: string, signal?: AbortSignal): Promise<void> {
+async function pullUnlessThere(engine: EnginePort, name: string, signal?: AbortSignal): Promise<void> {
   try {
-    await pullImage({ docker, name, signal });
+    await engine.images.pull(name, { signal });
   } catch (error) {
-    if (signal?.aborted || (await imageId(docker, name, signal)) === undefined) throw error;
+    if (signal?.aborted || (await imageId(engine, name, signal)) === undefined) throw error;
   }
+}
+
+async function imageId(engine: EnginePort, name: string, signal?: AbortSignal): Promise<string | undefined> {
+  return (await engine.images.find(name, signal))?.id;
 }

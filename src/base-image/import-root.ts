@@ -1,25 +1,20 @@
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type Docker from 'dockerode';
 import { execa } from 'execa';
-import { OffsiteError } from '../offsite-error.ts';
-import { engineLines } from './engine-lines.ts';
+import type { EnginePort } from '../engine/port/engine-port.ts';
 import { withSystemPath } from './host-program.ts';
-import { type BaseImageRecipe, recipeHash, recipeLabel } from './recipe.ts';
+import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
 
 export interface RootImport {
-  docker: Docker;
+  engine: EnginePort;
   root: string;
   recipe: BaseImageRecipe;
   env: NodeJS.ProcessEnv;
   signal?: AbortSignal;
 }
 
-/** How long the engine may be silent: it answers once, when all is imported. */
-const silenceMs = 600_000;
-
 /** Streams a folder into the engine as an image of one layer, under the recipe's name and with its label. */
-export async function importRoot({ docker, root, recipe, env, signal }: RootImport): Promise<void> {
+export async function importRoot({ engine, root, recipe, env, signal }: RootImport): Promise<void> {
   const tar = execa('tar', ['--create', '--numeric-owner', '--one-file-system', '--directory', root, '.'], {
     env: withSystemPath(env),
     stdin: 'ignore',
@@ -36,31 +31,16 @@ export async function importRoot({ docker, root, recipe, env, signal }: RootImpo
     archive.end();
   })();
   packed.catch((error) => archive.destroy(error));
-  const purpose = `import ${root} as an image`;
   try {
-    const answer = (await docker.importImage(archive, {
-      repo: recipe.repository,
-      tag: recipeHash(recipe),
-      changes: [
-        'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-        'ENV LANG=C.UTF-8',
-        'CMD ["bash"]',
-        `LABEL ${recipeLabel}=${recipeHash(recipe)}`,
-      ],
-      abortSignal: signal,
-    })) as Readable;
-    for await (const _ of engineLines(answer, { purpose, silenceMs, signal })) {
-      // One line: the new image's id. The caller inspects the image by its name.
-    }
-    await packed;
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (error instanceof OffsiteError) throw error;
-    throw new OffsiteError(`Could not ${purpose}.`, {
-      code: 'IMAGE_FAILED',
-      kind: 'infrastructure',
-      cause: error,
+    await engine.images.import({
+      root: archive,
+      name: baseImageName(recipe),
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+      command: ['bash'],
+      labels: { [recipeLabel]: recipeHash(recipe) },
+      signal,
     });
+    await packed;
   } finally {
     tar.kill();
     archive.destroy();

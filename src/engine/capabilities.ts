@@ -1,5 +1,4 @@
 import { OffsiteError } from '../offsite-error.ts';
-import type { EngineClient } from './connection/engine-client.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { isRoot } from './container/is-root.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
@@ -42,98 +41,6 @@ export interface Capabilities {
   limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
   /** The engine's own warnings about itself. */
   warnings: string[];
-}
-
-interface Info {
-  ServerVersion: string;
-  OSType: string;
-  Architecture: string;
-  NCPU: number;
-  MemTotal: number;
-  Driver: string;
-  DriverStatus?: [string, string][] | null;
-  KernelVersion?: string;
-  DockerRootDir?: string;
-  SystemTime?: string;
-  CgroupVersion?: string;
-  Runtimes?: Record<string, unknown>;
-  DefaultRuntime?: string;
-  /** Podman's alone. */
-  BuildahVersion?: string;
-  SecurityOptions?: string[] | null;
-  MemoryLimit?: boolean;
-  SwapLimit?: boolean;
-  PidsLimit?: boolean;
-  CpuCfsQuota?: boolean;
-  Warnings?: string[] | null;
-}
-
-/** Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole file system. */
-const layering = [
-  'overlay2',
-  'overlay',
-  'overlayfs',
-  'fuse-overlayfs',
-  'aufs',
-  'btrfs',
-  'zfs',
-  'devicemapper',
-];
-
-/** Asks the engine about itself. One round trip. */
-export async function readCapabilities(
-  client: EngineClient,
-  apiVersion: string,
-  signal?: AbortSignal,
-): Promise<Capabilities> {
-  const askedAt = client.clock.now();
-  const info = await client.call(
-    'asking the engine what it can do',
-    (abortSignal) => client.dial<Info>({ method: 'GET', path: '/info', expected: [200], abortSignal }),
-    { signal },
-  );
-  const answeredAt = client.clock.now();
-  const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
-  return {
-    apiVersion,
-    serverVersion: info.ServerVersion,
-    os: info.OSType,
-    arch: info.Architecture,
-    cpus: info.NCPU,
-    memoryBytes: info.MemTotal,
-    kernel: info.KernelVersion ?? '',
-    storageDriver: info.Driver,
-    keepsImageTimes: layering.includes(info.Driver),
-    diskQuota: diskQuota(info),
-    rootFolder: info.DockerRootDir ?? '',
-    clockAheadMs:
-      info.SystemTime === undefined ? 0 : Date.parse(info.SystemTime) - (askedAt + answeredAt) / 2,
-    // Engines before 20.10 do not say, and know only version 1.
-    cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
-    runtimes: Object.keys(info.Runtimes ?? {}),
-    defaultRuntime: info.DefaultRuntime ?? 'runc',
-    takesFilters: info.BuildahVersion === undefined,
-    security: {
-      seccomp: options.includes('seccomp'),
-      userns: options.includes('userns'),
-      rootless: options.includes('rootless'),
-      apparmor: options.includes('apparmor'),
-      selinux: options.includes('selinux'),
-    },
-    limits: {
-      memory: info.MemoryLimit ?? false,
-      swap: info.SwapLimit ?? false,
-      pids: info.PidsLimit ?? false,
-      cpu: info.CpuCfsQuota ?? false,
-    },
-    warnings: info.Warnings ?? [],
-  };
-}
-
-function diskQuota({ Driver, DriverStatus }: Info): Capabilities['diskQuota'] {
-  if (['btrfs', 'zfs', 'devicemapper'].includes(Driver)) return 'yes';
-  const below = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1];
-  return Driver === 'overlay2' && below === 'xfs' ? 'unknown' : 'no';
 }
 
 /** Throws an input error that names all that `spec` demands and this engine cannot give. Nothing is ever quietly left out. */

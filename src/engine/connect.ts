@@ -1,12 +1,10 @@
 import { type Clock, systemClock } from '../clock.ts';
-import { readCapabilities } from './capabilities.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
 import { fillHosts } from './container/hosts-file.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
-import { findImage } from './image.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
@@ -42,16 +40,16 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     clock: options.clock ?? systemClock,
     signal,
   });
-  const { client } = connection;
+  const { port } = connection;
   try {
-    const capabilities = await readCapabilities(client, connection.apiVersion, signal);
-    const marker = livenessMarker(client, instance, capabilities);
-    const fill = fillHosts(client);
+    const capabilities = await port.facts(signal);
+    const marker = livenessMarker(port, instance, capabilities);
+    const fill = fillHosts(port);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // Beside the container, not before it: the first one must not wait.
       marker.ensure(spec.imageId);
-      const id = await createFromSpec(client, capabilities, instance, spec, options);
-      const container = containerOf(client, id, spec, capabilities.arch);
+      const id = await createFromSpec(port, capabilities, instance, spec, options);
+      const container = containerOf(port, id, spec, capabilities.arch);
       try {
         await fill(id, spec, options.signal);
       } catch (error) {
@@ -62,27 +60,27 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
     const { note = () => undefined } = options;
-    const upkeep = upkeepOf({ client, repository, budgetBytes, note });
-    const snapshots = snapshotStore({ client, instance, repository, createContainer }, upkeep);
+    const upkeep = upkeepOf({ port, repository, budgetBytes, note });
+    const snapshots = snapshotStore({ port, instance, repository, createContainer }, upkeep);
     return {
       address: connection.address,
       instance,
-      docker: client.docker,
+      port,
       capabilities,
       get roundTrips() {
-        return client.roundTrips;
+        return port.roundTrips;
       },
-      findImage: (name, signal) => findImage(client, name, signal),
+      findImage: (name, signal) => port.images.find(name, signal),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
-      keptSnapshots: (signal) => keptSnapshots(client, repository, signal),
-      removeSnapshots: (chosen, signal) => removeSnapshots(client, chosen, signal),
-      sweep: (signal, options) => sweepDead(client, instance, { ...options, signal }),
+      keptSnapshots: (signal) => keptSnapshots(port, repository, signal),
+      removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),
+      sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
         try {
           await upkeep[Symbol.asyncDispose]();
           await marker.remove();
-          await removeOwned(client, instance);
+          await removeOwned(port, instance);
         } finally {
           await connection.close();
         }

@@ -5,20 +5,17 @@ import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
-import type { EngineClient } from './connection/engine-client.ts';
-import { type AttachRequest, attachProgram } from './container/attach.ts';
-import { type FilesystemChange, listChanges } from './container/changes.ts';
-import { type CommitRequest, commitContainer } from './container/commit.ts';
+import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
-import { askWhenMade } from './container/when-made.ts';
-import { writtenBytes } from './container/written-bytes.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
+import type { AttachRequest, CommitImage, FilesystemChange } from './port/containers.ts';
+import type { EnginePort } from './port/engine-port.ts';
 import { runScript } from './script/run-script.ts';
 import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
 
@@ -32,7 +29,7 @@ export interface Container extends AsyncDisposable {
   start(signal?: AbortSignal): Promise<void>;
   /** Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round trip. */
   put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
-  /** The standard streams of its `program`, best taken before `start`; see attach.ts. One round trip. */
+  /** The standard streams of its `program`, best taken before `start`. One round trip. */
   attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */
   exec(request: ExecRequest): Promise<ExecResult>;
@@ -44,13 +41,19 @@ export interface Container extends AsyncDisposable {
   disconnect(signal?: AbortSignal): Promise<void>;
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
-  /** How its files differ from its image's. Blind to a file whose size and times were put back, and slow: mostly it has the engine walk both. */
+  /**
+   * How its files differ from its image's, as the engine sees it: blind to a file whose size and times were put back,
+   * and slow.
+   */
   changes(): AsyncIterable<FilesystemChange>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
   /** Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
   layerPaths(request: LayerRequest): Promise<string[] | undefined>;
-  /** Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its layer cannot be read. */
+  /**
+   * Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its layer cannot
+   * be read.
+   */
   isUntouched(path: string, signal?: AbortSignal): Promise<boolean | undefined>;
   /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
@@ -61,15 +64,15 @@ export interface Container extends AsyncDisposable {
   /** Copies a folder to the same place in another container of this engine, as it is. Two round trips; see copy.ts. */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /** Makes an image of its files; resolves with the image's id. */
-  commit(request: CommitRequest, signal?: AbortSignal): Promise<string>;
+  commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
   /** Removes it. Doing so again is fine. */
   remove(): Promise<void>;
 }
 
 /** The container `id`, which was created from `spec` on a machine of that architecture. */
-export function containerOf(client: EngineClient, id: string, spec: ContainerSpec, arch: string): Container {
+export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, arch: string): Container {
   const running: RunningContainer = {
-    client,
+    port,
     id,
     env: spec.env ?? {},
     user: spec.user,
@@ -81,9 +84,10 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
     hostFacts: undefined,
     oomKills: 0,
   };
+  const { containers } = port;
   let removal: Promise<void> | undefined;
   const remove = () => {
-    removal ??= removeContainer(client, id).catch((error: unknown) => {
+    removal ??= removeContainer(port, id).catch((error: unknown) => {
       removal = undefined;
       throw error;
     });
@@ -91,28 +95,22 @@ export function containerOf(client: EngineClient, id: string, spec: ContainerSpe
   };
   return {
     id,
-    async start(signal) {
-      await client.call(
-        'starting a container',
-        (abortSignal) => client.docker.getContainer(id).start({ abortSignal }),
-        { signal },
-      );
-    },
+    start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
-    attach: (request) => attachProgram(client, id, request),
+    attach: (request) => containers.attach(id, request),
     exec: (request) => execute(running, request),
     runScript: (request) => runScript(running, request),
     killAll: (signal) => killAll(running, signal),
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running, 'args'),
-    changes: () => listChanges(running),
-    writtenBytes: (signal) => writtenBytes(running, signal),
-    madeAt: (signal) => askWhenMade(running, signal),
+    changes: () => containers.changes(id),
+    writtenBytes: (signal) => containers.writtenBytes(id, signal),
+    madeAt: async (signal) => (await containers.state(id, signal)).createdAt,
     layerPaths: (request) => layerPaths(running, request),
     isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
-    copyTo: (other, path, limits) => copyBetween(client, id, other.id, path, limits),
+    copyTo: (other, path, limits) => copyBetween(port, id, other.id, path, limits),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
     [Symbol.asyncDispose]: remove,

@@ -1,19 +1,19 @@
-import type Docker from 'dockerode';
 import type { Capabilities } from './capabilities.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
-import type { Image } from './image.ts';
+import type { EnginePort } from './port/engine-port.ts';
+import type { Image } from './port/images.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
 import type { SnapshotRequest, SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
-/** A Docker-compatible engine. Disposal removes every container of this instance. */
+/** A container engine, as Offsite uses it. Disposal removes every container of this instance. */
 export interface Engine extends AsyncDisposable {
   /** Where it was found, and what named it: for messages. */
   readonly address: string;
   readonly instance: string;
-  /** dockerode itself, for making base images. */
-  readonly docker: Docker;
+  /** What all of this stands on: for making base images, and for looking at what is on the engine. */
+  readonly port: EnginePort;
   readonly capabilities: Capabilities;
   /** Requests sent to the engine so far. */
   readonly roundTrips: number;

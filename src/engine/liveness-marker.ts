@@ -1,10 +1,10 @@
 import type { Duplex } from 'node:stream';
-import { OffsiteError } from '../offsite-error.ts';
 import type { Capabilities } from './capabilities.ts';
-import type { EngineClient } from './connection/engine-client.ts';
 import { removeContainer } from './container/remove.ts';
-import { securityOptions } from './container/seccomp/filter.ts';
+import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
+import type { EnginePort } from './port/engine-port.ts';
+import { isEngineFailure } from './port/failure.ts';
 
 /**
  * A tiny container that runs for as long as this process does: it reads a standard input that only we hold, so that even
@@ -20,7 +20,10 @@ export interface LivenessMarker {
   remove(): Promise<void>;
 }
 
-/** An engine with much to do refuses a start now and then ("cannot start an already running container"), and takes the next one. */
+/**
+ * An engine with much to do refuses a start now and then ("cannot start an already running container"), and takes the
+ * next one. What cut the marker's connection also cut idle ones, which the next requests still try to use.
+ */
 const MOST_TRIES = 3;
 
 type MarkerState =
@@ -30,16 +33,16 @@ type MarkerState =
   | { kind: 'failed'; error: unknown };
 
 export function livenessMarker(
-  client: EngineClient,
+  port: EnginePort,
   instance: string,
   capabilities: Capabilities,
 ): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
 
   async function start(imageId: string): Promise<void> {
-    const id = await createMarker(client, instance, capabilities, imageId);
+    const id = await createMarker(port, instance, capabilities, imageId);
     try {
-      const connection = await attachAndStart(client, id);
+      const connection = await attachAndStart(port, id);
       connection.on('close', () => {
         if (state.kind !== 'running' || state.connection !== connection) return;
         // Somebody stopped it, and our containers look dead now. Where that was the engine being restarted this fails, and
@@ -49,7 +52,7 @@ export function livenessMarker(
       connection.resume();
       state = { kind: 'running', id, connection };
     } catch (error) {
-      await removeContainer(client, id);
+      await removeContainer(port, id);
       throw error;
     }
   }
@@ -59,16 +62,16 @@ export function livenessMarker(
       try {
         return await start(imageId);
       } catch (error) {
-        const isRefusal = error instanceof OffsiteError && error.code === 'ENGINE_REFUSED';
-        if (!isRefusal || attempt === MOST_TRIES) throw error;
+        const mayPass = isEngineFailure(error, 'refused') || isEngineFailure(error, 'connection');
+        if (!mayPass || attempt === MOST_TRIES) throw error;
       }
     }
   }
 
   async function restart(id: string, imageId: string): Promise<void> {
     try {
-      await start(imageId);
-      await removeContainer(client, id);
+      await startWithRetries(imageId);
+      await removeContainer(port, id);
     } catch {
       state = { kind: 'none' };
     }
@@ -92,62 +95,42 @@ export function livenessMarker(
       if (state.kind !== 'running') return;
       const { id, connection } = state;
       state = { kind: 'none' };
-      await removeContainer(client, id);
+      await removeContainer(port, id);
       connection.destroy();
     },
   };
 }
 
 async function createMarker(
-  client: EngineClient,
+  port: EnginePort,
   instance: string,
   capabilities: Capabilities,
   imageId: string,
 ): Promise<string> {
-  const created = await client.call('creating the liveness marker', (abortSignal) =>
-    client.docker.createContainer({
-      // In the body: dockerode would put plain options in the URL.
-      _query: {},
-      _body: {
-        Image: imageId,
-        Entrypoint: ['cat'],
-        Cmd: [],
-        User: '65534:65534',
-        Labels: ownershipLabels({ instance, role: 'marker', createdAt: client.clock.now() }),
-        OpenStdin: true,
-        StdinOnce: true,
-        AttachStdin: true,
-        Healthcheck: { Test: ['NONE'] },
-        HostConfig: {
-          NetworkMode: 'none',
-          Memory: 16 * 2 ** 20,
-          PidsLimit: 4,
-          CapDrop: ['ALL'],
-          SecurityOpt: securityOptions('sandbox', capabilities),
-          ReadonlyRootfs: true,
-          LogConfig: { Type: 'none' },
-        },
-      },
-      abortSignal,
-    } as never),
-  );
-  return created.id;
+  const { id } = await port.containers.create({
+    imageId,
+    command: ['cat'],
+    stdin: true,
+    user: '65534:65534',
+    labels: ownershipLabels({ instance, role: 'marker', createdAt: port.clock.now() }),
+    network: 'none',
+    memoryBytes: 16 * 2 ** 20,
+    pids: 4,
+    capabilities: [],
+    filter: filterFor('sandbox', capabilities),
+    readOnlyRoot: true,
+  });
+  return id;
 }
 
 /** Attached before it is started, so that `cat` never sees an input that nobody holds. */
-async function attachAndStart(client: EngineClient, id: string): Promise<Duplex> {
-  const container = client.docker.getContainer(id);
-  const connection = await client.call('attaching to the liveness marker', (abortSignal) =>
-    // stdout as well, which says nothing, but ends with the container: stdin alone would not tell us.
-    container.attach({ stream: true, stdin: true, stdout: true, hijack: true, abortSignal }),
-  );
-  // An error is followed by 'close', which is what counts, and may come before anybody else listens.
-  (connection as Duplex).on('error', () => undefined);
+async function attachAndStart({ containers }: EnginePort, id: string): Promise<Duplex> {
+  const connection = await containers.attach(id, { onStderr: () => undefined });
   try {
-    await client.call('starting the liveness marker', (abortSignal) => container.start({ abortSignal }));
+    await containers.start(id);
   } catch (error) {
-    (connection as Duplex).destroy();
+    connection.destroy();
     throw error;
   }
-  return connection as Duplex;
+  return connection;
 }

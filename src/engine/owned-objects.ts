@@ -1,16 +1,16 @@
-import type Docker from 'dockerode';
-import type { EngineClient } from './connection/engine-client.ts';
 import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from './labels.ts';
+import type { EnginePort } from './port/engine-port.ts';
+import type { ListedObject, ObjectKind } from './port/objects.ts';
 
 /** Something on the engine that an agent made. */
 export interface OwnedObject {
-  kind: 'container' | 'network' | 'volume' | 'image';
+  kind: ObjectKind | 'image';
   /** A volume's is its name. */
   id: string;
   name: string;
   /** The agent that made it; empty for what outlives agents. */
   instance: string;
-  labels: Record<string, string>;
+  labels: Readonly<Record<string, string>>;
   /** Epoch milliseconds. */
   createdAt: number;
   /** A container's: `created`, `running`, `exited`, ... */
@@ -18,107 +18,48 @@ export interface OwnedObject {
 }
 
 /** The containers of all instances, those of none left out. One round trip. */
-export async function ownedContainers(client: EngineClient, signal?: AbortSignal): Promise<OwnedObject[]> {
-  return (await labelledContainers(client, OWNED_LABEL, signal)).filter(({ instance }) => instance !== '');
+export async function ownedContainers(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
+  const found = await port.list('container', [OWNED_LABEL], signal);
+  return found.map(owned).filter(({ instance }) => instance !== '');
 }
 
 /** The containers of one instance. One round trip. */
-export function containersOf(client: EngineClient, instance: string): Promise<OwnedObject[]> {
-  return labelledContainers(client, `${INSTANCE_LABEL}=${instance}`);
+export async function containersOf(port: EnginePort, instance: string): Promise<OwnedObject[]> {
+  return (await port.list('container', [`${INSTANCE_LABEL}=${instance}`])).map(owned);
 }
 
-async function labelledContainers(
-  client: EngineClient,
-  label: string,
-  signal?: AbortSignal,
-): Promise<OwnedObject[]> {
-  const found = await list<Docker.ContainerInfo[]>(
-    client,
-    'containers',
-    '/containers/json?all=true&',
-    { label: [label] },
-    signal,
-  );
-  return found.map(({ Id, Names, Labels, State, Created }) => ({
-    kind: 'container',
-    id: Id,
-    name: Names?.[0]?.replace(/^\//, '') ?? '',
-    ...ownership(Labels, Created * 1000),
-    state: State,
-  }));
-}
-
-/** The networks of all instances. One round trip. */
-export async function ownedNetworks(client: EngineClient, signal?: AbortSignal): Promise<OwnedObject[]> {
-  type Network = { Id: string; Name: string; Labels: Labels; Created: string };
-  const filters = { label: [INSTANCE_LABEL] };
-  const found = await list<Network[]>(client, 'networks', '/networks?', filters, signal);
-  return found.map(({ Id, Name, Labels, Created }) => ({
-    kind: 'network',
-    id: Id,
-    name: Name,
-    ...ownership(Labels, Date.parse(Created)),
-  }));
-}
-
-/** The volumes of all instances. One round trip. */
-export async function ownedVolumes(client: EngineClient, signal?: AbortSignal): Promise<OwnedObject[]> {
-  type Volume = { Name: string; Labels: Labels; CreatedAt?: string };
-  const filters = { label: [INSTANCE_LABEL] };
-  const found = await list<{ Volumes: Volume[] | null }>(client, 'volumes', '/volumes?', filters, signal);
-  return (found.Volumes ?? []).map(({ Name, Labels, CreatedAt = '' }) => ({
-    kind: 'volume',
-    id: Name,
-    name: Name,
-    ...ownership(Labels, Date.parse(CreatedAt)),
-  }));
+/** The containers, networks and volumes of all instances. Three round trips. */
+export async function ownedObjects(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
+  const [containers, ...others] = await Promise.all([
+    ownedContainers(port, signal),
+    port.list('network', [INSTANCE_LABEL], signal),
+    port.list('volume', [INSTANCE_LABEL], signal),
+  ]);
+  return [...containers, ...others.flat().map(owned)];
 }
 
 /** Images of ours that have no name any more. One round trip. */
-export async function namelessImages(client: EngineClient, signal?: AbortSignal): Promise<OwnedObject[]> {
-  type Listed = { Id: string; ParentId: string; Labels: Labels; Created: number };
-  const filters = { dangling: ['true'], label: [OWNED_LABEL, PARENT_LABEL, `${ROLE_LABEL}=snapshot`] };
-  const found = await list<Listed[]>(client, 'images', '/images/json?', filters, signal);
+export async function namelessImages(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
+  const labels = [OWNED_LABEL, PARENT_LABEL, `${ROLE_LABEL}=snapshot`];
+  const found = await port.images.listNameless(labels, signal);
   return (
     found
       // What somebody builds upon a snapshot inherits its labels, but has the snapshot itself for a parent.
-      .filter(({ ParentId, Labels }) => ParentId === '' || ParentId === Labels?.[PARENT_LABEL])
-      .map(({ Id, Labels, Created }) => ({
-        kind: 'image',
-        id: Id,
-        name: '',
-        ...ownership(Labels, Created * 1000),
-      }))
+      .filter(({ parentId, labels }) => parentId === '' || parentId === labels[PARENT_LABEL])
+      .map((image) => owned({ ...image, kind: 'image', name: '' }))
   );
 }
 
-type Labels = Record<string, string> | null;
-
-function ownership(labels: Labels, engineCreatedAt: number) {
-  const created = labels?.[CREATED_LABEL];
+function owned(object: Omit<ListedObject, 'kind'> & Pick<OwnedObject, 'kind'>): OwnedObject {
+  const { kind, id, name, labels, state } = object;
+  const created = labels[CREATED_LABEL];
   return {
-    instance: labels?.[INSTANCE_LABEL] ?? '',
-    labels: labels ?? {},
-    createdAt: created === undefined ? engineCreatedAt : Number(created),
+    kind,
+    id,
+    name,
+    instance: labels[INSTANCE_LABEL] ?? '',
+    labels,
+    createdAt: created === undefined ? object.createdAt : Number(created),
+    ...(state !== undefined && { state }),
   };
-}
-
-function list<Answer>(
-  client: EngineClient,
-  what: string,
-  path: string,
-  filters: Record<string, string[]>,
-  signal?: AbortSignal,
-): Promise<Answer> {
-  return client.call(
-    `listing the ${what} of all instances`,
-    (abortSignal) =>
-      client.dial<Answer>({
-        method: 'GET',
-        path: `${path}filters=${encodeURIComponent(JSON.stringify(filters))}`,
-        expected: [200],
-        abortSignal,
-      }),
-    { signal },
-  );
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
-import { findImage } from './image.ts';
 import { type Builder, buildOnce } from './snapshot/build.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
 
@@ -38,7 +37,7 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const impossible = new Map<string, SnapshotResult>();
 
   async function make(request: SnapshotRequest, tag: string, signal?: AbortSignal): Promise<SnapshotResult> {
-    const known = await findImage(builder.client, `${builder.repository}:${tag}`, signal);
+    const known = await builder.port.images.find(`${builder.repository}:${tag}`, signal);
     if (known !== undefined) {
       upkeep.used(known);
       return { kind: 'snapshot', imageId: known.id, built: false };

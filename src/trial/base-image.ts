@@ -1,6 +1,6 @@
 import { assertEnforceable } from '../engine/capabilities.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Image } from '../engine/image.ts';
+import type { Image } from '../engine/port/images.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';

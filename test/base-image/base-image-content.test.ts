@@ -1,8 +1,7 @@
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Docker from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { importRoot } from '../../src/base-image/import-root.ts';
 import {
   type BaseImageRecipe,
@@ -10,9 +9,12 @@ import {
   baseImageRecipe,
   recipeLabel,
 } from '../../src/base-image/recipe.ts';
+import { dockerOf } from '../engine/docker-of.ts';
+import { testEngine } from '../engine/engine-fixture.ts';
 
-/** The engine that DOCKER_HOST names, else the system's. */
-const docker = new Docker();
+const engine = await testEngine();
+const docker = dockerOf(engine);
+afterAll(() => engine[Symbol.asyncDispose]());
 
 /** What a command prints in a new container without a network; with a terminal, as its log then has no frames. */
 async function printed(image: string, command: string[], user = ''): Promise<string> {
@@ -67,7 +69,7 @@ describe('importing a folder as an image', () => {
     await using folder = await folderWithMarker();
     const recipe = recipeOf('offsite-test/import');
     const image = docker.getImage(baseImageName(recipe));
-    await importRoot({ docker, env: process.env, root: folder.path, recipe });
+    await importRoot({ engine: engine.port, env: process.env, root: folder.path, recipe });
     try {
       expect((await image.inspect()).Config.Labels).toHaveProperty([recipeLabel]);
     } finally {
@@ -81,7 +83,9 @@ describe('importing a folder as an image', () => {
     await writeFile(join(programs.path, 'tar'), '#!/bin/sh\n/bin/tar "$@"; exit 2\n', { mode: 0o755 });
     const env = { ...process.env, PATH: `${programs.path}:${process.env.PATH}` };
     const recipe = recipeOf('offsite-test/broken-import');
-    await expect(importRoot({ docker, env, root: folder.path, recipe })).rejects.toThrow('Could not import');
+    await expect(importRoot({ engine: engine.port, env, root: folder.path, recipe })).rejects.toThrow(
+      'Could not import',
+    );
     const image = docker.getImage(baseImageName(recipe));
     await expect(image.inspect()).rejects.toMatchObject({ statusCode: 404 });
   });

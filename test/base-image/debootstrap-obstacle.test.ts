@@ -8,12 +8,12 @@ const debian: DebootstrapSituation = {
   hasAptGet: true,
   mayInstall: true,
   hostArch: 'x64',
-  engineArch: 'amd64',
+  engineArch: 'x86_64',
 };
 
 test('root on a Debian can build the image from packages', () => {
   expect(debootstrapObstacle(debian)).toBeUndefined();
-  expect(debootstrapObstacle({ ...debian, hostArch: 'arm64', engineArch: 'arm64' })).toBeUndefined();
+  expect(debootstrapObstacle({ ...debian, hostArch: 'arm64', engineArch: 'aarch64' })).toBeUndefined();
 });
 
 test('an installed debootstrap needs neither apt-get nor leave to install', () => {
@@ -23,7 +23,7 @@ test('an installed debootstrap needs neither apt-get nor leave to install', () =
 
 test.each([
   ['macOS', { platform: 'darwin' }, 'this is darwin'],
-  ['an engine of another architecture', { engineArch: 'arm64' }, 'the engine runs arm64'],
+  ['an engine of another architecture', { engineArch: 'aarch64' }, 'the engine runs aarch64'],
   ['a plain user', { uid: 1000 }, 'needs root'],
   ['a distribution without apt-get', { hasAptGet: false }, 'no apt-get'],
   ['OFFSITE_NO_INSTALL', { mayInstall: false }, 'OFFSITE_NO_INSTALL'],

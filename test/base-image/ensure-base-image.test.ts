@@ -2,11 +2,12 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
 import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
-import { pullImage } from '../../src/base-image/pull-image.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openClient } from '../../src/engine/docker/client.ts';
+import { dockerPort } from '../../src/engine/docker/open.ts';
 
 /** A server of the Engine API's wire, on a socket as the real one's, that answers as the test needs. */
 async function engineThat(listener: RequestListener) {
@@ -19,10 +20,12 @@ async function engineThat(listener: RequestListener) {
     listener(request, response);
   });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  const client = await openClient({ kind: 'socket', path: socketPath }, systemClock);
   return {
-    docker: new Docker({ socketPath, host: undefined }),
+    port: dockerPort(client),
     asked,
     async [Symbol.asyncDispose]() {
+      client.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await folder.remove();
@@ -39,12 +42,12 @@ describe('pulling', () => {
       response.write('{"status":"Pulling from library/node"}\n');
       response.end('{"errorDetail":{"message":"toomanyrequests"},"error":"toomanyrequests"}\n');
     });
-    await expect(pullImage({ docker: engine.docker, name: 'node:24' })).rejects.toThrow('toomanyrequests');
+    await expect(engine.port.images.pull('node:24')).rejects.toThrow('toomanyrequests');
   });
 
   test('fails soon when no registry answers', async () => {
     await using engine = await engineThat(() => undefined);
-    const pulling = pullImage({ docker: engine.docker, name: 'node:24', firstWordMs: 50 });
+    const pulling = engine.port.images.pull('node:24', { firstWordMs: 50 });
     await expect(pulling).rejects.toThrow('no registry answered within 0.05 s');
   });
 
@@ -52,7 +55,7 @@ describe('pulling', () => {
     await using engine = await engineThat((_, response) => {
       response.writeHead(500, { 'content-type': 'application/json' }).end(json({ message: 'no such host' }));
     });
-    const pulling = pullImage({ docker: engine.docker, name: 'node:24' });
+    const pulling = engine.port.images.pull('node:24');
     await expect(pulling).rejects.toThrow(/^Could not pull node:24: no such host$/);
   });
 
@@ -61,14 +64,14 @@ describe('pulling', () => {
       response.write('{"status":"Pulling"}\n');
       setTimeout(() => response.end('{"status":"Status: Downloaded"}\n'), 120);
     });
-    await pullImage({ docker: engine.docker, name: 'node:24', firstWordMs: 60 });
+    await engine.port.images.pull('node:24', { firstWordMs: 60 });
   });
 });
 
 describe('the base image', () => {
   test('that is there is used, with two questions to the engine', async () => {
     await using engine = await engineThat((_, response) => response.end(json({ Id: 'sha256:1' })));
-    const image = await ensureBaseImage({ docker: engine.docker, log: () => undefined });
+    const image = await ensureBaseImage({ engine: engine.port, log: () => undefined });
     expect(image).toEqual({ id: 'sha256:1', name, built: 'already there' });
     expect(engine.asked).toEqual([`GET /images/${name}/json`, 'GET /images/offsite/base:latest/json']);
   });
@@ -77,17 +80,17 @@ describe('the base image', () => {
     await using engine = await engineThat((request, response) => {
       response.end(json({ Id: request.url?.includes('latest') ? 'sha256:old' : 'sha256:new' }));
     });
-    await ensureBaseImage({ docker: engine.docker, log: () => undefined });
+    await ensureBaseImage({ engine: engine.port, log: () => undefined });
     expect(engine.asked.at(-1)).toContain(`POST /images/${name}/tag?repo=offsite%2Fbase&tag=latest`);
   });
 
   test('that can neither be pulled nor built is an error that gives both reasons and what to do', async () => {
     await using engine = await engineThat((request, response) => {
-      if (request.url === '/version') response.end(json({ Arch: 'riscv64' }));
+      if (request.url === '/info') response.end(json({ Architecture: 'riscv64' }));
       else response.writeHead(request.method === 'GET' ? 404 : 500).end(json({ message: 'no such host' }));
     });
     const lines: string[] = [];
-    const making = ensureBaseImage({ docker: engine.docker, log: (line) => lines.push(line) });
+    const making = ensureBaseImage({ engine: engine.port, log: (line) => lines.push(line) });
     await expect(making).rejects.toMatchObject({
       code: 'BASE_IMAGE_UNAVAILABLE',
       message: expect.stringMatching(/no such host.*the engine runs riscv64/s),
@@ -100,7 +103,7 @@ describe('the base image', () => {
     const controller = new AbortController();
     await using engine = await engineThat(() => controller.abort(new Error('enough')));
     const { signal } = controller;
-    const making = ensureBaseImage({ docker: engine.docker, log: () => undefined, signal });
+    const making = ensureBaseImage({ engine: engine.port, log: () => undefined, signal });
     await expect(making).rejects.toThrow('enough');
   });
 });

@@ -1,4 +1,5 @@
 import { connectEngine } from '../../src/engine/connect.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 
 /** A container of ours, as the engine lists it. */
 export interface Listed {
@@ -14,7 +15,7 @@ export async function containersOnce(
 ): Promise<Listed[]> {
   await using engine = await connectEngine({ instance: `test-list-${process.pid}` });
   for (const end = Date.now() + 60_000; ; ) {
-    const listed = await engine.docker.listContainers({ all: true, filters: { label: labels } });
+    const listed = await dockerOf(engine).listContainers({ all: true, filters: { label: labels } });
     const containers = listed.map(({ Labels, State }) => ({
       instance: Labels['offsite.instance'] ?? '',
       role: Labels['offsite.role'] ?? '',

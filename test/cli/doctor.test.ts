@@ -6,7 +6,8 @@ import { engineClock } from '../../src/cli/doctor/checks/engine-clock.ts';
 import { engineLimits } from '../../src/cli/doctor/checks/engine-limits.ts';
 import { leftovers } from '../../src/cli/doctor/checks/leftovers.ts';
 import { sealedSandbox } from '../../src/cli/doctor/checks/sealed-sandbox.ts';
-import type { DoctorReport } from '../../src/cli/doctor/report.ts';
+import { type DoctorReport, doctorReport, printedReport } from '../../src/cli/doctor/report.ts';
+import { plainText } from '../../src/text/output.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -148,9 +149,9 @@ describe('a check', () => {
   });
 
   test('of leftovers counts what agents that are gone have left, not what living ones own', async () => {
-    const container = (instance: string, role: string, State: string) => ({
-      Labels: { 'offsite.instance': instance, 'offsite.role': role, 'offsite.created': '1' },
-      State,
+    const container = (instance: string, role: string, state: string) => ({
+      labels: { 'offsite.instance': instance, 'offsite.role': role, 'offsite.created': '1' },
+      state,
     });
     const listed = [
       container('living', 'marker', 'running'),
@@ -158,7 +159,7 @@ describe('a check', () => {
       container('dead', 'marker', 'exited'),
       container('dead', 'container', 'running'),
     ];
-    const finding = await on(leftovers, { docker: { listContainers: async () => listed } });
+    const finding = await on(leftovers, { port: { list: async () => listed } });
     expect(finding).toMatchObject({ state: 'warn', found: '2 containers of agents that are gone' });
   });
 
@@ -197,4 +198,26 @@ describe('a check', () => {
     });
     await expect(on(sealedSandbox, without)).rejects.toMatchObject({ code: 'ENGINE_CANNOT_ENFORCE' });
   });
+});
+
+test('an engine that does not do what trials rely on is not ready, and the report says what that costs', () => {
+  const checks = [
+    { name: 'tells the exit code of each command', cost: 'Failed checks count as passed.', state: 'held' },
+    {
+      name: 'measures what a container wrote',
+      cost: 'Nothing stops a full disk.',
+      state: 'failed',
+      found: 'it is 0',
+    },
+  ] as const;
+  const conformance = { held: false, checks: [...checks] };
+  const examined = { name: 'Node', state: 'ok', found: '24' } as const;
+  const report = doctorReport({ got: false, error: undefined }, [examined], { conformance });
+  expect(report).toMatchObject({ ready: false, conformance });
+  const printed = plainText(printedReport(report));
+  expect(printed).toContain('ok    tells the exit code of each command\n');
+  expect(printed).toContain(
+    'FAIL  measures what a container wrote\n      it is 0\n      Nothing stops a full disk.\n',
+  );
+  expect(printed).toContain('Not ready: the engine does not do all that trials rely on.');
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { cleanCommand } from '../../src/cli/commands/clean.ts';
 import { imagesCommand } from '../../src/cli/commands/images.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { shell, testEngine, testSpec } from '../engine/engine-fixture.ts';
 
 let engine: Engine;
@@ -54,7 +55,7 @@ test('images: list says what each snapshot is and takes, and prune says first wh
     expect(await printed(imagesCommand(), 'prune', '--older-than', '9999d')).toBe('0 snapshots removed, 0 B');
     expect(await engine.findImage(made.imageId)).toBeDefined();
   } finally {
-    await engine.docker.getImage(made.imageId).remove();
+    await dockerOf(engine).getImage(made.imageId).remove();
   }
 });
 
@@ -78,12 +79,12 @@ test('clean removes what a dead agent left, and names what it has to leave', asy
     'offsite.created': String(Date.now() - 61_000),
   };
   const image = await engine.findImage('offsite/base');
-  const orphan = await engine.docker.createContainer({ Image: image?.id ?? '', Labels });
+  const orphan = await dockerOf(engine).createContainer({ Image: image?.id ?? '', Labels });
   // No test that sweeps at the same time can remove it.
   const used = `offsite-test-${randomUUID()}`;
-  await engine.docker.createVolume({ Name: used, Labels });
-  stack.defer(() => engine.docker.getVolume(used).remove());
-  const user = await engine.docker.createContainer({
+  await dockerOf(engine).createVolume({ Name: used, Labels });
+  stack.defer(() => dockerOf(engine).getVolume(used).remove());
+  const user = await dockerOf(engine).createContainer({
     Image: image?.id ?? '',
     HostConfig: { Binds: [`${used}:/somewhere`] },
   });

@@ -1,4 +1,5 @@
 import { connectEngine } from '../../src/engine/connect.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 
 /** What an agent does that works until {@link letGo}. */
 export const held = 'touch done.txt; until [ -e /tmp/go ]; do sleep 0.1; done';
@@ -7,8 +8,10 @@ export const held = 'touch done.txt; until [ -e /tmp/go ]; do sleep 0.1; done';
 export async function letGo(run: string): Promise<void> {
   await using engine = await connectEngine({ instance: `test-let-go-${process.pid}` });
   const filters = { label: [`offsite.run=${run}`] };
-  for (const { Id } of await engine.docker.listContainers({ filters })) {
-    const exec = await engine.docker.getContainer(Id).exec({ Cmd: ['touch', '/tmp/go'] });
+  for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
+    const exec = await dockerOf(engine)
+      .getContainer(Id)
+      .exec({ Cmd: ['touch', '/tmp/go'] });
     await exec.start({ Detach: true });
   }
 }

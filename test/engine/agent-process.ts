@@ -1,5 +1,6 @@
 // An agent in a process of its own, for sweep.test.ts: holds one container until SIGTERM, after which it cleans up.
 import { once } from 'node:events';
+import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine } from './engine-fixture.ts';
 
 await using engine = await testEngine();
@@ -10,7 +11,7 @@ console.log(JSON.stringify({ instance: engine.instance, containerId: container.i
 await once(process, 'SIGTERM');
 
 async function isMarked(): Promise<boolean> {
-  const markers = await engine.docker.listContainers({
+  const markers = await dockerOf(engine).listContainers({
     filters: { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] },
   });
   return markers.length > 0;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { type CuttingProxy, cuttingProxy } from './cutting-proxy.ts';
+import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine } from './engine-fixture.ts';
 
 let proxy: CuttingProxy;
@@ -60,6 +61,8 @@ for (const how of ['end', 'reset'] as const) {
 }
 
 async function touch(file: string): Promise<void> {
-  const exec = await direct.docker.getContainer(container.id).exec({ Cmd: ['touch', file] });
+  const exec = await dockerOf(direct)
+    .getContainer(container.id)
+    .exec({ Cmd: ['touch', file] });
   await exec.start({ Detach: true });
 }

@@ -5,6 +5,7 @@ import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts'
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from './docker-of.ts';
 
 const BASE_IMAGE = 'offsite/base';
 
@@ -65,14 +66,15 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 /** Waits until the engine's marker runs, which is made beside its first container and costs round trips of its own. */
-export async function markerRuns({ docker, instance }: Engine): Promise<void> {
-  const filters = { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] };
-  await until(async () => (await docker.listContainers({ filters })).length === 1);
+export async function markerRuns(engine: Engine): Promise<void> {
+  const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] };
+  await until(async () => (await dockerOf(engine).listContainers({ filters })).length === 1);
 }
 
 /** Waits until there is this file in a container of the engine's own. */
-export async function untilFile({ docker, instance }: Engine, path: string): Promise<void> {
-  const filters = { label: [`offsite.instance=${instance}`, 'offsite.role=container'] };
+export async function untilFile(engine: Engine, path: string): Promise<void> {
+  const docker = dockerOf(engine);
+  const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=container'] };
   const isIn = (id: string) =>
     docker
       .getContainer(id)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { clockWith } from '../validate/validator-bench.ts';
+import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -174,9 +175,9 @@ describe('what a command is given', () => {
       env: { KEY: secret },
       timeoutMs: 500,
     });
-    const about = await engine.docker.getContainer(container.id).inspect();
+    const about = await dockerOf(engine).getContainer(container.id).inspect();
     const exec = about.ExecIDs?.[0];
-    const aboutExec = exec === undefined ? {} : await engine.docker.getExec(exec).inspect();
+    const aboutExec = exec === undefined ? {} : await dockerOf(engine).getExec(exec).inspect();
     expect(JSON.stringify([about, aboutExec, await container.processes()])).not.toContain(secret);
     expect(JSON.stringify(about)).not.toContain('FROM_SPEC');
     await running;

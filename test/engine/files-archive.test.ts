@@ -8,11 +8,12 @@ import { type Header, type Pack, pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { readArchive } from '../../src/engine/archive/read.ts';
-import { type EngineClient, openClient } from '../../src/engine/connection/engine-client.ts';
+import { type DockerClient, openClient } from '../../src/engine/docker/client.ts';
+import { dockerPort } from '../../src/engine/docker/open.ts';
 
 /** An engine of ours that answers with whatever archive a test wants: a real one sends none that is broken. */
 let folder: string;
-let client: EngineClient;
+let client: DockerClient;
 let answer: (response: ServerResponse) => void;
 const server = createServer((_request, response) => answer(response));
 
@@ -41,7 +42,7 @@ async function archiveOf(
 async function read(archive: Buffer) {
   answer = (response) => response.end(archive);
   const found: Record<string, string> = {};
-  for await (const entry of readArchive({ client, id: 'any' }, '/out')) {
+  for await (const entry of readArchive({ port: dockerPort(client), id: 'any' }, '/out')) {
     let text = '';
     for await (const chunk of entry.content()) text += chunk.toString();
     found[entry.path] = [entry.type, entry.linkTarget ?? text].join(' ').trim();

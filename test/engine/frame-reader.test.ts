@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FrameReader, type OutputPiece } from '../../src/engine/exec/frame-reader.ts';
+import { FrameReader } from '../../src/engine/docker/frame-reader.ts';
+import type { OutputPiece } from '../../src/engine/port/exec.ts';
 
 function frame(stream: 0 | 1 | 2, payload: Buffer): Buffer {
   const header = Buffer.alloc(8);

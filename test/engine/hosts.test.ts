@@ -3,6 +3,7 @@ import type { ContainerSpec } from '../../src/engine/container/container-spec.ts
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
+import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -81,13 +82,13 @@ test('beside a relay as well', async () => {
 
 test('they stay so when the container is started again', async () => {
   await using container = await startedContainer(engine);
-  await engine.docker.getContainer(container.id).restart({ t: 0 });
+  await dockerOf(engine).getContainer(container.id).restart({ t: 0 });
   await expectNames(container);
 });
 
 test('a user that the image names counts', async () => {
   await using made = await startedContainer(engine);
-  const { Id } = await engine.docker
+  const { Id } = await dockerOf(engine)
     .getContainer(made.id)
     .commit({ changes: 'USER node', repo: 'offsite-test', tag: made.id.slice(0, 12) });
   try {
@@ -96,6 +97,6 @@ test('a user that the image names counts', async () => {
     await container.start();
     await expectNames(container);
   } finally {
-    await engine.docker.getImage(Id).remove({ force: true });
+    await dockerOf(engine).getImage(Id).remove({ force: true });
   }
 });

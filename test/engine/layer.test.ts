@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
 
 /** Where tests do not run on the engine's own machine, or may not read its disk, each look says that it does not know. */
@@ -73,13 +74,13 @@ test('what lies in a volume of the image’s is in no layer, and nothing is said
 async function imageOf(script: string, changes = 'LABEL made-by=test') {
   await using container = await startedContainer(engine);
   await shell(container, script);
-  const { Id: imageId } = (await engine.docker.getContainer(container.id).commit({ changes })) as {
+  const { Id: imageId } = (await dockerOf(engine).getContainer(container.id).commit({ changes })) as {
     Id: string;
   };
   return {
     imageId,
     async [Symbol.asyncDispose]() {
-      await engine.docker.getImage(imageId).remove({ force: true });
+      await dockerOf(engine).getImage(imageId).remove({ force: true });
     },
   };
 }

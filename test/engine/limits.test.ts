@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from './docker-of.ts';
 import { daemon, shell, startedContainer, testEngine, testSpec, until } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -28,13 +29,13 @@ describe('memory', () => {
   });
 
   test('swap is no way out, and the other limits are set as asked', async () => {
-    const spec = await testSpec(engine, { cpus: 0.5, pids: 77, nofile: 512, fsizeBytes: 2 ** 20 });
+    const spec = await testSpec(engine, { cpus: 0.5, pids: 77, nofile: 512 });
     await using container = await engine.createContainer(spec);
-    const { HostConfig: host } = await engine.docker.getContainer(container.id).inspect();
+    const { HostConfig: host } = await dockerOf(engine).getContainer(container.id).inspect();
     expect(host).toMatchObject({ MemorySwap: host.Memory, NanoCpus: 5e8, PidsLimit: 77 });
     await container.start();
-    const limits = await shell(container, 'ulimit -n; head -c 2000000 /dev/zero > big; stat -c %s big');
-    expect(limits.stdout.text).toBe('512\n1048576\n');
+    const limits = await shell(container, 'ulimit -n');
+    expect(limits.stdout.text).toBe('512\n');
   });
 });
 

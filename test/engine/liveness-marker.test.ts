@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
+import { engineFailure } from '../../src/engine/port/failure.ts';
 import { markerRuns, testEngine, testSpec } from './engine-fixture.ts';
 
 /** Answers the next starts of containers as a busy engine does now and then. */
-function refuseStarts({ docker }: Engine, times: number): () => number {
+function refuseStarts({ port: { containers } }: Engine, times: number): () => number {
   let refused = 0;
-  const dial = docker.modem.dial.bind(docker.modem);
-  docker.modem.dial = (options, callback) => {
-    if (refused === times || !options.path.includes('/start?')) return dial(options, callback);
+  const { start } = containers;
+  containers.start = async (id, signal) => {
+    if (refused === times) return start(id, signal);
     refused += 1;
     const message = 'OCI runtime start failed: cannot start an already running container: unknown';
-    callback?.(Object.assign(new Error(message), { statusCode: 500, json: { message } }), null);
+    throw engineFailure('refused', message, undefined);
   };
   return () => refused;
 }

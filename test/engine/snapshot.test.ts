@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { SnapshotRequest } from '../../src/engine/snapshot.ts';
+import { dockerOf } from './docker-of.ts';
 import { daemon, removeRepository, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -53,7 +54,7 @@ test('concurrent askers of one state pay for one build, later ones and other age
 
   await using container = await startedContainer(engine, { imageId: first.imageId });
   expect((await shell(container, 'cat state')).stdout.text).toBe('built\n');
-  const image = await engine.docker.getImage(first.imageId).inspect();
+  const image = await dockerOf(engine).getImage(first.imageId).inspect();
   expect(JSON.stringify(image)).not.toContain('sk-not-in-images');
   expect(image.Config.Labels).toMatchObject({ offsite: '1', 'offsite.instance': '' });
 });
@@ -91,7 +92,7 @@ test('what a build throws is thrown to all who asked, its container is gone, and
   const results = await Promise.allSettled([snapshot(asked), snapshot(asked)]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await snapshot(asked)).toMatchObject({ kind: 'snapshot', built: true });
-  const left = await engine.docker.listContainers({
+  const left = await dockerOf(engine).listContainers({
     all: true,
     filters: { label: [`offsite.instance=${engine.instance}`, 'offsite.role=container'] },
   });

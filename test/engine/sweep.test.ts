@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
+import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, until } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -15,10 +16,10 @@ beforeAll(async () => {
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const ofInstance = (instance: string) =>
-  engine.docker.listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
+  dockerOf(engine).listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
 
 const runningMarkers = (instance: string) =>
-  engine.docker.listContainers({
+  dockerOf(engine).listContainers({
     filters: { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] },
   });
 
@@ -84,7 +85,7 @@ describe('what no marker speaks for', () => {
   });
   const orphan = async (given: Record<string, string>) => {
     const image = await engine.findImage('offsite/base');
-    return engine.docker.createContainer({ Image: image?.id ?? '', Cmd: ['true'], Labels: given });
+    return dockerOf(engine).createContainer({ Image: image?.id ?? '', Cmd: ['true'], Labels: given });
   };
   const isThere = (inspected: Promise<unknown>) =>
     inspected.then(
@@ -114,10 +115,10 @@ describe('what no marker speaks for', () => {
     const made = async (instance?: string) => {
       const given = labels(old(), instance);
       const name = `offsite-test-${randomUUID()}`;
-      const network = await engine.docker.createNetwork({ Name: name, Internal: true, Labels: given });
+      const network = await dockerOf(engine).createNetwork({ Name: name, Internal: true, Labels: given });
       stack.defer(() => gone(network.remove()));
-      await engine.docker.createVolume({ Name: name, Labels: given });
-      const volume = engine.docker.getVolume(name);
+      await dockerOf(engine).createVolume({ Name: name, Labels: given });
+      const volume = dockerOf(engine).getVolume(name);
       stack.defer(() => gone(volume.remove()));
       return [network, volume];
     };
@@ -139,8 +140,8 @@ describe('what no marker speaks for', () => {
     const container = await orphan({ ...labels(String(created), instance), 'offsite.run': 'run-7' });
     stack.defer(() => gone(container.remove({ force: true })));
     const volume = `offsite-test-${randomUUID()}`;
-    await engine.docker.createVolume({ Name: volume, Labels: labels(String(created), instance) });
-    stack.defer(() => gone(engine.docker.getVolume(volume).remove()));
+    await dockerOf(engine).createVolume({ Name: volume, Labels: labels(String(created), instance) });
+    stack.defer(() => gone(dockerOf(engine).getVolume(volume).remove()));
     const clock = { ...systemClock, now: () => created + 61_000 };
     await using late = await testEngine({ clock });
     const { removed, instances } = await late.sweep(undefined, { dryRun: true });
@@ -155,10 +156,10 @@ describe('what no marker speaks for', () => {
   test('but is used by something else, is left, and said to be', async () => {
     await using stack = new AsyncDisposableStack();
     const name = `offsite-test-${randomUUID()}`;
-    await engine.docker.createVolume({ Name: name, Labels: labels(old()) });
-    stack.defer(() => gone(engine.docker.getVolume(name).remove()));
+    await dockerOf(engine).createVolume({ Name: name, Labels: labels(old()) });
+    stack.defer(() => gone(dockerOf(engine).getVolume(name).remove()));
     const image = await engine.findImage('offsite/base');
-    const user = await engine.docker.createContainer({
+    const user = await dockerOf(engine).createContainer({
       Image: image?.id ?? '',
       HostConfig: { Binds: [`${name}:/somewhere`] },
     });
@@ -177,7 +178,7 @@ describe('what no marker speaks for', () => {
     const nameless = async (parent: string) => {
       const Labels = { ...labels(old(), ''), 'offsite.role': 'snapshot', 'offsite.parent': parent };
       const { Id } = (await container.commit({ Labels } as never)) as unknown as { Id: string };
-      const image = engine.docker.getImage(Id);
+      const image = dockerOf(engine).getImage(Id);
       stack.defer(() => gone(image.remove()));
       return image;
     };
@@ -192,7 +193,7 @@ test('every object says whose it is, and what the caller adds cannot change that
   await using container = await startedContainer(engine, {
     labels: { mine: 'yes', 'offsite.instance': 'forged' },
   });
-  const { Config } = await engine.docker.getContainer(container.id).inspect();
+  const { Config } = await dockerOf(engine).getContainer(container.id).inspect();
   expect(Config.Labels).toMatchObject({
     mine: 'yes',
     offsite: '1',
@@ -218,7 +219,9 @@ test('a marker that somebody stops comes back by itself', async () => {
   const markers = () => runningMarkers(own.instance);
   await until(async () => (await markers()).length === 1);
   const [first] = await markers();
-  await own.docker.getContainer(first?.Id ?? '').kill();
+  await dockerOf(own)
+    .getContainer(first?.Id ?? '')
+    .kill();
   await until(async () => {
     const [now] = await markers();
     return now !== undefined && now.Id !== first?.Id;

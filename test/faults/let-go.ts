@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { connectEngine } from '../../src/engine/connect.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 
 /** The `run` of a trial that waits until it is let go. */
 export const untilLetGo = 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done';
@@ -9,7 +10,7 @@ export async function untilBegun(batch: string): Promise<void> {
   await using engine = await connectEngine({ instance: `test-begun-${process.pid}` });
   const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };
   const waits = (id: string) =>
-    engine.docker
+    dockerOf(engine)
       .getContainer(id)
       .infoArchive({ path: '/tmp/begun' })
       .then(
@@ -23,7 +24,7 @@ export async function untilBegun(batch: string): Promise<void> {
         },
       );
   for (;;) {
-    const containers = await engine.docker.listContainers({ filters });
+    const containers = await dockerOf(engine).listContainers({ filters });
     if ((await Promise.all(containers.map(({ Id }) => waits(Id)))).includes(true)) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -39,10 +40,10 @@ export async function letGo(batch: string, ended: Promise<unknown>): Promise<voi
     over = true;
   });
   while (!over) {
-    for (const { Id } of await engine.docker.listContainers({ filters })) {
+    for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
       if (told.has(Id)) continue;
       told.add(Id);
-      const exec = await engine.docker
+      const exec = await dockerOf(engine)
         .getContainer(Id)
         .exec({ Cmd: ['touch', '/tmp/go'] })
         .catch((error: { statusCode?: number }) => {

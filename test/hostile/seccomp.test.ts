@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { markerRuns, startedContainer, testEngine } from '../engine/engine-fixture.ts';
 import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
 import { openTrialBench, validator } from '../trial/trial-bench.ts';
@@ -99,7 +100,7 @@ describe('on the engine', () => {
 
   test('neither has one whose processes were killed by a restart', async () => {
     await using container = await startedContainer(engine);
-    await engine.docker.getContainer(container.id).restart({ t: 0 });
+    await dockerOf(engine).getContainer(container.id).restart({ t: 0 });
     expectSealed(await probed(container));
   });
 
@@ -107,10 +108,10 @@ describe('on the engine', () => {
     await using relayed = await relayedSandbox();
     await markerRuns(relayed.engine);
     const filters = { label: [`offsite.instance=${relayed.engine.instance}`] };
-    const containers = await relayed.engine.docker.listContainers({ filters });
+    const containers = await dockerOf(relayed.engine).listContainers({ filters });
     expect(containers.length).toBeGreaterThanOrEqual(3);
     for (const { Id, Labels } of containers) {
-      const { HostConfig } = await relayed.engine.docker.getContainer(Id).inspect();
+      const { HostConfig } = await dockerOf(relayed.engine).getContainer(Id).inspect();
       const profile = HostConfig.SecurityOpt?.find((option: string) => option.startsWith('seccomp='));
       expect(JSON.parse(profile?.slice('seccomp='.length) ?? '{}'), Labels['offsite.role']).toMatchObject({
         defaultAction: 'SCMP_ACT_ERRNO',
@@ -133,7 +134,7 @@ describe('on the engine', () => {
       'traced = libc.ptrace(0, 0, 0, 0); error = errno.errorcode.get(ctypes.get_errno())',
       'print(json.dumps([families, tried(lambda: os.mkdir("/tmp/x")), traced, error]))',
     ];
-    const exec = await relayed.engine.docker
+    const exec = await dockerOf(relayed.engine)
       .getContainer(relay)
       .exec({ Cmd: ['python3', '-c', script.join('\n')], AttachStdout: true, AttachStderr: true, Tty: true });
     const output = await exec.start({ Tty: true });

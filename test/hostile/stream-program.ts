@@ -6,10 +6,12 @@ import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { systemClock } from '../../src/clock.ts';
 import { namedChanges } from '../../src/engine/changes/changed-paths.ts';
-import { type EngineClient, openClient } from '../../src/engine/connection/engine-client.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../src/engine/container.ts';
+import { openClient } from '../../src/engine/docker/client.ts';
+import { dockerPort } from '../../src/engine/docker/open.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
+import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
@@ -65,7 +67,7 @@ function records(pieces: Iterable<string>) {
 }
 
 /** Asks an engine that answers so. */
-async function engineAnswer(pieces: Iterable<string>, ask: (client: EngineClient) => Promise<unknown>) {
+async function engineAnswer(pieces: Iterable<string>, ask: (port: EnginePort) => Promise<unknown>) {
   const server = createServer(async (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     for (const piece of pieces) {
@@ -78,7 +80,7 @@ async function engineAnswer(pieces: Iterable<string>, ask: (client: EngineClient
   const { port } = server.address() as AddressInfo;
   const client = await openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
   try {
-    return await ask(client);
+    return await ask(dockerPort(client));
   } catch (error) {
     return { code: (error as { code?: string }).code };
   } finally {
@@ -88,15 +90,12 @@ async function engineAnswer(pieces: Iterable<string>, ask: (client: EngineClient
   }
 }
 
-async function processesOf(client: EngineClient) {
-  const answer = await client.call('asking', (abortSignal) =>
-    client.docker.getContainer('one').top({ abortSignal }),
-  );
-  return { keys: Object.keys(answer) };
+async function processesOf(port: EnginePort) {
+  return { count: (await port.containers.processes('one', 'comm'))?.length };
 }
 
-async function changesOf(client: EngineClient) {
-  const container = containerOf(client, 'one', {} as ContainerSpec, 'x86_64');
+async function changesOf(port: EnginePort) {
+  const container = containerOf(port, 'one', {} as ContainerSpec, 'x86_64');
   const { changes, isCut } = await namedChanges(container, (path) => path.startsWith('/workspace/'));
   return { isSome: changes.length > 1000, isCut };
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { until } from '../engine/engine-fixture.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
@@ -28,7 +29,7 @@ const passing = validator('#!/bin/sh\ngrep -qx hello greeting');
 /** The containers that trials have on the engine, running or not. */
 function ofTrials(run: string) {
   const filters = { label: [`offsite.instance=${bench.engine.instance}`, `offsite.run=${run}`] };
-  return bench.engine.docker.listContainers({ all: true, filters });
+  return dockerOf(bench.engine).listContainers({ all: true, filters });
 }
 
 test('no third container is made to see that verify left the system alone, whatever the harness wrote', async () => {
@@ -52,7 +53,9 @@ test('the sandboxes of verify and of the validator start while the harness works
     return found.length === 3 && found.every(({ State }) => State === 'running');
   });
   for (const { Id } of await ofTrials('ahead')) {
-    const exec = await bench.engine.docker.getContainer(Id).exec({ Cmd: ['touch', '/workspace/go'] });
+    const exec = await dockerOf(bench.engine)
+      .getContainer(Id)
+      .exec({ Cmd: ['touch', '/workspace/go'] });
     await exec.start({ Detach: true });
   }
   expect(await running).toMatchObject({ verdict: 'passed' });

@@ -8,6 +8,7 @@ import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { markerRuns, removeRepository, until } from '../engine/engine-fixture.ts';
 import { specOf } from './trial-bench.ts';
 
@@ -75,8 +76,8 @@ setsid sleep 4321 > /dev/null 2>&1 &`;
     await using sandboxes = batch();
     const sandbox = await sandboxes.take(specOf('', spec), never);
     const { container } = sandbox;
-    await engine.docker.getContainer(container.id).restart({ t: 0 });
-    await until(async () => (await engine.docker.getContainer(container.id).inspect()).State.Running);
+    await dockerOf(engine).getContainer(container.id).restart({ t: 0 });
+    await until(async () => (await dockerOf(engine).getContainer(container.id).inspect()).State.Running);
     expect(await printed(container, 'cat /proc/net/dev')).not.toContain('eth0:');
     sandboxes.giveBack(sandbox);
   });
@@ -159,9 +160,9 @@ test('what the host passes is seen by every command and is in no image; another 
     const spec = specOf('', { prepare: 'echo "$TEAM $OTHER" > team' }, { passEnv: ['TEAM'] });
     const sandbox = await sandboxes.take(spec, never);
     prepared.push(await printed(sandbox.container, 'cat team; echo "$TEAM $OTHER"'));
-    const inspected = await engine.docker.getContainer(sandbox.container.id).inspect();
+    const inspected = await dockerOf(engine).getContainer(sandbox.container.id).inspect();
     expect(
-      JSON.stringify([inspected, await engine.docker.getImage(inspected.Image).inspect()]),
+      JSON.stringify([inspected, await dockerOf(engine).getImage(inspected.Image).inspect()]),
     ).not.toContain(TEAM);
     sandboxes.giveBack(sandbox);
   }
@@ -187,16 +188,16 @@ describe('the second trial of a case', () => {
     const spec = specOf('', { prepare: `${uuid} > made` });
     const first = await sandboxes.take(spec, never);
     const one = await printed(first.container, 'cat made');
-    const { Image } = await engine.docker.getContainer(first.container.id).inspect();
+    const { Image } = await dockerOf(engine).getContainer(first.container.id).inspect();
     await first.container.remove();
-    await engine.docker.getImage(Image).remove();
+    await dockerOf(engine).getImage(Image).remove();
     const second = await sandboxes.take({ ...spec, ordinal: 1 }, never);
     expect(await printed(second.container, 'cat made')).not.toBe(one);
     sandboxes.giveBack(second);
   });
 
   const trialContainers = () =>
-    engine.docker.listContainers({
+    dockerOf(engine).listContainers({
       all: true,
       filters: { label: [`offsite.instance=${engine.instance}`, 'offsite.run'] },
     });

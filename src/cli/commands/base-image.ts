@@ -18,7 +18,7 @@ export function baseImageCommand() {
       const engine = await context.engine(signal);
       const caBundle = await hostCertificates(config, env);
       const image = await ensureBaseImage({
-        docker: engine.docker,
+        engine: engine.port,
         log: (line) => err.print(line),
         ...(caBundle && { caBundle }),
         signal,

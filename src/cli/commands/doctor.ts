@@ -1,11 +1,14 @@
 import { Command } from '@commander-js/extra-typings';
+import { conformanceChecks } from '../../engine/conformance/checks.ts';
+import type { Engine } from '../../engine/engine.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { checks } from '../doctor/checks.ts';
-import { type HostileReport, runHostile } from '../doctor/deep/run-hostile.ts';
+import { runConformance } from '../doctor/deep/conformance.ts';
+import { runHostile } from '../doctor/deep/run-hostile.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
-import { doctorReport, printedReport } from '../doctor/report.ts';
+import { type DeepReports, doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
 import { withService } from '../options.ts';
 import { plural } from '../output/quantities.ts';
@@ -13,7 +16,10 @@ import { plural } from '../output/quantities.ts';
 export function doctorCommand() {
   return withService(new Command('doctor'))
     .description('look whether this machine can run trials, and say what is missing and how to mend it')
-    .option('--deep', 'also run hostile agents on this engine, and say what came of each (some minutes)')
+    .option(
+      '--deep',
+      'also try all that Offsite relies on the engine for, and run hostile agents on it (some minutes)',
+    )
     .action(async (options) => {
       process.exitCode = await doctor(options);
     });
@@ -30,7 +36,7 @@ async function doctor(options: DoctorOptions): Promise<number> {
   const { insecureHttp } = options;
   const dataFolder = dataFolderOf(options.dataFolder, config, env);
   await using context = new CommandContext({ config, env, dataFolder, insecureHttp });
-  const { clock, runners, out, err } = context;
+  const { clock, runners, out } = context;
   const { signal } = context.interruption();
   const engine = await attempt(() => context.engine(signal));
   const examined = await examine(checks, {
@@ -44,25 +50,41 @@ async function doctor(options: DoctorOptions): Promise<number> {
     dataFolder,
     engine,
   });
-  const hostile =
+  const deep =
     options.deep && engine.got
-      ? await runHostile({
-          chosen: ({ deep }) => deep,
-          env,
-          engineHost: config.engine?.host,
-          signal,
-          onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
-        })
-      : undefined;
-  const report = doctorReport(engine, examined, hostile);
+      ? await lookDeep(engine.value, { context, engineHost: config.engine?.host, signal })
+      : {};
+  const report = doctorReport(engine, examined, deep);
   if (options.json) out.json(report);
   else out.print(printedReport(report));
-  return exitCodeOf(examined, hostile);
+  return exitCodeOf(examined, deep);
+}
+
+interface DeepRequest {
+  context: CommandContext;
+  engineHost: string | undefined;
+  signal: AbortSignal;
+}
+
+/** What the engine does first: where that fails, it is why agents are not held. */
+async function lookDeep(engine: Engine, { context, engineHost, signal }: DeepRequest): Promise<DeepReports> {
+  const { clock, err } = context;
+  err.print(`what the engine must do: ${plural(conformanceChecks.length, 'check')}`);
+  const conformance = await runConformance(engine, { clock, signal });
+  const hostile = await runHostile({
+    chosen: ({ deep }) => deep,
+    env: process.env,
+    engineHost,
+    signal,
+    onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
+  });
+  return { ...(conformance && { conformance }), hostile };
 }
 
 /** A setting that is wrong comes first: what else fails may fail for it. */
-function exitCodeOf(examined: readonly Examined[], hostile: HostileReport | undefined): number {
+function exitCodeOf(examined: readonly Examined[], { conformance, hostile }: DeepReports): number {
   const kinds = examined.flatMap((check) => (check.state === 'fail' ? [check.kind] : []));
   if (kinds.includes('input')) return exitCodes.badInput;
-  return kinds.length > 0 || hostile?.held === false ? exitCodes.infrastructure : exitCodes.done;
+  const isBroken = kinds.length > 0 || conformance?.held === false || hostile?.held === false;
+  return isBroken ? exitCodes.infrastructure : exitCodes.done;
 }

@@ -4,6 +4,7 @@ import type { Engine } from '../../engine/engine.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
 import type { Attempt } from './check.ts';
+import { type ConformanceReport, printedConformance } from './deep/conformance.ts';
 import { printedHostile } from './deep/printed.ts';
 import type { HostileReport } from './deep/run-hostile.ts';
 import type { Examined } from './examine.ts';
@@ -16,20 +17,29 @@ export interface DoctorReport {
   engine?: { address: string; capabilities: Capabilities };
   tried?: readonly TriedEngine[];
   checks: Examined[];
+  /** Whether the engine does what Offsite relies on; absent unless asked for, and where it could not be looked at. */
+  conformance?: ConformanceReport;
   /** What hostile agents came to on this engine; absent unless asked for, and where there is no engine. */
   hostile?: HostileReport;
 }
 
+/** What `--deep` adds. */
+export type DeepReports = Pick<DoctorReport, 'conformance' | 'hostile'>;
+
 export function doctorReport(
   engine: Attempt<Engine>,
   examined: Examined[],
-  hostile?: HostileReport,
+  { conformance, hostile }: DeepReports = {},
 ): DoctorReport {
   return {
-    ready: examined.every(({ state }) => state !== 'fail') && hostile?.held !== false,
+    ready:
+      examined.every(({ state }) => state !== 'fail') &&
+      conformance?.held !== false &&
+      hostile?.held !== false,
     ...(engine.got && { engine: { address: engine.value.address, capabilities: engine.value.capabilities } }),
     ...(!engine.got && engine.error instanceof EngineUnreachable && { tried: engine.error.tried }),
     checks: examined,
+    ...(conformance && { conformance }),
     ...(hostile && { hostile }),
   };
 }
@@ -42,7 +52,8 @@ const marks = {
 } as const;
 
 /** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
-export function printedReport({ ready, engine, checks, hostile }: DoctorReport): Printable {
+export function printedReport(report: DoctorReport): Printable {
+  const { ready, engine, checks, conformance, hostile } = report;
   const width = Math.max(...checks.map(({ name }) => name.length));
   const indent = ours(' '.repeat(6 + width + 2));
   const printed = checks.flatMap((check) => [
@@ -53,6 +64,7 @@ export function printedReport({ ready, engine, checks, hostile }: DoctorReport):
   const failures = checks.filter(({ state }) => state === 'fail').length;
   const wrong = [
     ...(failures > 0 ? [`${failures} of ${checks.length} checks failed`] : []),
+    ...(conformance?.held === false ? ['the engine does not do all that trials rely on'] : []),
     ...(hostile?.held === false ? ['not every hostile agent was held'] : []),
   ];
   const closing = ready
@@ -61,6 +73,7 @@ export function printedReport({ ready, engine, checks, hostile }: DoctorReport):
   return stack([
     ...(engine ? [printedEngine(engine), ''] : []),
     ...printed,
+    ...(conformance ? ['', printedConformance(conformance)] : []),
     ...(hostile ? ['', printedHostile(hostile)] : []),
     '',
     ours(closing),

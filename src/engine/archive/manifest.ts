@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PathRoom, tooManyPaths } from '../changes/path-room.ts';
-import type { FilesystemChange } from '../container/changes.ts';
+import type { FilesystemChange } from '../port/containers.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 
 /** What makes a file what it is. Times are left out: touching a file does not change it. */

@@ -1,5 +1,5 @@
+import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
-import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntry } from './entries.ts';
@@ -9,7 +9,7 @@ import type { NewEntry } from './entries.ts';
  * A path with `..`, or with half a character (a lone surrogate), throws an input error before anything is sent.
  */
 export async function putEntries(
-  { client, id }: Pick<RunningContainer, 'client' | 'id'>,
+  { port, id }: Pick<RunningContainer, 'port' | 'id'>,
   entries: Iterable<NewEntry>,
   at: string,
   signal?: AbortSignal,
@@ -18,14 +18,7 @@ export async function putEntries(
   try {
     for (const entry of entries) addEntry(archive, entry);
     archive.finalize();
-    await client.call(
-      'putting files into a container',
-      (abortSignal) =>
-        client.docker
-          .getContainer(id)
-          .putArchive(archive as unknown as NodeJS.ReadableStream, { path: at, abortSignal }),
-      { signal, timeoutMs: archives.time.transfer },
-    );
+    await port.containers.putArchive(id, at, archive as unknown as Readable, signal);
   } finally {
     archive.destroy();
   }

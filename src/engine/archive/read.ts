@@ -1,9 +1,8 @@
-import type { Readable } from 'node:stream';
 import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
-import { engineFailure } from '../failure.ts';
+import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
@@ -29,20 +28,16 @@ const TYPES: Readonly<Record<string, ArchivedType>> = {
  * larger than `maxBytes`. A path that is itself a symlink gives that link only.
  */
 export async function* readArchive(
-  { client, id }: Pick<RunningContainer, 'client' | 'id'>,
+  { port, id }: Pick<RunningContainer, 'port' | 'id'>,
   path: string,
   signal?: AbortSignal,
   maxBytes = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
-  const source = (await client.call(
-    doing,
-    (abortSignal) => client.docker.getContainer(id).getArchive({ path, abortSignal }),
-    { signal },
-  )) as Readable;
-  using deadline = startDeadline(client.clock, archives.time.transfer, signal);
+  const { archive: source } = await port.containers.getArchive(id, path, signal);
+  using deadline = startDeadline(port.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
-  const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : engineFailure(doing, thrown));
+  const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : connectionFailure(doing, thrown));
   const declared = new DeclaredBytes(maxBytes, path);
   try {
     for await (const entry of tarEntries(source)) {

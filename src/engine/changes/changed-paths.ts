@@ -1,5 +1,5 @@
-import type { FilesystemChange } from '../container/changes.ts';
 import type { Container } from '../container.ts';
+import type { FilesystemChange } from '../port/containers.ts';
 import { shieldFolder } from '../script/shield.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
 import { PathRoom, tooManyPaths } from './path-room.ts';

@@ -1,17 +1,17 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { EngineAddress, EngineCandidate } from './address.ts';
+import { type OpenEngine, openDocker } from '../docker/open.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { isEngineFailure } from '../port/failure.ts';
+import type { EngineCandidate } from './address.ts';
 import { candidates } from './candidates.ts';
-import { type EngineClient, openClient } from './engine-client.ts';
-import { negotiateVersion } from './negotiate.ts';
 import { reach } from './reach.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
 export interface Connection {
-  client: EngineClient;
+  port: EnginePort;
   /** For messages: `unix:///var/run/docker.sock (the default socket)`. */
   address: string;
-  apiVersion: string;
   close(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
     } catch (failure) {
       if (request.signal?.aborted) throw request.signal.reason;
       // Settings that cannot work, or an engine that is too old, are not mended by another candidate.
-      if (failure instanceof OffsiteError && failure.code !== 'ENGINE_CONNECTION') throw failure;
+      if (failure instanceof OffsiteError && !isEngineFailure(failure, 'connection')) throw failure;
       tried.push({ host: candidate.host, source: candidate.source, failure: messageOf(failure) });
       lastFailure = failure;
     }
@@ -44,35 +44,20 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
 }
 
 async function connectTo(candidate: EngineCandidate, request: ConnectRequest): Promise<Connection> {
-  const { clock, signal } = request;
   const reached = await reach(candidate, request);
+  let opened: OpenEngine;
   try {
-    const apiVersion = await negotiated(reached.address, clock, signal);
-    const client = await openClient(reached.address, clock, apiVersion);
-    return {
-      client,
-      address: `${candidate.host} (${candidate.source})`,
-      apiVersion,
-      async close() {
-        client.close();
-        await reached.close();
-      },
-    };
+    opened = await openDocker(reached.address, request.clock, request.signal);
   } catch (error) {
     await reached.close();
     throw error;
   }
-}
-
-async function negotiated(
-  address: EngineAddress,
-  clock: Clock,
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const client = await openClient(address, clock);
-  try {
-    return await negotiateVersion(client, signal);
-  } finally {
-    client.close();
-  }
+  return {
+    port: opened.port,
+    address: `${candidate.host} (${candidate.source})`,
+    async close() {
+      opened.close();
+      await reached.close();
+    },
+  };
 }

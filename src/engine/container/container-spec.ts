@@ -1,6 +1,8 @@
 import type { Capabilities } from '../capabilities.ts';
-import { extraHosts } from './hosts-file.ts';
-import { securityOptions } from './seccomp/filter.ts';
+import type { ContainerRequest } from '../port/containers.ts';
+import { hostName, ownAddress } from './hosts-file.ts';
+import { INIT_COMMAND } from './init-command.ts';
+import { filterFor } from './seccomp/filter.ts';
 
 /** What a container is made of and held to. */
 export interface ContainerSpec {
@@ -28,8 +30,6 @@ export interface ContainerSpec {
   nofile?: number;
   /** What all its files may take; looked at once a second while a command runs. Unlimited when left out. */
   diskBytes?: number | undefined;
-  /** Largest file one process may write. */
-  fsizeBytes?: number | undefined;
   /** Environment of everything that is run in it. It never becomes part of the container or of an image made of it. */
   env?: Readonly<Record<string, string>>;
   /** Absolute; made if missing. */
@@ -51,49 +51,39 @@ export interface ContainerSpec {
 }
 
 /** What package managers, chown and su need, and no more. */
-const COMPATIBLE_CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
+const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
 
-/** The engine's `HostConfig` for a spec. */
-export function hostConfig(spec: ContainerSpec, capabilities: Capabilities): Record<string, unknown> {
+/** What the engine is asked for. */
+export function requestOf(
+  spec: ContainerSpec,
+  capabilities: Capabilities,
+): Omit<ContainerRequest, 'name' | 'labels'> {
+  const { network, program } = spec;
   return {
-    NetworkMode: networkMode(spec.network),
-    ...(spec.network === 'open' && { ExtraHosts: extraHosts }),
-    // Swap counts from memory up: equal means none. Left out, the engine would give as much again.
-    Memory: spec.memoryBytes,
-    MemorySwap: spec.memoryBytes,
-    NanoCpus: Math.round(spec.cpus * 1e9),
-    PidsLimit: spec.pids,
-    Ulimits: [
-      ...(spec.nofile === undefined ? [] : [limit('nofile', spec.nofile)]),
-      limit('core', 0),
-      ...(spec.fsizeBytes === undefined ? [] : [limit('fsize', spec.fsizeBytes)]),
-    ],
-    CapDrop: ['ALL'],
-    CapAdd: spec.security === 'compatible' ? COMPATIBLE_CAPABILITIES : [],
-    SecurityOpt: securityOptions(spec.program === undefined ? 'sandbox' : 'program', capabilities),
-    // Only init writes there, and it writes nothing.
-    LogConfig: { Type: 'none' },
-    ReadonlyRootfs: spec.program !== undefined,
-    ReadonlyPaths: readonlyPaths,
-    // Never AutoRemove: how it ended must be readable until we remove it.
-    AutoRemove: false,
-    ...(spec.runtime === undefined ? {} : { Runtime: spec.runtime }),
+    imageId: spec.imageId,
+    command: program ?? INIT_COMMAND,
+    stdin: program !== undefined,
+    workingDir: spec.workingDir,
+    user: spec.user,
+    network,
+    // Who shares a network shares its name.
+    ...(typeof network === 'string' && { hostName }),
+    ...(network === 'open' && { hosts: ownAddress }),
+    memoryBytes: spec.memoryBytes,
+    cpus: spec.cpus,
+    pids: spec.pids,
+    nofile: spec.nofile,
+    capabilities: spec.security === 'compatible' ? compatibleCapabilities : [],
+    filter: filterFor(program === undefined ? 'sandbox' : 'program', capabilities),
+    readOnlyRoot: program !== undefined,
+    readOnlyPaths,
+    runtime: spec.runtime,
   };
 }
 
 /**
- * What no process may change, root or not: the engine's own list, which this replaces, and the devices. What a step of
- * verify sends to `/dev/null`, or reads from it, is then what it is everywhere. The folders in it that are mounts of their
+ * What no process may change, root or not: what engines protect by themselves, and the devices. So what a step of
+ * verify sends to `/dev/null`, or reads from it, is what it is everywhere. The folders in it that are mounts of their
  * own (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) stay as they are.
  */
-const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];
-
-function networkMode(network: ContainerSpec['network']): string {
-  if (network === 'none') return 'none';
-  if (network === 'open') return 'bridge';
-  return `container:${network.sharedWith}`;
-}
-
-function limit(name: string, value: number) {
-  return { Name: name, Soft: value, Hard: value };
-}
+const readOnlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];

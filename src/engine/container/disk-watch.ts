@@ -1,6 +1,5 @@
 import { processEnds } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from './running-container.ts';
-import { writtenBytes } from './written-bytes.ts';
 
 export interface DiskWatch extends Disposable {
   /** Resolves when the container has written more than it may; rejects when the engine cannot say. Without a limit, never. */
@@ -21,7 +20,7 @@ export function watchDisk(container: RunningContainer, limit: number | undefined
 }
 
 async function look(container: RunningContainer, limit: number, signal: AbortSignal): Promise<'out-of-disk'> {
-  do await container.client.clock.sleep(processEnds.time.diskLook, signal);
-  while ((await writtenBytes(container, signal)) <= limit);
+  do await container.port.clock.sleep(processEnds.time.diskLook, signal);
+  while ((await container.port.containers.writtenBytes(container.id, signal)) <= limit);
   return 'out-of-disk';
 }

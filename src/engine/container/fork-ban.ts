@@ -6,19 +6,7 @@ import type { RunningContainer } from './running-container.ts';
  * since the engine collects ids first and looks at them afterwards. (Pausing would do as well, were there not processes that can never
  * be frozen: engine 20.10 then waits for ever, holding the container.) Two round trips.
  */
-export async function banForks(container: RunningContainer): Promise<AsyncDisposable> {
-  await limitProcesses(container, 1);
-  return { [Symbol.asyncDispose]: () => limitProcesses(container, container.pids) };
-}
-
-async function limitProcesses({ client, id }: RunningContainer, limit: number): Promise<void> {
-  await client.call('changing the limit on processes', (abortSignal) =>
-    client.dial({
-      method: 'POST',
-      path: `/containers/${id}/update?`,
-      expected: [200],
-      body: { PidsLimit: limit },
-      abortSignal,
-    }),
-  );
+export async function banForks({ port, id, pids }: RunningContainer): Promise<AsyncDisposable> {
+  await port.containers.limitProcesses(id, 1);
+  return { [Symbol.asyncDispose]: () => port.containers.limitProcesses(id, pids) };
 }

@@ -2,6 +2,7 @@ import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import { banForks } from './fork-ban.ts';
 import { countProcesses } from './process-count.ts';
 import { type ContainerProcess, listProcesses } from './processes.ts';
@@ -34,11 +35,11 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     if (await isAlone(container)) return true;
     await using _ban = await banForks(container);
     if ((await listProcesses(container)).length === 0) return true;
-    const until = container.client.clock.now() + processEnds.time.death;
+    const until = container.port.clock.now() + processEnds.time.death;
     await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, processEnds.time.quickDeath);
     // Again and again: with forks banned a command now and then does not start, and its failure looks like its output.
-    while (left.length > 0 && container.client.clock.now() < until) {
+    while (left.length > 0 && container.port.clock.now() < until) {
       for (const uid of new Set(left.map((process) => process.uid)))
         await runQuietly(container, 'kill -9 -1', { user: String(uid) });
       left = await waitForDeath(container, processEnds.time.quickDeath);
@@ -46,7 +47,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     return left.length === 0;
   } catch (thrown) {
     // A container so full, or so damaged, that nothing can be started in it: only a restart helps.
-    if (thrown instanceof OffsiteError && thrown.code !== 'ENGINE_CONNECTION') return false;
+    if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
     throw thrown;
   }
 }
@@ -54,7 +55,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
 /** Whether the kernel counts nobody but init. What just ended may be counted for a moment more. */
 async function isAlone(container: RunningContainer): Promise<boolean> {
   for (let look = 0; look < processEnds.count.aloneLooks; look++) {
-    if (look > 0) await container.client.clock.sleep(ALONE_POLL_MS);
+    if (look > 0) await container.port.clock.sleep(ALONE_POLL_MS);
     const count = await countProcesses(container);
     if (count === undefined) return false;
     if (count === 1) return true;
@@ -64,7 +65,7 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
 
 /** The processes that are left after `ms` milliseconds, or sooner when none is. */
 async function waitForDeath(container: RunningContainer, ms: number): Promise<ContainerProcess[]> {
-  const { clock } = container.client;
+  const { clock } = container.port;
   const until = clock.now() + ms;
   let left = await listProcesses(container);
   while (left.length > 0 && clock.now() < until) {
@@ -74,23 +75,17 @@ async function waitForDeath(container: RunningContainer, ms: number): Promise<Co
   return left;
 }
 
-async function restart(running: RunningContainer): Promise<void> {
-  const { client, id } = running;
-  const container = client.docker.getContainer(id);
-  running.hostFacts = undefined;
+async function restart(container: RunningContainer): Promise<void> {
+  const { id } = container;
+  const { containers } = container.port;
+  container.hostFacts = undefined;
   // A new control group counts from 0.
-  running.oomKills = undefined;
+  container.oomKills = undefined;
+  await containers.kill(id);
   try {
-    await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
+    await containers.start(id);
   } catch (thrown) {
-    // Its init may be what was killed.
-    if (!(thrown instanceof OffsiteError) || thrown.code !== 'ENGINE_CONTAINER_STOPPED') throw thrown;
-  }
-  await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));
-  try {
-    await client.call('starting a container again', (abortSignal) => container.start({ abortSignal }));
-  } catch (thrown) {
-    if (thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONNECTION') throw thrown;
+    if (isEngineFailure(thrown, 'connection')) throw thrown;
     throw containerDamaged('The container does not start again.', thrown);
   }
 }

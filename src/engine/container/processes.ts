@@ -1,45 +1,24 @@
 import { runQuietly } from '../exec/run-quietly.ts';
-import { engineStatus } from '../failure.ts';
+import type { EngineProcess, ToldCommand } from '../port/containers.ts';
 import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
-export interface ContainerProcess {
-  /** In the engine host's numbering where the engine's `ps` answered, else in the container's. */
-  pid: number;
-  /** User id in the same numbering. */
-  uid: number;
-  /** Its command line, or the name of its program; see {@link Told}. */
-  command: string;
-}
-
-/** `comm`: at most 15 bytes of a program's name, as the kernel has it. `args`: its command line, of which it may have made megabytes. */
-type Told = 'args' | 'comm';
+/** `pid` and `uid` are the engine's machine's where the engine lists processes, else the container's own. */
+export type ContainerProcess = Omit<EngineProcess, 'state'>;
 
 /**
- * Lists what runs beside the container's own init, zombies left out. The engine's `top` is asked first: it is
- * quicker than an exec and nothing in the container can lie to it. Engines without `ps` answer with an error; there
- * /proc is read from inside, which tells names alone. Where nobody looks at command lines, they are not asked for.
+ * Lists what runs beside the container's own init, zombies left out. The engine is asked first: it is quicker than an
+ * exec and nothing in the container can lie to it. Where it cannot list them, /proc is read from inside, which tells
+ * names alone. Where nobody looks at command lines, they are not asked for.
  */
 export async function listProcesses(
   container: RunningContainer,
-  told: Told = 'comm',
+  told: ToldCommand = 'comm',
 ): Promise<ContainerProcess[]> {
-  try {
-    return await listThroughEngine(container, told);
-  } catch (thrown) {
-    if (engineStatus((thrown as { cause?: unknown }).cause) !== 500) throw thrown;
-    return await listFromInside(container);
-  }
-}
-
-async function listThroughEngine(container: RunningContainer, told: Told): Promise<ContainerProcess[]> {
-  const { client, id } = container;
   const { initPid } = await hostFactsOf(container);
-  const answer = await client.call('listing processes', (abortSignal) =>
-    client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${told}`, abortSignal }),
-  );
-  return (answer.Processes as string[][])
-    .map(([pid, uid, state = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), state, command }))
+  const listed = await container.port.containers.processes(container.id, told);
+  if (listed === undefined) return await listFromInside(container);
+  return listed
     .filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
     .map(({ pid, uid, command }) => ({ pid, uid, command }));
 }

@@ -1,6 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
-import type { EngineClient } from '../connection/engine-client.ts';
-import { engineStatus } from '../failure.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 
 const ATTEMPTS = 9;
 const FIRST_WAIT_MS = 100;
@@ -11,18 +9,14 @@ const LONGEST_WAIT_MS = 3_000;
  * Removes a container and its anonymous volumes, running or not. One that is already gone is fine; one that is
  * being removed is waited for. Other failures are tried again, then thrown.
  */
-export async function removeContainer(client: EngineClient, id: string): Promise<void> {
+export async function removeContainer(port: EnginePort, id: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await client.call('removing a container', (abortSignal) =>
-        client.docker.getContainer(id).remove({ force: true, v: true, abortSignal }),
-      );
-      return;
+      return await port.remove('container', id);
     } catch (thrown) {
-      if (thrown instanceof OffsiteError && engineStatus(thrown.cause) === 404) return;
-      // 409: another request is removing it; the next attempt finds it gone. Others may be a busy file system.
+      // A conflict: another request is removing it, and the next attempt finds it gone. Others may be a busy disk.
       if (attempt === ATTEMPTS) throw thrown;
-      await client.clock.sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)));
+      await port.clock.sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)));
     }
   }
 }

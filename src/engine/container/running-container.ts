@@ -1,16 +1,12 @@
-import type { EngineClient } from '../connection/engine-client.ts';
+import type { ContainerState } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 
 /** Where a running container is on its engine's machine. */
-export interface HostFacts {
-  /** Init's process id there. */
-  initPid: number;
-  /** The folder with all that the container itself wrote; undefined where the engine keeps no such folder, or not all is in there. */
-  layer: string | undefined;
-}
+export type HostFacts = Pick<ContainerState, 'initPid' | 'layer'>;
 
 /** What the functions on a container share: who it is, what every exec in it gets, and what was seen so far. */
 export interface RunningContainer {
-  readonly client: EngineClient;
+  readonly port: EnginePort;
   readonly id: string;
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;

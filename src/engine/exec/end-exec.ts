@@ -2,8 +2,8 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
+import type { OpenExec } from '../port/exec.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
-import type { OpenExec } from './open-exec.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** Kills what carries the tag, and the process groups of that. */
@@ -34,6 +34,6 @@ export async function endExec(container: RunningContainer, exec: OpenExec & Tagg
 }
 
 async function streamEnd(container: RunningContainer, exec: OpenExec): Promise<void> {
-  using deadline = startDeadline(container.client.clock, commandOutput.time.streamEnd);
+  using deadline = startDeadline(container.port.clock, commandOutput.time.streamEnd);
   await Promise.race([exec.streamEnded.catch(() => undefined), deadline.reached]);
 }

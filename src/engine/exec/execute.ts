@@ -2,12 +2,12 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { type DeadlineCause, startDeadline } from '../deadline.ts';
+import type { ExecState, OpenExec } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
 import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { EXEC_TAG, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
-import { type ExecState, type OpenExec, openExec } from './open-exec.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived } from './stopped-container.ts';
 
@@ -16,7 +16,7 @@ import { assertContainerOutlived } from './stopped-container.ts';
  * failed, so that what happened is not known; every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
-  const { clock } = container.client;
+  const { clock, containers } = container.port;
   const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();
@@ -31,7 +31,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await openExec(container.client, container.id, {
+  const opened = await containers.exec(container.id, {
     ...request,
     env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
     user: tagged.user,
@@ -51,8 +51,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     await endExec(container, exec);
     return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };
   }
-  if (end.pid === 0) {
-    // Older engines print why they could not start it as if the command had said it.
+  if (end.neverStarted) {
     const nothing = new OutputCapture(0).result();
     const message = output.stdout.result().text.trim();
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };

@@ -1,7 +1,7 @@
 import type { RunningContainer } from '../container/running-container.ts';
-import { execLost } from '../failure.ts';
+import type { ExecState, OpenExec } from '../port/exec.ts';
+import { execLost } from '../port/failure.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
-import type { ExecState, OpenExec } from './open-exec.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** The engine may need a moment to note the exit of a process whose output has ended. */
@@ -29,7 +29,7 @@ export async function finalState(
   exec: OpenExec & TaggedExec,
   signal: AbortSignal,
 ): Promise<ExecState> {
-  const { clock } = container.client;
+  const { clock } = container.port;
   for (const wait of NOTED_WITHIN_MS) {
     await clock.sleep(wait, signal);
     const state = await exec.inspect();

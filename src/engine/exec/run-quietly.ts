@@ -2,12 +2,11 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
-import { openExec } from './open-exec.ts';
 
 /**
  * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not asked for,
- * so that it costs two round trips; scripts say what matters in their output. The shell may be one that an agent put there: one that prints without end,
- * or does not end, means that the container is past use.
+ * so that it costs two round trips; scripts say what matters in their output. The shell may be one that an agent put
+ * there: one that prints without end, or does not end, means that the container is past use.
  */
 export async function runQuietly(
   container: RunningContainer,
@@ -17,7 +16,8 @@ export async function runQuietly(
   const chunks: Buffer[] = [];
   let size = 0;
   const flooded = Promise.withResolvers<'flooded'>();
-  const opened = await openExec(container.client, container.id, {
+  const { clock, containers } = container.port;
+  const opened = await containers.exec(container.id, {
     argv: ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])],
     user: options.user ?? container.user,
     cwd: '/',
@@ -30,7 +30,7 @@ export async function runQuietly(
   });
   if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
   using exec = opened.exec;
-  using deadline = startDeadline(container.client.clock, commandOutput.time.ownCommand);
+  using deadline = startDeadline(clock, commandOutput.time.ownCommand);
   const first = await Promise.race([exec.streamEnded, deadline.reached, flooded.promise]);
   if (first === 'flooded') throw containerDamaged('A short command in the container printed without end.');
   if (first !== undefined) throw containerDamaged('A short command in the container did not end in time.');

@@ -1,7 +1,7 @@
 import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { execLost } from '../failure.ts';
+import { execLost, isEngineFailure } from '../port/failure.ts';
 import { oomEventSince } from './oom-events.ts';
 import { runQuietly } from './run-quietly.ts';
 
@@ -21,10 +21,10 @@ export async function assertContainerOutlived(
 ): Promise<void> {
   if (exitCode !== KILLED || (await answers(container))) return;
   // It cannot run anything: it has ended, or what ran in it removed its shell.
-  const { clock } = container.client;
+  const { clock, containers } = container.port;
   for (
     const until = clock.now() + processEnds.time.containerNoted;
-    await isRunning(container);
+    (await containers.state(container.id)).isRunning;
     await clock.sleep(POLL_MS)
   ) {
     if (clock.now() > until) return;
@@ -38,14 +38,7 @@ async function answers(container: RunningContainer): Promise<boolean> {
   try {
     return (await runQuietly(container, 'echo alive')).startsWith('alive');
   } catch (thrown) {
-    if (thrown instanceof OffsiteError && thrown.code !== 'ENGINE_CONNECTION') return false;
+    if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
     throw thrown;
   }
-}
-
-async function isRunning({ client, id }: RunningContainer): Promise<boolean> {
-  const { State } = await client.call('looking at a container', (abortSignal) =>
-    client.docker.getContainer(id).inspect({ abortSignal }),
-  );
-  return State.Running;
 }

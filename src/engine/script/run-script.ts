@@ -12,9 +12,9 @@ import { endExec } from '../exec/end-exec.ts';
 import { EXEC_TAG, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
-import { type OpenExec, openExec } from '../exec/open-exec.ts';
 import { assertContainerOutlived } from '../exec/stopped-container.ts';
-import { execLost } from '../failure.ts';
+import type { OpenExec } from '../port/exec.ts';
+import { execLost } from '../port/failure.ts';
 import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
 import { shieldFolder, shieldLibrary } from './shield.ts';
@@ -35,7 +35,7 @@ const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
  * Throws an infrastructure error when the engine failed, an input error for a script that bash cannot be given.
  */
 export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
-  const { clock } = container.client;
+  const { clock } = container.port;
   const lines = scriptLines(request.script);
   const startedAt = clock.now();
   if (request.signal?.aborted) {
@@ -64,7 +64,7 @@ async function runOnce(
   lines: string[],
   killFirst: boolean,
 ): Promise<Attempt | 'survivors'> {
-  const { clock } = container.client;
+  const { clock } = container.port;
   // Secret from the script: it goes in by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
@@ -76,7 +76,7 @@ async function runOnce(
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await openExec(container.client, container.id, {
+  const opened = await container.port.containers.exec(container.id, {
     argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', DRIVER],
     env: {
       ...container.env,
@@ -141,7 +141,7 @@ async function runOnce(
           shielded: recorder.shielded,
         };
   }
-  if (end.state.pid === 0) {
+  if (end.state.neverStarted) {
     return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
   }
   // Only SIGKILL keeps the guardian from its last word. After any other end it was said, and lost on its way.

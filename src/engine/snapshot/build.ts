@@ -1,16 +1,14 @@
-import { OffsiteError } from '../../offsite-error.ts';
-import type { EngineClient } from '../connection/engine-client.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import type { Container } from '../container.ts';
-import { engineStatus } from '../failure.ts';
-import { findImage } from '../image.ts';
 import { DESCRIPTION_LABEL, PARENT_LABEL } from '../labels.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import type { SnapshotRequest } from '../snapshot.ts';
 import { otherBuildOver } from './other-build.ts';
 
 export interface Builder {
-  client: EngineClient;
+  port: EnginePort;
   instance: string;
   /** The snapshots' name without a tag. */
   repository: string;
@@ -31,10 +29,10 @@ export async function buildOnce(
   tag: string,
   signal?: AbortSignal,
 ): Promise<Built> {
-  const { client, repository } = builder;
+  const { port, repository } = builder;
   await using container = await takeTurn(builder, request, tag, signal);
   // Another agent may have finished between the look that found nothing and our turn.
-  const found = await findImage(client, `${repository}:${tag}`, signal);
+  const found = await port.images.find(`${repository}:${tag}`, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   await container.start(signal);
   await request.build(container);
@@ -48,7 +46,7 @@ export async function buildOnce(
 
 /** The container to build in. Its name makes it the only one of its kind on the engine. */
 async function takeTurn(
-  { client, instance, repository, createContainer }: Builder,
+  { port, instance, repository, createContainer }: Builder,
   request: SnapshotRequest,
   tag: string,
   signal?: AbortSignal,
@@ -59,8 +57,8 @@ async function takeTurn(
     try {
       return await createContainer(spec, { name, signal });
     } catch (thrown) {
-      if (!(thrown instanceof OffsiteError) || engineStatus(thrown.cause) !== 409) throw thrown;
+      if (!isEngineFailure(thrown, 'conflict')) throw thrown;
     }
-    await otherBuildOver(client, instance, name, signal);
+    await otherBuildOver(port, instance, name, signal);
   }
 }

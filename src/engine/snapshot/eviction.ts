@@ -1,6 +1,5 @@
-import { OffsiteError } from '../../offsite-error.ts';
-import type { EngineClient } from '../connection/engine-client.ts';
-import { engineStatus } from '../failure.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import type { KeptSnapshot } from './kept-snapshots.ts';
 
 /** Which snapshots to remove. Both conditions hold where both are given; with none, all that can be removed are. */
@@ -40,27 +39,17 @@ export function evictable(
  * came into use meanwhile stays. One round trip each.
  */
 export async function removeSnapshots(
-  client: EngineClient,
+  port: EnginePort,
   snapshots: readonly KeptSnapshot[],
   signal?: AbortSignal,
 ): Promise<KeptSnapshot[]> {
   const removed: KeptSnapshot[] = [];
   for (const snapshot of snapshots) {
     try {
-      await client.call(
-        'removing a snapshot',
-        (abortSignal) =>
-          client.dial({
-            method: 'DELETE',
-            path: `/images/${snapshot.name}?noprune=true`,
-            expected: [200, 404],
-            abortSignal,
-          }),
-        { signal },
-      );
+      await port.remove('image', snapshot.name, signal);
       removed.push(snapshot);
     } catch (thrown) {
-      if (!(thrown instanceof OffsiteError) || engineStatus(thrown.cause) !== 409) throw thrown;
+      if (!isEngineFailure(thrown, 'conflict')) throw thrown;
     }
   }
   return removed;

@@ -1,8 +1,6 @@
-import type Docker from 'dockerode';
 import pLimit from 'p-limit';
-import type { EngineClient } from '../connection/engine-client.ts';
-import { findImage } from '../image.ts';
 import { CREATED_LABEL, DESCRIPTION_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 
 /** A snapshot that an engine keeps. */
 export interface KeptSnapshot {
@@ -25,46 +23,38 @@ export interface KeptSnapshot {
 /** Requests at a time. */
 const AT_ONCE = 4;
 
-/** All snapshots named `repository`. Two round trips, and one for each of them: only there an engine says when it was named. */
+/** All snapshots named `repository`. Two round trips, and one for each: only then an engine says when it was named. */
 export async function keptSnapshots(
-  client: EngineClient,
+  port: EnginePort,
   repository: string,
   signal?: AbortSignal,
 ): Promise<KeptSnapshot[]> {
   const [images, containers] = await Promise.all([
-    list<Docker.ImageInfo[]>(client, '/images/json?all=true', signal),
-    list<Docker.ContainerInfo[]>(client, '/containers/json?all=true', signal),
+    port.images.list(signal),
+    port.list('container', [], signal),
   ]);
-  const sizes = new Map(images.map(({ Id, Size }) => [Id, Size]));
-  const inUse = new Set(containers.map(({ ImageID }) => ImageID));
+  const sizes = new Map(images.map(({ id, bytes }) => [id, bytes]));
+  const inUse = new Set(containers.map(({ imageId }) => imageId));
   const limit = pLimit(AT_ONCE);
-  const described = images.map((image) =>
+  const described = images.map(({ id, ...image }) =>
     limit(async (): Promise<KeptSnapshot | undefined> => {
-      const name = image.RepoTags?.find((tag) => tag.startsWith(`${repository}:`));
-      if (name === undefined || image.Labels?.[ROLE_LABEL] !== 'snapshot') return undefined;
-      const found = await findImage(client, image.Id, signal);
+      const name = image.names.find((one) => one.startsWith(`${repository}:`));
+      if (name === undefined || image.labels[ROLE_LABEL] !== 'snapshot') return undefined;
+      const found = await port.images.find(id, signal);
       if (found === undefined) return undefined;
-      // An engine with containerd's image store knows no parents; there our label tells.
-      const parentId = image.ParentId || (found.labels[PARENT_LABEL] ?? '');
+      // Some engines know no parents; there our label tells.
+      const parentId = image.parentId || (found.labels[PARENT_LABEL] ?? '');
       return {
-        id: image.Id,
+        id,
         name,
         description: found.labels[DESCRIPTION_LABEL] ?? '',
-        bytes: Math.max(0, image.Size - (sizes.get(parentId) ?? 0)),
-        createdAt: Number(found.labels[CREATED_LABEL] ?? image.Created * 1000),
+        bytes: Math.max(0, image.bytes - (sizes.get(parentId) ?? 0)),
+        createdAt: Number(found.labels[CREATED_LABEL] ?? image.createdAt),
         usedAt: found.namedAt,
         parentId,
-        inUse: inUse.has(image.Id),
+        inUse: inUse.has(id),
       };
     }),
   );
   return (await Promise.all(described)).filter((snapshot) => snapshot !== undefined);
-}
-
-function list<Answer>(client: EngineClient, path: string, signal?: AbortSignal): Promise<Answer> {
-  return client.call(
-    'listing images',
-    (abortSignal) => client.dial<Answer>({ method: 'GET', path, expected: [200], abortSignal }),
-    { signal },
-  );
 }

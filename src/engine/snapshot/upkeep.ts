@@ -1,6 +1,6 @@
 import { messageOf } from '../../offsite-error.ts';
-import type { EngineClient } from '../connection/engine-client.ts';
-import type { Image } from '../image.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import type { Image } from '../port/images.ts';
 import { evictable, removeSnapshots } from './eviction.ts';
 import { keptSnapshots } from './kept-snapshots.ts';
 
@@ -10,7 +10,7 @@ const NOTE_EVERY_MS = 3_600_000;
 const SPARED_MS = 10 * 60_000;
 
 export interface UpkeepOptions {
-  client: EngineClient;
+  port: EnginePort;
   repository: string;
   /** Bytes that all snapshots may take together; unlimited when left out. */
   budgetBytes: number | undefined;
@@ -24,8 +24,8 @@ export interface Upkeep extends AsyncDisposable {
   built(imageId: string): void;
 }
 
-export function upkeepOf({ client, repository, budgetBytes, note }: UpkeepOptions): Upkeep {
-  const { clock } = client;
+export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions): Upkeep {
+  const { clock } = port;
   /** By id: when this process last used it. The engine's note of that is up to an hour older. */
   const usedAt = new Map<string, number>();
   const noted = new Map<string, number>();
@@ -39,10 +39,10 @@ export function upkeepOf({ client, repository, budgetBytes, note }: UpkeepOption
   }
 
   async function evict(budget: number): Promise<void> {
-    const all = await keptSnapshots(client, repository);
+    const all = await keptSnapshots(port, repository);
     const asUsed = all.map((each) => ({ ...each, usedAt: Math.max(each.usedAt, usedAt.get(each.id) ?? 0) }));
     const rule = { budgetBytes: budget, unusedForMs: SPARED_MS };
-    const removed = await removeSnapshots(client, evictable(asUsed, rule, clock.now()));
+    const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
     if (removed.length > 0) note(`snapshots removed to stay within their budget: ${removed.length}`);
   }
@@ -57,9 +57,7 @@ export function upkeepOf({ client, repository, budgetBytes, note }: UpkeepOption
       if (tag === undefined) return;
       background('noting the use of a snapshot', async () => {
         // To give it the name it has changes nothing but the time that the engine notes.
-        await client.call('noting the use of a snapshot', (abortSignal) =>
-          client.docker.getImage(id).tag({ repo: repository, tag, abortSignal }),
-        );
+        await port.images.tag(id, `${repository}:${tag}`);
       });
     },
     built(imageId) {

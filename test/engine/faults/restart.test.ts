@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { pullImage } from '../../../src/base-image/pull-image.ts';
 import { systemClock } from '../../../src/clock.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { dockerOf } from '../docker-of.ts';
 import { markerRuns, testEngine } from '../engine-fixture.ts';
 import { type OwnEngine, ownEngine } from './own-engine.ts';
 import { slowRegistry } from './slow-registry.ts';
@@ -103,9 +103,9 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
     await own.start();
     await container.remove();
     const other = await startedContainer();
-    await engine.docker.getContainer(other.id).remove({ force: true });
+    await dockerOf(engine).getContainer(other.id).remove({ force: true });
     await other.remove();
-    expect(await engine.docker.listContainers({ all: true })).not.toContainEqual(
+    expect(await dockerOf(engine).listContainers({ all: true })).not.toContainEqual(
       expect.objectContaining({ Id: container.id }),
     );
   });
@@ -116,7 +116,7 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
     await using registry = await slowRegistry();
     const name = registry.image;
     const silenceMs = timeout;
-    const pull = pullImage({ docker: engine.docker, name, firstWordMs: timeout, silenceMs });
+    const pull = engine.port.images.pull(name, { firstWordMs: timeout, silenceMs });
     const outcome = pull.catch((error: unknown) => error);
     await Promise.race([registry.halfway, pull]);
     await own.crash();
@@ -124,7 +124,7 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
     expect(await own.start()).not.toEqual([]);
     expect(await engine.findImage(name)).toBeUndefined();
     registry.release();
-    await pullImage({ docker: engine.docker, name, firstWordMs: timeout, silenceMs });
+    await engine.port.images.pull(name, { firstWordMs: timeout, silenceMs });
     expect((await engine.findImage(name))?.names).toEqual([name]);
   });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine } from '../engine-fixture.ts';
 
 let engine: Engine;
@@ -17,7 +18,7 @@ test('a container that is killed from outside makes its command an infrastructur
     argv: ['sh', '-c', 'echo begun; sleep 600'],
     timeoutMs: 60_000,
     onOutput: () => {
-      killed ??= engine.docker.getContainer(container.id).kill();
+      killed ??= dockerOf(engine).getContainer(container.id).kill();
     },
   });
   await expect(command).rejects.toMatchObject(lost);
@@ -31,7 +32,7 @@ test('and its script too, which is no failed script', async () => {
     script: 'echo begun\nsleep 600',
     timeoutMs: 60_000,
     onStep: () => {
-      killed ??= engine.docker.getContainer(container.id).kill();
+      killed ??= dockerOf(engine).getContainer(container.id).kill();
     },
   });
   await expect(script).rejects.toMatchObject(lost);

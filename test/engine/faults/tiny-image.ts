@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { dockerOf } from '../docker-of.ts';
 import { shell, startedContainer, testEngine } from '../engine-fixture.ts';
 
 const name = 'offsite-test/tiny:latest';
@@ -24,13 +25,13 @@ async function tinyRoot(): Promise<Buffer> {
   await using container = await startedContainer(shared);
   const collected = await shell(container, collect);
   if (collected.exitCode !== 0) throw new Error(collected.stderr.text);
-  const archive = await shared.docker.getContainer(container.id).getArchive({ path: '/tmp/root/.' });
+  const archive = await dockerOf(shared).getContainer(container.id).getArchive({ path: '/tmp/root/.' });
   return buffer(archive as Readable);
 }
 
-async function importRoot({ docker }: Engine, root: Buffer): Promise<string> {
+async function importRoot(engine: Engine, root: Buffer): Promise<string> {
   const [repo, tag] = name.split(':');
-  const answer = await docker.importImage(Readable.from([root]), { repo, tag });
+  const answer = await dockerOf(engine).importImage(Readable.from([root]), { repo, tag });
   await buffer(answer as Readable);
   return name;
 }

@@ -1,5 +1,6 @@
 // An agent in a process of its own, for killed-agent.test.ts: goes on to the phase that its argument names, says so, and stays there.
 import { setInterval } from 'node:timers';
+import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine, testSpec } from '../engine-fixture.ts';
 
 const phase = process.argv[2];
@@ -9,7 +10,7 @@ const engine = await testEngine(repository === undefined ? {} : { snapshots: { r
 async function reached(): Promise<void> {
   // The marker starts beside the first container; an agent that is killed before is dead by age instead.
   const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] };
-  while ((await engine.docker.listContainers({ filters })).length === 0);
+  while ((await dockerOf(engine).listContainers({ filters })).length === 0);
   console.log(JSON.stringify({ instance: engine.instance }));
 }
 

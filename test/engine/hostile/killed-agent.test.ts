@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { dockerOf } from '../docker-of.ts';
 import { testEngine, testSpec, until } from '../engine-fixture.ts';
 
 let engine: Engine;
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const ofInstance = (instance: string) =>
-  engine.docker.listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
+  dockerOf(engine).listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });
 
 /** Starts an agent, kills it with SIGKILL once it is in the phase, and resolves with its instance. */
 async function killedIn(phase: string, key = ''): Promise<string> {
@@ -57,5 +58,5 @@ test('a snapshot whose builder was killed is built by the next one who asks, wit
   const build = async () => undefined;
   const result = await engine.snapshot({ parentImageId: imageId, container, key, build });
   expect(result).toMatchObject({ kind: 'snapshot', built: true });
-  if (result.kind === 'snapshot') await engine.docker.getImage(result.imageId).remove();
+  if (result.kind === 'snapshot') await dockerOf(engine).getImage(result.imageId).remove();
 });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine } from '../engine-fixture.ts';
 
 const PROBE = readFileSync(new URL('./network-probe.py', import.meta.url));
@@ -16,7 +17,7 @@ test('without network there is no way out: gateway, host, metadata address, othe
   await using sealed = await startedContainer(engine);
   // Another sandbox that does have a network, and so an address that can be tried.
   await using other = await startedContainer(engine, { network: 'open' });
-  const { NetworkSettings } = await engine.docker.getContainer(other.id).inspect();
+  const { NetworkSettings } = await dockerOf(engine).getContainer(other.id).inspect();
   const { Gateway: gateway, IPAddress: address } = NetworkSettings.Networks.bridge ?? {};
   const host = Object.values(networkInterfaces())
     .flatMap((interfaces) => interfaces ?? [])

@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
+import { dockerOf } from '../../engine/docker-of.ts';
 import { startedContainer, testSpec } from '../../engine/engine-fixture.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
@@ -21,7 +22,7 @@ afterEach(() => relayed[Symbol.asyncDispose]());
 
 async function killSidecar(): Promise<void> {
   const [id = ''] = await relayed.sidecars();
-  await relayed.engine.docker.getContainer(id).kill();
+  await dockerOf(relayed.engine).getContainer(id).kill();
 }
 
 /** Asks until the relay is there again. */
@@ -38,7 +39,7 @@ test('of all networks and ports a sandbox has its own loopback, and there the re
 
 test('a sidecar has no rights, writes nowhere and is small', async () => {
   const [id = ''] = await relayed.sidecars();
-  const { Config, HostConfig } = await relayed.engine.docker.getContainer(id).inspect();
+  const { Config, HostConfig } = await dockerOf(relayed.engine).getContainer(id).inspect();
   expect(Config.User).toBe('65534:65534');
   expect(HostConfig).toMatchObject({
     ReadonlyRootfs: true,
@@ -69,7 +70,7 @@ test('a relay that dies again and again is lost, and says why', async () => {
     const [id] = await relayed.sidecars();
     // Between two of them there is none, or one that does not run yet.
     if (id)
-      await relayed.engine.docker
+      await dockerOf(relayed.engine)
         .getContainer(id)
         .kill()
         .catch(() => undefined);
@@ -98,7 +99,7 @@ test('a relay that is replaced is in the network of its sandbox, as the first on
   await killSidecar();
   await relayed.shell(askAgain);
   const [id = ''] = await relayed.sidecars();
-  const { HostConfig } = await relayed.engine.docker.getContainer(id).inspect();
+  const { HostConfig } = await dockerOf(relayed.engine).getContainer(id).inspect();
   expect(HostConfig.NetworkMode).toBe(`container:${relayed.sandbox.id}`);
   expect(await relayed.shell(network)).toBe(before);
 });
@@ -172,7 +173,7 @@ test('a sidecar ends by itself when its agent was killed', async () => {
   const agent = execa(process.execPath, [script], { reject: false });
   const [line] = await once(agent.stdout, 'data');
   const { sidecar, instance } = JSON.parse(String(line)) as { sidecar: string; instance: string };
-  const { docker } = relayed.engine;
+  const docker = dockerOf(relayed.engine);
   try {
     const ended = docker.getContainer(sidecar).wait();
     agent.kill('SIGKILL');

@@ -6,6 +6,7 @@ import type { Container } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { Relay, RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';
+import { dockerOf } from '../../engine/docker-of.ts';
 import { testEngine, testSpec } from '../../engine/engine-fixture.ts';
 
 interface ArrivedRequest {
@@ -96,7 +97,7 @@ export async function relayedSandbox(): Promise<RelayedSandbox> {
       run(['node', '--input-type=module', '--eval', source], onOutput, signal),
     async sidecars() {
       const filters = { label: [`offsite.instance=${engine.instance}`, 'test.part=relay'] };
-      const containers = await engine.docker.listContainers({ all: true, filters });
+      const containers = await dockerOf(engine).listContainers({ all: true, filters });
       return containers.map(({ Id }) => Id);
     },
     async [Symbol.asyncDispose]() {

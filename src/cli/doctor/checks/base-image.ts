@@ -13,8 +13,7 @@ export const baseImage = engineCheck('base image', async (engine, { clock, signa
     const found = older ? `${name} is missing; there is one of another version` : `${name} is missing`;
     return { state: 'fail', kind: 'infrastructure', found, mend: 'Make it: offsite base-image' };
   }
-  const { Created } = await engine.docker.getImage(image.id).inspect();
-  const days = Math.floor((clock.now() - Date.parse(Created)) / dayMs);
+  const days = Math.floor((clock.now() - image.madeAt) / dayMs);
   const found = `${name}, made ${days < 1 ? 'today' : days === 1 ? 'yesterday' : `${days} days ago`}`;
   if (days <= oldDays) return { state: 'ok', found };
   return { state: 'warn', found, mend: 'Renew its packages: offsite base-image --force' };

@@ -1,26 +1,15 @@
-import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, ROLE_LABEL } from '../../../engine/labels.ts';
+import { GRACE_MS, isMarker } from '../../../engine/liveness.ts';
+import { ownedContainers } from '../../../engine/owned-objects.ts';
 import { plural } from '../../output/quantities.ts';
 import { engineCheck } from '../check.ts';
 
-/** Milliseconds an agent is given to bring its marker up; see the engine's sweep. */
-const graceMs = 60_000;
-
 /** Containers whose agent is gone. The next run sweeps them; nothing needs to be done. */
-export const leftovers = engineCheck('leftovers', async (engine, { clock, signal }) => {
-  const listed = await engine.docker.listContainers({
-    all: true,
-    filters: { label: [OWNED_LABEL] },
-    abortSignal: signal,
-  });
-  const living = new Set(
-    listed
-      .filter(({ Labels, State }) => Labels[ROLE_LABEL] === 'marker' && State === 'running')
-      .map(({ Labels }) => Labels[INSTANCE_LABEL]),
-  );
-  const dead = listed.filter(
-    ({ Labels, Created }) =>
-      !living.has(Labels[INSTANCE_LABEL] ?? '') &&
-      clock.now() - Number(Labels[CREATED_LABEL] ?? Created * 1000) > graceMs,
+export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
+  const containers = await ownedContainers(port, signal);
+  const markers = containers.filter((container) => isMarker(container) && container.state === 'running');
+  const living = new Set(markers.map(({ instance }) => instance));
+  const dead = containers.filter(
+    ({ instance, createdAt }) => !living.has(instance) && clock.now() - createdAt > GRACE_MS,
   );
   if (dead.length === 0) {
     return {

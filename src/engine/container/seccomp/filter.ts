@@ -5,10 +5,9 @@ import { type FilterKind, filterProfile, isFilterable } from './profile.ts';
 
 type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;
 
-/** The engine's options that hold a container to our filter, and from gaining privileges. Without the filter where none can be sent. */
-export function securityOptions(kind: FilterKind, machine: Machine): string[] {
-  const isSent = whyNotSent(machine) === undefined;
-  return ['no-new-privileges', ...(isSent ? [`seccomp=${filterProfile(kind, machine.arch)}`] : [])];
+/** The profile of our filter for a machine, as the engine takes it; undefined where none can be sent. */
+export function filterFor(kind: FilterKind, machine: Machine): string | undefined {
+  return whyNotSent(machine) === undefined ? filterProfile(kind, machine.arch) : undefined;
 }
 
 /** Why a container would run without our filter of system calls, or might; undefined where it has it. */

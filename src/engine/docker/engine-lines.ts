@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 
 /** One line of what the engine streams while it pulls, builds or imports. */
 export interface EngineLine {

@@ -1,12 +1,5 @@
-import { execLost } from '../failure.ts';
-
-export type OutputStream = 'stdout' | 'stderr';
-
-/** Part of what a process wrote, in order. A frame of the engine may arrive as several pieces. */
-export interface OutputPiece {
-  stream: OutputStream;
-  bytes: Buffer;
-}
+import type { OutputPiece, OutputStream } from '../port/exec.ts';
+import { execLost } from '../port/failure.ts';
 
 const HEADER_BYTES = 8;
 

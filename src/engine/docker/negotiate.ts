@@ -1,5 +1,5 @@
 import { OffsiteError } from '../../offsite-error.ts';
-import type { EngineClient } from './engine-client.ts';
+import type { DockerClient } from './client.ts';
 
 /** The newest version this code was written to; engine 29 refuses below 1.44. */
 const NEWEST = '1.47';
@@ -11,16 +11,10 @@ const PING_TIMEOUT_MS = 10_000;
  * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse versions that are
  * too old or too new for them. `/version` answers without one.
  */
-export async function negotiateVersion(client: EngineClient, signal?: AbortSignal): Promise<string> {
-  const { ApiVersion: offered } = await client.call(
+export async function negotiateVersion(client: DockerClient, signal?: AbortSignal): Promise<string> {
+  const { ApiVersion: offered } = await client.ask<{ ApiVersion: string }>(
     'asking the engine for its version',
-    (abortSignal) =>
-      client.dial<{ ApiVersion: string; MinAPIVersion?: string }>({
-        method: 'GET',
-        path: '/version',
-        expected: [200],
-        abortSignal,
-      }),
+    { method: 'GET', path: '/version' },
     { signal, timeoutMs: PING_TIMEOUT_MS },
   );
   if (olderThan(offered, OLDEST)) {

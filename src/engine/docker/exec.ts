@@ -1,45 +1,17 @@
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import type { EngineClient } from '../connection/engine-client.ts';
-import { engineMessage, engineStatus, execLost } from '../failure.ts';
-import { FrameReader, type OutputPiece } from './frame-reader.ts';
-
-export interface ExecCommand {
-  argv: readonly string[];
-  /** Goes in the request's body, never into argv or a URL. */
-  env?: Readonly<Record<string, string>>;
-  cwd?: string | undefined;
-  user?: string | undefined;
-  /** Given to the process and closed. Without it the process reads end-of-file at once. */
-  stdin?: Buffer | string | Readable | undefined;
-  onPiece(piece: OutputPiece): void;
-  signal?: AbortSignal | undefined;
-}
-
-export interface ExecState {
-  running: boolean;
-  exitCode: number | null;
-  /** In the engine's own numbering; 0 when the process was never started. */
-  pid: number;
-}
-
-/** A command running in a container, and the attached stream of what it prints. */
-export interface OpenExec extends Disposable {
-  /** As the engine knows it. */
-  readonly id: string;
-  /** Resolves when the engine ended the stream; rejects when it broke. Says nothing about success. */
-  readonly streamEnded: Promise<void>;
-  inspect(): Promise<ExecState>;
-}
-
-export type OpenedExec = { started: true; exec: OpenExec } | { started: false; message: string };
+import type { ExecCommand, OpenExec, OpenedExec, OutputPiece } from '../port/exec.ts';
+import { execLost } from '../port/failure.ts';
+import type { DockerClient } from './client.ts';
+import { engineMessage, engineStatus } from './failure.ts';
+import { FrameReader } from './frame-reader.ts';
 
 /**
  * Starts a command, attached by connection hijacking. Two round trips.
  * An engine that answers the start with "cannot run this" gives `started: false`; older engines say so as output.
  */
 export async function openExec(
-  client: EngineClient,
+  client: DockerClient,
   containerId: string,
   command: ExecCommand,
 ): Promise<OpenedExec> {
@@ -77,12 +49,11 @@ export async function openExec(
 
 /** Engine 25 and later answer 400 when the program is missing; 404 and 409 are about the container instead. */
 function refusedStart(thrown: unknown): string | undefined {
-  const answer = (thrown as { cause?: unknown }).cause;
-  return engineStatus(answer) === 400 ? engineMessage(answer) : undefined;
+  return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
 
 function attachedExec(
-  client: EngineClient,
+  client: DockerClient,
   created: Docker.Exec,
   socket: Duplex,
   command: ExecCommand,
@@ -102,7 +73,8 @@ function attachedExec(
       const state = await client.call('asking how a command ended', (abortSignal) =>
         created.inspect({ abortSignal }),
       );
-      return { running: state.Running, exitCode: state.ExitCode, pid: state.Pid };
+      // Older engines say why they could not start it as if the command had printed it. It has no process then.
+      return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
     },
     [Symbol.dispose]() {
       if (stdin !== undefined && typeof stdin !== 'string' && !Buffer.isBuffer(stdin)) stdin.destroy();

@@ -4,10 +4,10 @@ import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Docker from 'dockerode';
 import type { Clock } from '../../clock.ts';
+import type { EngineAddress } from '../connection/address.ts';
 import { startDeadline } from '../deadline.ts';
-import { engineFailure } from '../failure.ts';
-import type { EngineAddress } from './address.ts';
 import { boundedDial } from './bounded-answer.ts';
+import { requestFailure } from './failure.ts';
 
 /** Engine requests that answer at once still get this long: a busy engine on a slow disk needs it. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -19,9 +19,11 @@ export interface CallOptions {
 }
 
 /** One connection to one engine: dockerode, counted, with a deadline on every request. */
-export interface EngineClient {
+export interface DockerClient {
   readonly docker: Docker;
   readonly clock: Clock;
+  /** What it speaks, such as `1.41`; empty for whatever the engine speaks. */
+  readonly apiVersion: string;
   /** Requests sent so far. One round trip is the unit of cost of everything here. */
   readonly roundTrips: number;
   /**
@@ -33,10 +35,10 @@ export interface EngineClient {
     request: (abortSignal: AbortSignal) => Promise<T>,
     options?: CallOptions,
   ): Promise<T>;
-  /** A request that dockerode has no method for, or whose answer its method drops. */
-  dial<T>(request: DialRequest): Promise<T>;
+  /** One request that dockerode has no method for, or whose answer its method drops. Throws as `call` does. */
+  ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
   /** The same, with the answer's body as it comes. */
-  dialStream(request: DialRequest): Promise<Readable>;
+  askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
   /** Closes idle connections. */
   close(): void;
 }
@@ -46,8 +48,8 @@ export interface DialRequest {
   /** With its query string, if any. */
   path: string;
   body?: unknown;
-  expected: number[];
-  abortSignal: AbortSignal;
+  /** The statuses that are no failure; 200 when left out. */
+  expected?: number[];
 }
 
 /** Opens no connection yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
@@ -55,9 +57,9 @@ export async function openClient(
   address: EngineAddress,
   clock: Clock,
   apiVersion?: string,
-): Promise<EngineClient> {
+): Promise<DockerClient> {
   // Loaded late: half of the CLI's commands never talk to an engine.
-  const { default: DockerClient } = await import('dockerode');
+  const { default: Dockerode } = await import('dockerode');
   const agent =
     address.kind === 'https'
       ? new HttpsAgent({ keepAlive: true, ...address.tls })
@@ -72,8 +74,8 @@ export async function openClient(
     timeout: undefined,
     ...(apiVersion === undefined ? {} : { version: `v${apiVersion}` }),
   };
-  const docker = new DockerClient(options);
-  return wrapClient(docker, clock, () => agent.destroy());
+  const docker = new Dockerode(options);
+  return wrapClient(docker, clock, apiVersion ?? '', () => agent.destroy());
 }
 
 function clientOptions(address: EngineAddress): Docker.DockerOptions {
@@ -96,44 +98,53 @@ function clientOptions(address: EngineAddress): Docker.DockerOptions {
   }
 }
 
-function wrapClient(docker: Docker, clock: Clock, close: () => void): EngineClient {
+function wrapClient(docker: Docker, clock: Clock, apiVersion: string, close: () => void): DockerClient {
   let roundTrips = 0;
   const dial = boundedDial(docker.modem.dial.bind(docker.modem));
   docker.modem.dial = (options, callback) => {
     roundTrips += 1;
     dial(options, callback);
   };
+  const call: DockerClient['call'] = async (doing, request, options = {}) => {
+    options.signal?.throwIfAborted();
+    using deadline = startDeadline(clock, options.timeoutMs ?? REQUEST_TIMEOUT_MS, options.signal);
+    try {
+      return await request(deadline.signal);
+    } catch (thrown) {
+      if (options.signal?.aborted) throw options.signal.reason;
+      throw requestFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown);
+    }
+  };
   return {
     docker,
     clock,
+    apiVersion,
     get roundTrips() {
       return roundTrips;
     },
-    async call(doing, request, options = {}) {
-      options.signal?.throwIfAborted();
-      using deadline = startDeadline(clock, options.timeoutMs ?? REQUEST_TIMEOUT_MS, options.signal);
-      try {
-        return await request(deadline.signal);
-      } catch (thrown) {
-        if (options.signal?.aborted) throw options.signal.reason;
-        throw engineFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown);
-      }
-    },
-    dial: <T>(request: DialRequest) => dialed(docker, request, false) as Promise<T>,
-    dialStream: (request) => dialed(docker, request, true) as Promise<Readable>,
+    call,
+    ask: <T>(doing: string, request: DialRequest, options?: CallOptions) =>
+      call(doing, (abortSignal) => dialed(docker, request, abortSignal, false) as Promise<T>, options),
+    askForStream: (doing, request, options) =>
+      call(doing, (abortSignal) => dialed(docker, request, abortSignal, true) as Promise<Readable>, options),
     close,
   };
 }
 
-function dialed(docker: Docker, request: DialRequest, isStream: boolean): Promise<unknown> {
+function dialed(
+  docker: Docker,
+  { method, path, body = {}, expected = [200] }: DialRequest,
+  abortSignal: AbortSignal,
+  isStream: boolean,
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     docker.modem.dial(
       {
-        path: request.path,
-        method: request.method,
-        statusCodes: Object.fromEntries(request.expected.map((status) => [status, true])),
-        options: { _query: {}, _body: request.body ?? {} },
-        abortSignal: request.abortSignal,
+        path,
+        method,
+        statusCodes: Object.fromEntries(expected.map((status) => [status, true])),
+        options: { _query: {}, _body: body },
+        abortSignal,
         ...(isStream && { isStream }),
       },
       (error, answer) => (error ? reject(error) : resolve(answer)),

@@ -1,23 +1,18 @@
 import { Duplex } from 'node:stream';
 import { listenTo } from '../../foreign-traffic.ts';
-import type { EngineClient } from '../connection/engine-client.ts';
-import { FrameReader } from '../exec/frame-reader.ts';
-
-export interface AttachRequest {
-  /** Sees what the program prints to stderr, as it comes. */
-  onStderr(bytes: Buffer): void;
-  signal?: AbortSignal | undefined;
-}
+import type { AttachRequest } from '../port/containers.ts';
+import type { DockerClient } from './client.ts';
+import { FrameReader } from './frame-reader.ts';
 
 /**
- * Connects to the standard streams of a container's program; one that runs already loses what it said before. One round trip.
- * Writing is the program's stdin and reading its stdout. The stream ends with the program, and destroying it closes the program's stdin.
+ * Connects to the standard streams of a container's program. One round trip.
  *
- * Writing never waits, so what is under way must be bounded by the writer's protocol, as by the windows of HTTP/2. Node's HTTP/2 does not read
- * while a write of its own waits: where both ends did so with both pipes full, neither would ever go on.
+ * Writing never waits, so the writer's protocol must bound what is in flight, as the windows of HTTP/2 do. Node's
+ * HTTP/2 does not read while a write of its own waits: where both ends did so with both pipes full, neither would
+ * ever continue.
  */
 export async function attachProgram(
-  client: EngineClient,
+  client: DockerClient,
   id: string,
   { onStderr, signal }: AttachRequest,
 ): Promise<Duplex> {

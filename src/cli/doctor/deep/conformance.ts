@@ -1,0 +1,39 @@
+import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
+import type { Clock } from '../../../clock.ts';
+import { type Conformance, examineConformance } from '../../../engine/conformance/check.ts';
+import { conformanceChecks } from '../../../engine/conformance/checks.ts';
+import type { Engine } from '../../../engine/engine.ts';
+import { lines, ours, type Printable, stack, styled, text } from '../../../text/printable.ts';
+
+export interface ConformanceReport {
+  /** No check failed. */
+  held: boolean;
+  checks: Conformance[];
+}
+
+/** Looks whether the engine does all that Offsite relies on; undefined where it has no base image to look with. */
+export async function runConformance(
+  engine: Engine,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<ConformanceReport | undefined> {
+  const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
+  if (image === undefined) return undefined;
+  const checks = await examineConformance(conformanceChecks, engine, { imageId: image.id, clock, signal });
+  return { held: checks.every(({ state }) => state !== 'failed'), checks };
+}
+
+const marks = {
+  held: styled('green', ours('ok  ')),
+  failed: styled('red', ours('FAIL')),
+  skipped: styled('dim', ours('–   ')),
+} as const;
+
+/** A line for each check; where one failed, what was seen and what that costs. */
+export function printedConformance({ checks }: ConformanceReport): Printable {
+  const printed = checks.flatMap((check) => [
+    text`${marks[check.state]}  ${ours(check.name)}`,
+    ...(check.state === 'held' ? [] : [text`      ${lines(check.found)}`]),
+    ...(check.state === 'failed' ? [text`      ${styled('bold', ours(check.cost))}`] : []),
+  ]);
+  return stack(['The engine:', ...printed]);
+}

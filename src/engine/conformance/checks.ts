@@ -1,0 +1,17 @@
+import type { ConformanceCheck } from './check.ts';
+import { commandChecks } from './commands.ts';
+import { containerChecks } from './containers.ts';
+import { fileChecks } from './files.ts';
+import { imageChecks } from './images.ts';
+import { limitChecks } from './limits.ts';
+import { wallChecks } from './walls.ts';
+
+/** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
+export const conformanceChecks: readonly ConformanceCheck[] = [
+  ...commandChecks,
+  ...containerChecks,
+  ...limitChecks,
+  ...wallChecks,
+  ...fileChecks,
+  ...imageChecks,
+];

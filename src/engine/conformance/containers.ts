@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, holds, same } from './expect.ts';
+
+/** Making, ending, listing and attaching to containers. */
+export const containerChecks: readonly ConformanceCheck[] = [
+  {
+    name: 'starts a killed container again with its files and without its processes',
+    cost: 'What an agent left running can change its work while it is graded.',
+    async run(place) {
+      await using container = await place.start();
+      const { containers } = place.port;
+      await container.shell('echo kept > /kept; sleep 600 > /dev/null 2>&1 &');
+      await containers.kill(container.id);
+      same('whether it runs after it was killed', (await containers.state(container.id)).isRunning, false);
+      await containers.start(container.id);
+      same('its file', (await container.shell('cat /kept')).stdout, 'kept\n');
+      // Its first process is one itself.
+      const count = 'cat /proc/[0-9]*/comm | grep -c sleep';
+      same('the count of processes that sleep', (await container.shell(count)).stdout, '1\n');
+    },
+  },
+  {
+    name: 'tells failures apart: what is not there, and what is in the way',
+    cost: 'Snapshots are built twice at the same time, and cleaning up fails.',
+    async run({ port, create, labels, clock }) {
+      await failsAs(
+        'a look at a container that never was',
+        'not-found',
+        port.containers.state('offsite-no-such'),
+      );
+      same('an image that never was', await port.images.find('offsite/no-such:image'), undefined);
+      const name = `offsite-check-${labels['offsite.instance']}-${clock.now()}`;
+      await using container = await create({ name });
+      await failsAs('a second container of the same name', 'conflict', create({ name }));
+      await port.remove('container', container.id);
+      await port.remove('container', container.id);
+    },
+  },
+  {
+    name: 'finds containers by their labels, and tells their state',
+    cost: 'What dead agents left is never removed, or living ones lose their containers.',
+    async run({ port, create, labels, clock }) {
+      const mark = `offsite-check=${labels['offsite.instance']}-${clock.now()}`;
+      const [key = '', value = ''] = mark.split('=');
+      await using container = await create({ labels: { ...labels, [key]: value } });
+      const listed = async () => (await port.list('container', [mark])).map(({ id, state }) => [id, state]);
+      same('the list', await listed(), [[container.id, 'created']]);
+      await port.containers.start(container.id);
+      same('the list', await listed(), [[container.id, 'running']]);
+      same('a list by two labels', await port.list('container', [mark, 'offsite-check=other']), []);
+    },
+  },
+  {
+    name: 'ends a program whose input nobody holds any more',
+    cost: 'Agents that were killed look alive for ever, and their containers stay.',
+    async run({ port: { containers }, create, clock }) {
+      await using container = await create({ command: ['/bin/cat'], stdin: true, readOnlyRoot: true });
+      const stream = await containers.attach(container.id, { onStderr: () => undefined });
+      try {
+        await containers.start(container.id);
+        stream.write('hello');
+        const [echo] = await once(stream, 'data', { signal: AbortSignal.timeout(30_000) });
+        same('what the program says', String(echo), 'hello');
+      } finally {
+        stream.destroy();
+      }
+      const end = clock.now() + 10_000;
+      const isRunning = async () => (await containers.state(container.id)).isRunning;
+      while ((await isRunning()) && clock.now() < end) await clock.sleep(50);
+      same('whether it still runs', await isRunning(), false);
+    },
+  },
+  {
+    name: 'lists the processes of a container',
+    cost: 'Processes are looked for from inside, where an agent may have replaced the programs that list them.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      const { initPid } = await containers.state(container.id);
+      holds(initPid > 0, `the id of the first process is ${initPid}`);
+      const processes = await containers.processes(container.id, 'args');
+      holds(processes !== undefined, 'it has no list of processes (is ps missing on its machine?)');
+      same(
+        'the first process',
+        processes?.map(({ pid, command }) => [pid, command]),
+        [[initPid, '/bin/sleep infinity']],
+      );
+    },
+  },
+  {
+    name: 'reports what happened in a container',
+    cost: 'A command that was killed for want of memory looks like one that failed by itself.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      const opened = await containers.exec(container.id, { argv: ['/bin/true'], onPiece: () => undefined });
+      holds(opened.started, 'it cannot start /bin/true');
+      if (!opened.started) return;
+      using exec = opened.exec;
+      const signal = AbortSignal.timeout(10_000);
+      for await (const event of containers.events(container.id, signal)) {
+        if (event.kind === 'exec-started' && event.execId === exec.id) return;
+      }
+      holds(false, 'the start of a command was not reported in 10 s');
+    },
+  },
+];

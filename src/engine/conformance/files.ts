@@ -1,0 +1,138 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { extract, pack } from 'tar-stream';
+import { type ConformanceCheck, NotLookedAt } from './check.ts';
+import { failsAs, holds, same } from './expect.ts';
+
+/** An archive with what an engine may get wrong, as the entries of one folder. */
+function archive(): Readable {
+  const made = pack();
+  made.entry({ name: 'made', type: 'directory', mode: 0o1750, uid: 1234, gid: 4321 });
+  made.entry({ name: 'made/file', mode: 0o6755, uid: 1234, gid: 4321 }, 'content');
+  made.entry({ name: 'made/link', type: 'symlink', linkname: '/etc/shadow' });
+  made.entry({ name: `made/${'long '.repeat(30)}ü` }, 'long');
+  made.finalize();
+  return made as unknown as Readable;
+}
+
+/** What `find` says of it: kind, mode, owner, link target, name. */
+const look = "cd /made && find . -printf '%y %m %U:%G %l %f\\n' | sort";
+const asMade = [
+  'd 1750 1234:4321  .',
+  `f 644 0:0  ${'long '.repeat(30)}ü`,
+  'f 6755 1234:4321  file',
+  'l 777 0:0 /etc/shadow link',
+].sort();
+
+/** Files that go in and out, and what becomes of them. */
+export const fileChecks: readonly ConformanceCheck[] = [
+  {
+    name: 'unpacks an archive with modes, owners, links and long names, before a start and after it',
+    cost: 'Workspaces, protected files and validators arrive changed.',
+    async run({ port: { containers }, create }) {
+      await using container = await create({ capabilities: ['DAC_OVERRIDE', 'FOWNER'] });
+      await containers.putArchive(container.id, '/', archive());
+      await containers.start(container.id);
+      same('what was unpacked before the start', linesOf((await container.shell(look)).stdout), asMade);
+      await container.shell('rm -r /made');
+      await containers.putArchive(container.id, '/', archive());
+      same('what was unpacked after it', linesOf((await container.shell(look)).stdout), asMade);
+    },
+  },
+  {
+    name: 'archives a folder with modes, owners and links, and follows none',
+    cost: 'The copy that is graded is not what the agent left.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await containers.putArchive(container.id, '/', archive());
+      const { archive: read, isFolder } = await containers.getArchive(container.id, '/made');
+      same('whether it is a folder', isFolder, true);
+      const entries = read.pipe(extract());
+      const seen: string[] = [];
+      for await (const entry of entries) {
+        const { name, type, mode = 0, uid, gid, linkname } = entry.header;
+        const content = (await buffer(entry)).toString();
+        seen.push(`${name} ${type} ${(mode & 0o7777).toString(8)} ${uid}:${gid} ${linkname || content}`);
+      }
+      same(
+        'what was archived',
+        seen.sort(),
+        [
+          'made/ directory 1750 1234:4321 ',
+          'made/file file 6755 1234:4321 content',
+          'made/link symlink 777 0:0 /etc/shadow',
+          `made/${'long '.repeat(30)}ü file 644 0:0 long`,
+        ].sort(),
+      );
+    },
+  },
+  {
+    name: 'tells folders, other things and nothing apart without reading them',
+    cost: 'A missing workspace is taken for an empty one.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await container.shell('ln -s /usr /link');
+      same('whether /usr is a folder', await containers.isFolder(container.id, '/usr'), true);
+      same('whether a link to it is', await containers.isFolder(container.id, '/link'), false);
+      await failsAs('a look at nothing', 'not-found', containers.isFolder(container.id, '/no/such'));
+      await failsAs('reading nothing', 'not-found', containers.getArchive(container.id, '/no/such'));
+    },
+  },
+  {
+    name: 'lists what a container added, changed and deleted',
+    cost: 'What an agent did outside its workspace is not seen.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await container.shell('echo new > /added; echo new >> /etc/profile; rm /etc/debian_version');
+      const seen: string[] = [];
+      for await (const { kind, path } of containers.changes(container.id)) seen.push(`${kind} ${path}`);
+      same('the list', seen.sort(), [
+        'added /added',
+        'deleted /etc/debian_version',
+        'modified /etc',
+        'modified /etc/profile',
+      ]);
+    },
+  },
+  {
+    name: 'says when a container was made, by the clock of its files',
+    cost: 'Where the disk cannot be read, what an agent changed is not seen.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await container.shell('touch /now');
+      const changedAt = Number((await container.shell('stat -c %.3Z /now')).stdout) * 1000;
+      const { createdAt } = await containers.state(container.id);
+      const after = changedAt - createdAt;
+      holds(
+        after > 0 && after < 60_000,
+        `a file of now was changed ${after} ms after the container was made`,
+      );
+    },
+  },
+  {
+    name: 'keeps what a container wrote in a folder of its own',
+    cost: 'Grading asks the engine what changed, which takes seconds for a large image.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      const { layer } = await containers.state(container.id);
+      if (layer === undefined) throw new NotLookedAt('it names no such folder; the engine is asked instead');
+      const canRead = await access(layer).then(
+        () => true,
+        () => false,
+      );
+      if (!canRead) throw new NotLookedAt('this process cannot read its disk; the engine is asked instead');
+      await container.shell('echo new > /added');
+      const isThere = await access(join(layer, 'added')).then(
+        () => true,
+        () => false,
+      );
+      same('whether a new file is in it', isThere, true);
+    },
+  },
+];
+
+function linesOf(text: string): string[] {
+  return text.trimEnd().split('\n').sort();
+}

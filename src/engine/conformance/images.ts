@@ -1,0 +1,81 @@
+import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, holds, same } from './expect.ts';
+import type { Place } from './place.ts';
+
+/** A snapshot of a container that wrote a file. Removed when disposed of; a sweep finds it if this process dies. */
+async function committed({ port, start, imageId, labels, clock }: Place) {
+  await using container = await start({ capabilities: ['CHOWN'] });
+  await container.shell('echo kept > /kept; chmod 754 /kept; chown 1234:4321 /kept; rm /etc/debian_version');
+  const repository = 'offsite/check';
+  const tag = `${labels[INSTANCE_LABEL]}-${clock.now()}`;
+  const id = await port.containers.commit(container.id, {
+    repository,
+    tag,
+    labels: {
+      [OWNED_LABEL]: '1',
+      [ROLE_LABEL]: 'snapshot',
+      [INSTANCE_LABEL]: '',
+      [CREATED_LABEL]: String(clock.now()),
+      [PARENT_LABEL]: imageId,
+    },
+  });
+  return { id, name: `${repository}:${tag}`, [Symbol.asyncDispose]: () => port.remove('image', id) };
+}
+
+/** Images, of which snapshots are made. */
+export const imageChecks: readonly ConformanceCheck[] = [
+  {
+    name: 'makes an image of a container with all that it wrote',
+    cost: 'Trials start without what was installed and prepared for them.',
+    async run(place) {
+      await using image = await committed(place);
+      const found = await place.port.images.find(image.name);
+      same('the image of that name', found?.id, image.id);
+      same('its labels', found?.labels[PARENT_LABEL], place.imageId);
+      await using container = await place.start({ imageId: image.id });
+      const seen = await container.shell(
+        'cat /kept; stat -c "%a %u:%g" /kept; ls /etc/debian_version 2> /dev/null',
+      );
+      same('what a container of it has', seen.stdout, 'kept\n754 1234:4321\n');
+    },
+  },
+  {
+    name: 'keeps an image while a container is made of it, and removes it after that',
+    cost: 'Snapshots go while trials start from them, or fill the disk.',
+    async run(place) {
+      const { port, create } = place;
+      await using image = await committed(place);
+      {
+        await using _container = await create({ imageId: image.id });
+        await failsAs('removing an image in use', 'conflict', port.remove('image', image.name));
+      }
+      await port.remove('image', image.name);
+      same('the removed image', await port.images.find(image.name), undefined);
+    },
+  },
+  {
+    name: 'lists images with their names, labels and sizes',
+    cost: 'Old snapshots are never removed, and fill the disk.',
+    async run(place) {
+      await using image = await committed(place);
+      const listed = (await place.port.images.list()).find(({ id }) => id === image.id);
+      same('its names', listed?.names, [image.name]);
+      same('its label', listed?.labels[ROLE_LABEL], 'snapshot');
+      holds((listed?.bytes ?? 0) > 0, `its size is ${listed?.bytes}`);
+    },
+  },
+  {
+    name: 'notes when an image was last given its name',
+    cost: 'Snapshots are removed by age, and not by when they were last used.',
+    async run(place) {
+      await using image = await committed(place);
+      const { images } = place.port;
+      const before = (await images.find(image.name))?.namedAt ?? 0;
+      await place.clock.sleep(20);
+      await images.tag(image.id, image.name);
+      const after = (await images.find(image.name))?.namedAt ?? 0;
+      holds(after > before, 'the time of the name is the same after it was given again');
+    },
+  },
+];

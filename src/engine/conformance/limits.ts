@@ -1,0 +1,68 @@
+import type { ConformanceCheck } from './check.ts';
+import { holds, same } from './expect.ts';
+
+const MiB = 2 ** 20;
+
+/** What a container may use. */
+export const limitChecks: readonly ConformanceCheck[] = [
+  {
+    name: 'holds a container to its memory, swap included, and reports what the kernel killed',
+    cost: 'One trial can take the memory of the whole machine; a command killed for memory is not known as one.',
+    async run({ port: { containers }, start }) {
+      await using container = await start({ memoryBytes: 48 * MiB });
+      // Of what has no line ends, tail keeps everything.
+      const eat = await container.shell(`head -c ${160 * MiB} /dev/zero | tail -n 1 > /dev/null`);
+      same('the exit code of what took more', eat.exitCode, 137);
+      for await (const event of containers.events(container.id, AbortSignal.timeout(10_000))) {
+        if (event.kind === 'oom') return;
+      }
+      holds(false, 'the kill was not reported in 10 s');
+    },
+  },
+  {
+    name: 'holds a container to a number of processes, which can be changed while it runs',
+    cost: 'A fork bomb stops the machine, and processes of an agent escape while they are ended.',
+    async run({ port: { containers }, start }) {
+      await using container = await start({ pids: 12 });
+      const fork = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.2 & done; wait';
+      const bomb = await container.shell(fork);
+      holds(bomb.stderr !== '', 'a limit of 12 processes let 15 be made');
+      await containers.limitProcesses(container.id, 1);
+      const banned = await container.shell('sleep 0 & wait $! && echo forked');
+      holds(!banned.stdout.includes('forked'), 'a limit of one process let another be made');
+      await containers.limitProcesses(container.id, 64);
+      same('what a higher limit lets be made', (await container.shell(fork)).stderr, '');
+    },
+  },
+  {
+    name: 'holds a container to its share of the processors',
+    cost: 'Trials side by side take time from each other, so that deadlines hit the wrong ones.',
+    async run({ start }) {
+      await using container = await start({ cpus: 0.1 });
+      // Four at once, so that they would get more than their share on a busy machine too.
+      const loop = "timeout 1 sh -c 'while :; do :; done' &";
+      const ran = await container.shell(`${loop} ${loop} ${loop} ${loop} wait; times`);
+      const [, minutes = '0', seconds = '9'] = /\n(\d+)m([\d.]+)s/.exec(ran.stdout) ?? [];
+      const used = Number(minutes) * 60 + Number(seconds);
+      holds(used < 0.3, `with a tenth of a processor, a second of work took ${used} s of one`);
+    },
+  },
+  {
+    name: 'holds processes to a number of open files',
+    cost: 'A trial can use up the open files of the machine.',
+    async run({ start }) {
+      await using container = await start({ nofile: 512 });
+      same('the limit', (await container.shell('ulimit -n')).stdout, '512\n');
+    },
+  },
+  {
+    name: 'measures what a container wrote',
+    cost: 'Nothing stops a trial that fills the disk.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await container.shell(`head -c ${2 * MiB} /dev/zero > /written`);
+      const bytes = await containers.writtenBytes(container.id);
+      holds(bytes >= 2 * MiB && bytes < 4 * MiB, `of 2 MiB that were written it tells ${bytes} bytes`);
+    },
+  },
+];

@@ -1,0 +1,108 @@
+import type { Clock } from '../../clock.ts';
+import type { Capabilities } from '../capabilities.ts';
+import { removeContainer } from '../container/remove.ts';
+import { startDeadline } from '../deadline.ts';
+import type { Engine } from '../engine.ts';
+import { ownershipLabels } from '../labels.ts';
+import type { ContainerRequest } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import type { ExecCommand } from '../port/exec.ts';
+
+/** Where a check looks: an engine, and an image to make containers of. */
+export interface Place {
+  readonly port: EnginePort;
+  readonly clock: Clock;
+  readonly facts: Capabilities;
+  readonly imageId: string;
+  /** For whatever a check makes beside containers: a sweep finds it if this process is killed. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Makes a small container without a network, whose init only waits. It goes when it is disposed of. */
+  create(changes?: Partial<ContainerRequest>): Promise<Probe>;
+  /** The same, started. */
+  start(changes?: Partial<ContainerRequest>): Promise<Probe>;
+}
+
+export interface Ran {
+  stdout: string;
+  stderr: string;
+  exitCode: number | null;
+  neverStarted: boolean;
+}
+
+export interface Probe extends AsyncDisposable {
+  readonly id: string;
+  /** Runs a line of shell to its end, and for a minute at most: its exit code is `null` then. */
+  shell(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
+}
+
+/** Milliseconds that a command of a check may take on a very busy machine. */
+const commandMs = 60_000;
+const pollMs = 20;
+
+export function placeOn(engine: Engine, { imageId, clock }: { imageId: string; clock: Clock }): Place {
+  const { port, instance } = engine;
+  const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
+  const create: Place['create'] = async (changes) => {
+    const { id } = await port.containers.create({
+      imageId,
+      command: ['/bin/sleep', 'infinity'],
+      stdin: false,
+      workingDir: '/',
+      labels,
+      network: 'none',
+      memoryBytes: 128 * 2 ** 20,
+      pids: 64,
+      capabilities: [],
+      readOnlyRoot: false,
+      ...changes,
+    });
+    return {
+      id,
+      shell: (script, more) => run(port, clock, id, { argv: ['/bin/sh', '-c', script], ...more }),
+      [Symbol.asyncDispose]: () => removeContainer(port, id),
+    };
+  };
+  return {
+    port,
+    clock,
+    facts: engine.capabilities,
+    imageId,
+    labels,
+    create,
+    async start(changes) {
+      const probe = await create(changes);
+      try {
+        await port.containers.start(probe.id);
+        return probe;
+      } catch (error) {
+        await probe[Symbol.asyncDispose]();
+        throw error;
+      }
+    },
+  };
+}
+
+async function run(
+  { containers }: EnginePort,
+  clock: Clock,
+  id: string,
+  command: Omit<ExecCommand, 'onPiece'>,
+): Promise<Ran> {
+  const pieces = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  const opened = await containers.exec(id, {
+    ...command,
+    onPiece: ({ stream, bytes }) => pieces[stream].push(Buffer.from(bytes)),
+  });
+  if (!opened.started) return { stdout: '', stderr: opened.message, exitCode: null, neverStarted: true };
+  using exec = opened.exec;
+  using deadline = startDeadline(clock, commandMs);
+  await Promise.race([exec.streamEnded, deadline.reached]);
+  let state = await exec.inspect();
+  while (state.running && !deadline.signal.aborted) {
+    await clock.sleep(pollMs);
+    state = await exec.inspect();
+  }
+  const { exitCode, neverStarted } = state;
+  const [stdout, stderr] = [pieces.stdout, pieces.stderr].map((all) => Buffer.concat(all).toString());
+  return { stdout: stdout ?? '', stderr: stderr ?? '', exitCode, neverStarted };
+}

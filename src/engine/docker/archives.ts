@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { archives } from '../../bounds/sandbox.ts';
+import type { ContainerPort } from '../port/containers.ts';
+import type { DockerClient } from './client.ts';
+
+type ArchivePort = Pick<ContainerPort, 'putArchive' | 'getArchive' | 'isFolder'>;
+
+export function dockerArchives(client: DockerClient): ArchivePort {
+  const of = (id: string) => client.docker.getContainer(id);
+  return {
+    async putArchive(id, folder, archive, signal) {
+      await client.call(
+        'putting files into a container',
+        (abortSignal) => of(id).putArchive(archive, { path: folder, abortSignal }),
+        { signal, timeoutMs: archives.time.transfer },
+      );
+    },
+    async getArchive(id, path, signal) {
+      const archive = (await client.call(
+        `reading ${path} from a container`,
+        (abortSignal) => of(id).getArchive({ path, abortSignal }),
+        { signal },
+      )) as Readable & DescribedPath;
+      return { archive, isFolder: isFolder(archive) };
+    },
+    async isFolder(id, path, signal) {
+      const answer = await client.call(
+        `looking for ${path} in a container`,
+        (abortSignal) => of(id).infoArchive({ path, abortSignal }),
+        { signal },
+      );
+      // An answer without a body, too, holds its connection until it was read.
+      (answer as unknown as IncomingMessage).resume();
+      return isFolder(answer as DescribedPath);
+    },
+  };
+}
+
+/** An answer of the engine that describes the path asked for in a header. */
+interface DescribedPath {
+  headers?: Record<string, string | undefined>;
+}
+
+/** The bit of a folder in Go's file modes, which the header carries. */
+const GO_FOLDER_BIT = 2 ** 31;
+
+/** Whether what is described is a folder; a link to one is none. The header's value is JSON in base64. */
+function isFolder({ headers }: DescribedPath): boolean {
+  const stat = headers?.['x-docker-container-path-stat'] ?? '';
+  const { mode } = JSON.parse(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };
+  return mode !== undefined && Math.floor(mode / GO_FOLDER_BIT) % 2 === 1;
+}

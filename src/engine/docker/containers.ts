@@ -1,0 +1,94 @@
+import type { ContainerPort, EngineProcess } from '../port/containers.ts';
+import { isEngineFailure } from '../port/failure.ts';
+import { dockerArchives } from './archives.ts';
+import { attachProgram } from './attach.ts';
+import { listChanges } from './changes.ts';
+import type { DockerClient } from './client.ts';
+import { createContainer } from './create.ts';
+import { containerEvents } from './events.ts';
+import { openExec } from './exec.ts';
+import { engineStatus } from './failure.ts';
+import { containerState } from './state.ts';
+
+export function dockerContainers(client: DockerClient): ContainerPort {
+  return {
+    create: (request, signal) => createContainer(client, request, signal),
+    async start(id, signal) {
+      const start = (abortSignal: AbortSignal) => client.docker.getContainer(id).start({ abortSignal });
+      await client.call('starting a container', start, { signal });
+    },
+    kill: (id) => killContainer(client, id),
+    state: (id, signal) => containerState(client, id, signal),
+    processes: (id, told) => listProcesses(client, id, told),
+    async limitProcesses(id, pids) {
+      const path = `/containers/${id}/update?`;
+      const body = { PidsLimit: pids };
+      await client.ask('changing the limit on processes', { method: 'POST', path, body });
+    },
+    async disconnect(id, network, signal) {
+      const path = `/networks/${encodeURIComponent(network)}/disconnect?`;
+      await client.ask(
+        'taking a container off its network',
+        { method: 'POST', path, expected: [200, 204], body: { Container: id, Force: true } },
+        { signal },
+      );
+    },
+    exec: (id, command) => openExec(client, id, command),
+    attach: (id, request) => attachProgram(client, id, request),
+    ...dockerArchives(client),
+    async writtenBytes(id, signal) {
+      const { SizeRw } = await client.ask<{ SizeRw?: number }>(
+        'measuring what a container wrote',
+        { method: 'GET', path: `/containers/${id}/json?size=true` },
+        { signal },
+      );
+      // The engine leaves out a zero.
+      return SizeRw ?? 0;
+    },
+    changes: (id) => listChanges(client, id),
+    async commit(id, { repository, tag, labels }, signal) {
+      const query = new URLSearchParams({ container: id, pause: 'false', repo: repository, tag });
+      const path = `/commit?${query}`;
+      const { Id } = await client.ask<{ Id: string }>(
+        'making an image of a container',
+        { method: 'POST', path, expected: [200, 201], body: { Labels: labels } },
+        { signal },
+      );
+      return Id;
+    },
+    events: (id, signal) => containerEvents(client, id, signal),
+  };
+}
+
+async function killContainer(client: DockerClient, id: string): Promise<void> {
+  const container = client.docker.getContainer(id);
+  try {
+    await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
+  } catch (thrown) {
+    // Its init may be what was killed.
+    if (!isEngineFailure(thrown, 'conflict')) throw thrown;
+  }
+  await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));
+}
+
+/** Where the engine's machine has no `ps`, the engine answers 500. */
+async function listProcesses(
+  client: DockerClient,
+  id: string,
+  told: string,
+): Promise<EngineProcess[] | undefined> {
+  try {
+    const answer = await client.call('listing processes', (abortSignal) =>
+      client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${told}`, abortSignal }),
+    );
+    return (answer.Processes as string[][]).map(([pid, uid, state = '', command = '']) => ({
+      pid: Number(pid),
+      uid: Number(uid),
+      state,
+      command,
+    }));
+  } catch (thrown) {
+    if (engineStatus(thrown) === 500) return undefined;
+    throw thrown;
+  }
+}

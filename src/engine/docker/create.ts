@@ -1,0 +1,73 @@
+import type { ContainerRequest } from '../port/containers.ts';
+import type { DockerClient } from './client.ts';
+
+export async function createContainer(
+  client: DockerClient,
+  request: ContainerRequest,
+  signal?: AbortSignal,
+): Promise<{ id: string; warnings: string[] }> {
+  const { name, network, hostName, stdin } = request;
+  // Not dockerode's own method, which drops the warnings and puts plain options in the URL.
+  const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
+    'creating a container',
+    {
+      method: 'POST',
+      path: name === undefined ? '/containers/create?' : `/containers/create?name=${name}`,
+      expected: [200, 201],
+      body: {
+        Image: request.imageId,
+        Entrypoint: request.command,
+        Cmd: [],
+        ...(stdin && { OpenStdin: true, StdinOnce: true, AttachStdin: true }),
+        ...(request.workingDir !== undefined && { WorkingDir: request.workingDir }),
+        ...(request.user !== undefined && { User: request.user }),
+        ...(hostName !== undefined && { Hostname: hostName }),
+        // The runtime's own empty namespace, with nothing but its loopback. `NetworkMode: none` alone has the engine
+        // set up a network of no members, which doubles the time of a start (180 instead of 85 ms).
+        NetworkDisabled: network === 'none',
+        Labels: request.labels,
+        // Init ignores the polite signal: an engine that is stopped need not wait its usual ten seconds.
+        StopTimeout: 1,
+        // An image's health check would run in the sandbox.
+        Healthcheck: { Test: ['NONE'] },
+        HostConfig: hostConfig(request),
+      },
+    },
+    { signal },
+  );
+  return { id: created.Id, warnings: created.Warnings ?? [] };
+}
+
+function hostConfig(request: ContainerRequest): Record<string, unknown> {
+  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime } = request;
+  return {
+    NetworkMode: networkMode(request.network),
+    ...(hosts && { ExtraHosts: Object.entries(hosts).map(([name, address]) => `${name}:${address}`) }),
+    // Swap counts from memory up: equal means none. Left out, the engine would give as much again.
+    Memory: request.memoryBytes,
+    MemorySwap: request.memoryBytes,
+    ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
+    PidsLimit: request.pids,
+    Ulimits: [...(nofile === undefined ? [] : [limit('nofile', nofile)]), limit('core', 0)],
+    CapDrop: ['ALL'],
+    CapAdd: request.capabilities,
+    SecurityOpt: ['no-new-privileges', ...(filter === undefined ? [] : [`seccomp=${filter}`])],
+    // Only init writes there, and it writes nothing.
+    LogConfig: { Type: 'none' },
+    ReadonlyRootfs: request.readOnlyRoot,
+    ...(readOnlyPaths && { ReadonlyPaths: readOnlyPaths }),
+    // How it ended must be readable until we remove it.
+    AutoRemove: false,
+    ...(runtime !== undefined && { Runtime: runtime }),
+  };
+}
+
+function networkMode(network: ContainerRequest['network']): string {
+  if (network === 'none') return 'none';
+  if (network === 'open') return 'bridge';
+  return `container:${network.sharedWith}`;
+}
+
+function limit(name: string, value: number) {
+  return { Name: name, Soft: value, Hard: value };
+}

@@ -1,0 +1,87 @@
+import type { Capabilities } from '../capabilities.ts';
+import type { DockerClient } from './client.ts';
+
+interface Info {
+  ServerVersion: string;
+  OSType: string;
+  Architecture: string;
+  NCPU: number;
+  MemTotal: number;
+  Driver: string;
+  DriverStatus?: [string, string][] | null;
+  KernelVersion?: string;
+  DockerRootDir?: string;
+  SystemTime?: string;
+  CgroupVersion?: string;
+  Runtimes?: Record<string, unknown>;
+  DefaultRuntime?: string;
+  /** Podman's alone. */
+  BuildahVersion?: string;
+  SecurityOptions?: string[] | null;
+  MemoryLimit?: boolean;
+  SwapLimit?: boolean;
+  PidsLimit?: boolean;
+  CpuCfsQuota?: boolean;
+  Warnings?: string[] | null;
+}
+
+/** Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole file system. */
+const layering = [
+  'overlay2',
+  'overlay',
+  'overlayfs',
+  'fuse-overlayfs',
+  'aufs',
+  'btrfs',
+  'zfs',
+  'devicemapper',
+];
+
+/** Asks the engine about itself. One round trip. */
+export async function readFacts(client: DockerClient, signal?: AbortSignal): Promise<Capabilities> {
+  const askedAt = client.clock.now();
+  const request = { method: 'GET' as const, path: '/info' };
+  const info = await client.ask<Info>('asking the engine what it can do', request, { signal });
+  const answeredAt = client.clock.now();
+  const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
+  return {
+    apiVersion: client.apiVersion,
+    serverVersion: info.ServerVersion,
+    os: info.OSType,
+    arch: info.Architecture,
+    cpus: info.NCPU,
+    memoryBytes: info.MemTotal,
+    kernel: info.KernelVersion ?? '',
+    storageDriver: info.Driver,
+    keepsImageTimes: layering.includes(info.Driver),
+    diskQuota: diskQuota(info),
+    rootFolder: info.DockerRootDir ?? '',
+    clockAheadMs:
+      info.SystemTime === undefined ? 0 : Date.parse(info.SystemTime) - (askedAt + answeredAt) / 2,
+    // Engines before 20.10 do not say, and know only version 1.
+    cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    defaultRuntime: info.DefaultRuntime ?? 'runc',
+    takesFilters: info.BuildahVersion === undefined,
+    security: {
+      seccomp: options.includes('seccomp'),
+      userns: options.includes('userns'),
+      rootless: options.includes('rootless'),
+      apparmor: options.includes('apparmor'),
+      selinux: options.includes('selinux'),
+    },
+    limits: {
+      memory: info.MemoryLimit ?? false,
+      swap: info.SwapLimit ?? false,
+      pids: info.PidsLimit ?? false,
+      cpu: info.CpuCfsQuota ?? false,
+    },
+    warnings: info.Warnings ?? [],
+  };
+}
+
+function diskQuota({ Driver, DriverStatus }: Info): Capabilities['diskQuota'] {
+  if (['btrfs', 'zfs', 'devicemapper'].includes(Driver)) return 'yes';
+  const below = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1];
+  return Driver === 'overlay2' && below === 'xfs' ? 'unknown' : 'no';
+}

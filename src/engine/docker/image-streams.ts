@@ -1,0 +1,103 @@
+import type { Readable } from 'node:stream';
+import { pack } from 'tar-stream';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { BuildRequest, ImportRequest, PullOptions } from '../port/images.ts';
+import type { DockerClient } from './client.ts';
+import { engineLines } from './engine-lines.ts';
+import { engineMessage } from './failure.ts';
+
+/** Milliseconds that a build step may print nothing. */
+const buildSilenceMs = 300_000;
+/** The same for an import: the engine answers once, when all is imported. */
+const importSilenceMs = 600_000;
+
+/** Pulls an image through the engine. Throws an infrastructure `OffsiteError` saying why it could not. */
+export async function pullImage(
+  client: DockerClient,
+  name: string,
+  { signal, firstWordMs = 15_000, silenceMs = 180_000 }: PullOptions = {},
+): Promise<void> {
+  const stream = await firstWord(client, name, firstWordMs, signal);
+  for await (const _ of engineLines(stream, { purpose: `pull ${name}`, silenceMs, signal })) {
+    // Progress bars of layers. What counts is that no line is an error, and that the stream ends.
+  }
+}
+
+/** The engine sends its headers together with the first line, once the registry has answered. */
+async function firstWord(
+  { docker }: DockerClient,
+  name: string,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<Readable> {
+  signal?.throwIfAborted();
+  const late = AbortSignal.timeout(ms);
+  const abortSignal = signal === undefined ? late : AbortSignal.any([signal, late]);
+  // The request keeps listening to this signal while its answer streams, so it must not be the one that times out.
+  const request = new AbortController();
+  const abort = () => request.abort(abortSignal.reason);
+  abortSignal.addEventListener('abort', abort, { once: true });
+  try {
+    return (await docker.pull(name, { abortSignal: request.signal })) as Readable;
+  } catch (cause) {
+    signal?.throwIfAborted();
+    const reason = late.aborted ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
+    const message = `Could not pull ${name}: ${reason}`;
+    throw new OffsiteError(message, { code: 'IMAGE_PULL_FAILED', kind: 'infrastructure', cause });
+  } finally {
+    abortSignal.removeEventListener('abort', abort);
+  }
+}
+
+export async function buildImage(
+  { docker }: DockerClient,
+  { dockerfile, name, signal }: BuildRequest,
+): Promise<void> {
+  const purpose = `build ${name}`;
+  const context = pack();
+  context.entry({ name: 'Dockerfile' }, dockerfile);
+  context.finalize();
+  // Typed as the old kind of stream; it is the HTTP answer.
+  const answer = (await docker.buildImage(context as unknown as Readable, {
+    t: name,
+    rm: true,
+    forcerm: true,
+    abortSignal: signal,
+  })) as Readable;
+  let succeeded = false;
+  for await (const line of engineLines(answer, { purpose, silenceMs: buildSilenceMs, signal })) {
+    if (line.aux?.ID !== undefined || line.stream?.startsWith('Successfully built')) succeeded = true;
+  }
+  if (!succeeded) throw imageFailure(`Could not ${purpose}: the engine's answer ended before the build did.`);
+}
+
+export async function importImage(
+  { docker }: DockerClient,
+  { root, name, env, command, labels, signal }: ImportRequest,
+): Promise<void> {
+  const purpose = `import ${name} as an image`;
+  const [repo, tag] = name.split(':');
+  try {
+    const answer = (await docker.importImage(root, {
+      repo,
+      tag,
+      changes: [
+        ...Object.entries(env).map(([key, value]) => `ENV ${key}=${value}`),
+        `CMD ${JSON.stringify(command)}`,
+        ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${value}`),
+      ],
+      abortSignal: signal,
+    })) as Readable;
+    for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
+      // One line: the new image's id. The caller finds the image by its name.
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof OffsiteError) throw error;
+    throw imageFailure(`Could not ${purpose}.`, error);
+  }
+}
+
+function imageFailure(message: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure', cause });
+}

@@ -1,0 +1,79 @@
+import type Docker from 'dockerode';
+import { isEngineFailure } from '../port/failure.ts';
+import type { Image, ImagePort, ListedImage } from '../port/images.ts';
+import type { DockerClient } from './client.ts';
+import { buildImage, importImage, pullImage } from './image-streams.ts';
+
+export function dockerImages(client: DockerClient): ImagePort {
+  return {
+    find: (name, signal) => findImage(client, name, signal),
+    list: (signal) => listImages(client, 'all=true', signal),
+    listNameless(labels, signal) {
+      const filters = JSON.stringify({ dangling: ['true'], label: labels });
+      return listImages(client, `filters=${encodeURIComponent(filters)}`, signal);
+    },
+    async tag(image, name, signal) {
+      const colon = name.lastIndexOf(':');
+      const [repo, tag] = [name.slice(0, colon), name.slice(colon + 1)];
+      await client.call(
+        'naming an image',
+        (abortSignal) => client.docker.getImage(image).tag({ repo, tag, abortSignal }),
+        { signal },
+      );
+    },
+    pull: (name, options) => pullImage(client, name, options),
+    import: (request) => importImage(client, request),
+    build: (request) => buildImage(client, request),
+  };
+}
+
+async function findImage(
+  client: DockerClient,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Image | undefined> {
+  try {
+    const found = await client.ask<Docker.ImageInspectInfo>(
+      `looking for the image ${name}`,
+      { method: 'GET', path: `/images/${encodeURI(name)}/json` },
+      { signal },
+    );
+    const madeAt = Date.parse(found.Created);
+    return {
+      id: found.Id,
+      names: found.RepoTags ?? [],
+      arch: found.Architecture,
+      bytes: found.Size,
+      madeAt,
+      namedAt: Math.max(madeAt, namedAt(found)),
+      labels: found.Config?.Labels ?? {},
+      user: found.Config?.User ?? '',
+    };
+  } catch (thrown) {
+    if (isEngineFailure(thrown, 'not-found')) return undefined;
+    throw thrown;
+  }
+}
+
+/** An image without a name, or of an engine that keeps no such note, was named in the year 1. */
+function namedAt(image: Docker.ImageInspectInfo): number {
+  const { LastTagTime } = (image as { Metadata?: { LastTagTime?: string } }).Metadata ?? {};
+  return LastTagTime === undefined ? 0 : Date.parse(LastTagTime);
+}
+
+async function listImages(
+  client: DockerClient,
+  query: string,
+  signal: AbortSignal | undefined,
+): Promise<ListedImage[]> {
+  const path = `/images/json?${query}`;
+  const found = await client.ask<Docker.ImageInfo[]>('listing images', { method: 'GET', path }, { signal });
+  return found.map(({ Id, RepoTags, ParentId, Size, Labels, Created }) => ({
+    id: Id,
+    names: RepoTags ?? [],
+    parentId: ParentId,
+    bytes: Size,
+    labels: Labels ?? {},
+    createdAt: Created * 1000,
+  }));
+}

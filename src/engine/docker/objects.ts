@@ -1,0 +1,71 @@
+import { engineFailure } from '../port/failure.ts';
+import type { ListedObject, ObjectKind } from '../port/objects.ts';
+import type { DockerClient } from './client.ts';
+import { engineStatus } from './failure.ts';
+
+/** What the engine says of containers, networks and volumes, each of which has some of this. */
+interface Listed {
+  Id?: string;
+  Name?: string;
+  /** With a slash before each. */
+  Names?: string[];
+  Labels: Record<string, string> | null;
+  State?: string;
+  ImageID?: string;
+  /** A container's in seconds, a network's as ISO 8601. */
+  Created?: number | string;
+  CreatedAt?: string;
+}
+
+const queries = { container: '/containers/json?all=true&', network: '/networks?', volume: '/volumes?' };
+
+export async function listObjects(
+  client: DockerClient,
+  kind: ObjectKind,
+  labels: readonly string[],
+  signal?: AbortSignal,
+): Promise<ListedObject[]> {
+  const filters = encodeURIComponent(JSON.stringify(labels.length === 0 ? {} : { label: labels }));
+  const answer = await client.ask<Listed[] | { Volumes: Listed[] | null }>(
+    `listing ${kind}s`,
+    { method: 'GET', path: `${queries[kind]}filters=${filters}` },
+    { signal },
+  );
+  const listed = Array.isArray(answer) ? answer : (answer.Volumes ?? []);
+  return listed.map((object) => {
+    const name = object.Name ?? object.Names?.[0]?.replace(/^\//, '') ?? '';
+    const created = object.Created ?? object.CreatedAt ?? '';
+    return {
+      kind,
+      id: object.Id ?? name,
+      name,
+      labels: object.Labels ?? {},
+      createdAt: typeof created === 'number' ? created * 1000 : Date.parse(created),
+      ...(object.State !== undefined && { state: object.State }),
+      ...(object.ImageID !== undefined && { imageId: object.ImageID }),
+    };
+  });
+}
+
+const paths = {
+  container: (id: string) => `/containers/${id}?force=true&v=true`,
+  image: (id: string) => `/images/${id}?noprune=true`,
+  network: (id: string) => `/networks/${encodeURIComponent(id)}?`,
+  volume: (id: string) => `/volumes/${encodeURIComponent(id)}?`,
+};
+
+export async function removeObject(
+  client: DockerClient,
+  kind: ObjectKind | 'image',
+  id: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    const request = { method: 'DELETE' as const, path: paths[kind](id), expected: [200, 204, 404] };
+    await client.ask(`removing a ${kind}`, request, { signal });
+  } catch (thrown) {
+    // It says 403 of a network that has members.
+    if (kind !== 'network' || engineStatus(thrown) !== 403) throw thrown;
+    throw engineFailure('conflict', (thrown as Error).message, thrown);
+  }
+}

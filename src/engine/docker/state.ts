@@ -1,0 +1,44 @@
+import { plainRuntimes } from '../container/plain-runtimes.ts';
+import type { ContainerState } from '../port/containers.ts';
+import { engineFailure } from '../port/failure.ts';
+import type { DockerClient } from './client.ts';
+
+interface Inspected {
+  Created: string;
+  State: { Pid: number; Running: boolean };
+  GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
+  HostConfig?: { Runtime?: string };
+  Mounts?: unknown[] | null;
+  NetworkSettings?: { Networks?: Record<string, unknown> | null };
+}
+
+export async function containerState(
+  client: DockerClient,
+  id: string,
+  signal?: AbortSignal,
+): Promise<ContainerState> {
+  const request = { method: 'GET' as const, path: `/containers/${id}/json?` };
+  const inspected = await client.ask<Inspected>('looking at a container', request, { signal });
+  const createdAt = Date.parse(inspected.Created);
+  if (Number.isNaN(createdAt)) {
+    const message = `The engine does not say when a container was made: ${inspected.Created}`;
+    throw engineFailure('refused', message, inspected);
+  }
+  return {
+    isRunning: inspected.State.Running,
+    initPid: inspected.State.Pid,
+    createdAt,
+    layer: layerOf(inspected),
+    networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
+  };
+}
+
+function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undefined {
+  const isWhole =
+    GraphDriver?.Name === 'overlay2' &&
+    // They let the kernel write into the layer; others may keep what is written elsewhere.
+    plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
+    // An image may declare volumes.
+    (Mounts ?? []).length === 0;
+  return isWhole ? GraphDriver.Data?.UpperDir : undefined;
+}

@@ -1,0 +1,40 @@
+import type { Readable } from 'node:stream';
+
+export type OutputStream = 'stdout' | 'stderr';
+
+/** Part of what a process wrote, in order. The bytes are only lent: copy what you keep. */
+export interface OutputPiece {
+  stream: OutputStream;
+  bytes: Buffer;
+}
+
+export interface ExecCommand {
+  argv: readonly string[];
+  /** Goes in the request's body, never into argv or a URL. */
+  env?: Readonly<Record<string, string>>;
+  cwd?: string | undefined;
+  user?: string | undefined;
+  /** Given to the process and closed. Without it the process reads end-of-file at once. */
+  stdin?: Buffer | string | Readable | undefined;
+  onPiece(piece: OutputPiece): void;
+  signal?: AbortSignal | undefined;
+}
+
+export interface ExecState {
+  running: boolean;
+  exitCode: number | null;
+  /** The engine could not start it. Some say so only here, and why as if the command had printed it. */
+  neverStarted: boolean;
+}
+
+/** A command running in a container, and the attached stream of what it prints. Disposing leaves the stream. */
+export interface OpenExec extends Disposable {
+  /** As the engine knows it. */
+  readonly id: string;
+  /** Resolves when the engine ended the stream; rejects when it broke. Says nothing about success. */
+  readonly streamEnded: Promise<void>;
+  inspect(): Promise<ExecState>;
+}
+
+/** `started: false`: the engine answered the start with "cannot run this". */
+export type OpenedExec = { started: true; exec: OpenExec } | { started: false; message: string };

@@ -1,0 +1,58 @@
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+
+/**
+ * How a request to an engine can fail, whichever engine it is.
+ *
+ * - `not-found`: what the request names is not there.
+ * - `conflict`: its state forbids it: a container that does not run, a name that is taken, an image in use.
+ * - `refused`: the engine answered that it will not, or cannot.
+ * - `connection`: no answer, or a broken one. What became of the request is not known.
+ *
+ * A stream of output that breaks off is an `ENGINE_EXEC_LOST`; an answer beyond the bounds is an
+ * `ENGINE_ANSWER_TOO_LARGE`.
+ */
+export type EngineFailureKind = 'not-found' | 'conflict' | 'refused' | 'connection';
+
+const codes: Readonly<Record<EngineFailureKind, string>> = {
+  'not-found': 'ENGINE_NOT_FOUND',
+  conflict: 'ENGINE_CONTAINER_STOPPED',
+  refused: 'ENGINE_REFUSED',
+  connection: 'ENGINE_CONNECTION',
+};
+
+/** The error of a request that failed in this way. */
+export function engineFailure(kind: EngineFailureKind, message: string, cause: unknown): OffsiteError {
+  return new OffsiteError(message, {
+    code: codes[kind],
+    kind: 'infrastructure',
+    ...(kind === 'connection' && {
+      hint: 'Check that the container engine is running and reachable (docker version).',
+    }),
+    cause,
+  });
+}
+
+/**
+ * Turns what a broken connection or an unreadable answer threw into a `connection` failure. `doing` continues
+ * "while": `creating a container`. An `OffsiteError` passes through unchanged.
+ */
+export function connectionFailure(doing: string, thrown: unknown): OffsiteError {
+  if (thrown instanceof OffsiteError) return thrown;
+  const message = `The connection to the engine failed while ${doing}: ${messageOf(thrown)}`;
+  return engineFailure('connection', message, thrown);
+}
+
+/** Whether this was thrown by a request that failed in this way. */
+export function isEngineFailure(thrown: unknown, kind: EngineFailureKind): thrown is OffsiteError {
+  return thrown instanceof OffsiteError && thrown.code === codes[kind];
+}
+
+/** An exec whose stream, or whose exit code, was lost: what it did is not known, so it is no result at all. */
+export function execLost(message: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'ENGINE_EXEC_LOST',
+    kind: 'infrastructure',
+    hint: 'The engine was restarted or the connection to it was cut. Run it again.',
+    cause,
+  });
+}

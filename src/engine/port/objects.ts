@@ -1,0 +1,16 @@
+export type ObjectKind = 'container' | 'network' | 'volume';
+
+/** Something that an engine keeps and that carries labels. */
+export interface ListedObject {
+  kind: ObjectKind;
+  /** The name, for a volume. */
+  id: string;
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  /** Epoch milliseconds of the engine's clock. */
+  createdAt: number;
+  /** A container's: `created`, `running`, `exited`, ... */
+  state?: string;
+  /** A container's: the image it is made of. */
+  imageId?: string;
+}

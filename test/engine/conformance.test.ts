@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { examineConformance } from '../../src/engine/conformance/check.ts';
+import { conformanceChecks } from '../../src/engine/conformance/checks.ts';
+import { commandChecks } from '../../src/engine/conformance/commands.ts';
+import { limitChecks } from '../../src/engine/conformance/limits.ts';
+import { wallChecks } from '../../src/engine/conformance/walls.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { testEngine } from './engine-fixture.ts';
+
+let engine: Engine;
+let imageId: string;
+beforeAll(async () => {
+  engine = await testEngine();
+  imageId = (await engine.findImage('offsite/base'))?.id ?? '';
+});
+afterAll(() => engine?.[Symbol.asyncDispose]());
+
+const examine = (checks: typeof conformanceChecks) =>
+  examineConformance(checks, engine, { imageId, clock: systemClock });
+
+describe('the engine', () => {
+  test.each(conformanceChecks.map((check) => [check.name, check] as const))('%s', async (_name, check) => {
+    const [seen] = await examine([check]);
+    expect(seen).toEqual({ name: check.name, cost: check.cost, state: 'held' });
+  });
+});
+
+test('a check leaves nothing behind, and every one says what it costs to fail', async () => {
+  expect(await engine.port.list('container', [`offsite.instance=${engine.instance}`])).toEqual([]);
+  const images = await engine.port.images.list();
+  expect(images.flatMap(({ names }) => names).filter((name) => name.includes(engine.instance))).toEqual([]);
+  expect(conformanceChecks.every(({ name, cost }) => /^[a-z]/.test(name) && /^[A-Z].*\.$/.test(cost))).toBe(
+    true,
+  );
+  expect(new Set(conformanceChecks.map(({ name }) => name)).size).toBe(conformanceChecks.length);
+});
+
+test('an engine that holds containers to nothing fails every check of limits and walls', async () => {
+  const { port } = engine;
+  const create: typeof port.containers.create = (request, signal) =>
+    port.containers.create(
+      {
+        ...request,
+        network: request.network === 'none' ? 'open' : request.network,
+        memoryBytes: 2 ** 30,
+        cpus: undefined,
+        pids: 1000,
+        nofile: 4096,
+        capabilities: [...request.capabilities, 'SYS_ADMIN'],
+        filter: undefined,
+        readOnlyRoot: false,
+        readOnlyPaths: [],
+      },
+      signal,
+    );
+  const containers = { ...port.containers, create, limitProcesses: async () => undefined };
+  const loose = { ...engine, port: { ...port, containers } };
+  const held = ['measures what a container wrote', 'lets containers share a network of their own'];
+  const checks = [...limitChecks, ...wallChecks].filter(({ name }) => !held.includes(name));
+  const seen = await examineConformance(checks, loose, { imageId, clock: systemClock });
+  const failed = seen.filter(({ state }) => state === 'failed').map(({ name }) => name);
+  // Taking a container off its network is asked of the engine itself, which does it.
+  expect(failed).toEqual(
+    checks.map(({ name }) => name).filter((name) => !name.startsWith('takes a running')),
+  );
+});
+
+test('an engine that says what is convenient fails the checks of commands', async () => {
+  const { port } = engine;
+  const exec: typeof port.containers.exec = async (id, command) => {
+    const opened = await port.containers.exec(id, command);
+    if (!opened.started) return opened;
+    const inspect = async () => ({ running: false, exitCode: 0, neverStarted: false });
+    return { started: true, exec: { ...opened.exec, inspect } };
+  };
+  const rosy = { ...engine, port: { ...port, containers: { ...port.containers, exec } } };
+  const seen = await examineConformance(commandChecks, rosy, { imageId, clock: systemClock });
+  expect(seen.filter(({ state }) => state === 'failed').map(({ name }) => name)).toEqual([
+    'tells the exit code of each command',
+    'says when it cannot start a command',
+    'ends the stream of a command when its container is killed',
+    'does not call a command finished whose stream was cut',
+  ]);
+});
