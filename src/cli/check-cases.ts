@@ -5,10 +5,10 @@ import pLimit from 'p-limit';
 import { ownTrialSpec } from '../agent/trial-spec.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import type { TrialParts } from '../trial/parts.ts';
 import type { TrialResult } from '../trial/result.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
+import type { TrialParts } from '../trial/trial-parts.ts';
 
 /** What a case's grading makes of a state of its workspace. */
 export interface CheckedState {

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { answerError, answerJson, pass } from './answer.ts';
-import { readBody } from './body.ts';
-import { clientGone } from './client-gone.ts';
-import { type ExchangeParts, exchange } from './exchange.ts';
+import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
 import { judgeMembers } from './judge-members.ts';
-import { Refusal } from './refusal.ts';
-import { bytesForUpstream, readRequestBody } from './request-body.ts';
+import type { ExchangeParts } from './model-ask.ts';
+import { clientGone, Refusal } from './refusal.ts';
+import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
 import type { Hold, Share } from './room.ts';
@@ -53,14 +52,14 @@ export async function forward(
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
     await pass({ ...answer, headers: told }, response, { stopping, clock: parts.clock });
   } catch (error) {
-    // A client that has gone is answered nothing; its exchange says so in the record.
+    // A client that has gone gets no answer; the record shows it.
     if (!gone) answerError(response, route.wire, error);
   } finally {
     response.off('close', leave);
   }
 }
 
-/** Judges a request whose token is known, and sends it. What is refused is put in the record. */
+/** Checks a request whose token is known, and sends it. A refusal goes into the record. */
 async function ask(
   parts: ForwardParts,
   { wire, purpose, path }: ModelRoute,

@@ -2,7 +2,6 @@ import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { RelayHandler } from './relay/relay.ts';
-import type { Standing } from './standing.ts';
 
 /** For whom a model works in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
@@ -65,7 +64,7 @@ export interface GatewaySession extends AsyncDisposable {
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
-  /** What passed so far. Waits until the requests in flight are metered. */
+  /** All requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;
 }
 
@@ -78,10 +77,18 @@ export interface ModelAccount {
   usage: RoleUsage[];
   /** Milliseconds with at least one request of the agent's in flight. */
   modelMs: number;
-  /** The last failure of a model that no later success of the same role made good. */
+  /** The last failure of a model, unless the same role had a later success. */
   failure: string | undefined;
   /** What the agent's exchanges prove, whatever its sandbox says. */
   agent: Standing;
+}
+
+/** What the exchanges of a role, as they ended, say about who is at fault where the role fails. */
+export interface Standing {
+  /** Whether an answer of its model has reached it, so that it may have acted. */
+  acted: boolean;
+  /** The model's own failure, where the last request that was decided ended with one. */
+  modelFailure: string | undefined;
 }
 
 export interface RoleUsage {
@@ -95,7 +102,7 @@ export interface RoleUsage {
    * left out.
    */
   usage: Usage;
-  /** The date of the prices that `usage.costUsd` was reckoned with. */
+  /** The date of the prices behind `usage.costUsd`. */
   pricesOf: string | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { Refusal } from './refusal.ts';
-import { hostedMembers, knownMembers } from './wires/known-members.ts';
+import { hostedMembers, knownMembers } from './wires/wire-table.ts';
 
 /**
  * Members whose values decide nothing: what a tool, a schema or the client itself defines. In them any names
@@ -51,7 +51,7 @@ const written: ReadonlyMap<string, string> = new Map(
   [...deciding, ...knownMembers, ...hostedMembers].map((name) => [folded(name), name]),
 );
 
-/** Such names are read alike by all. */
+/** Every reader reads such names alike. */
 const plain = /^(?!__)[\w$.@:/-]{1,200}$/;
 
 /** `level` is 1 for members of the whole document: there `input` is the conversation. */

@@ -3,13 +3,13 @@ import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
-import type { GatewayParts } from './open-gateway.ts';
+import type { GatewayParts } from './gateway-parts.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Upstream } from './upstream.ts';
 import { httpUpstream } from './upstream-http.ts';
 
-/** A configured model, ready to be asked. */
+/** A configured model, ready for requests. */
 export interface ServedModel extends AsyncDisposable {
   /** In configuration. */
   name: string;

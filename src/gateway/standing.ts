@@ -1,4 +1,4 @@
-import type { ModelRole } from './gateway.ts';
+import type { ModelRole, Standing } from './gateway.ts';
 
 /**
  * How a request for an answer went. `request`: the model refused what it was asked, which is the asker's own
@@ -6,18 +6,10 @@ import type { ModelRole } from './gateway.ts';
  */
 export type Outcome = 'answered' | 'model' | 'request' | 'undecided';
 
-/** What the exchanges of a role say, as they ended, about who is at fault if the role comes to a bad end. */
-export interface Standing {
-  /** Whether an answer of its model has reached it, so that it may have acted. */
-  acted: boolean;
-  /** The model's own failure, where the last request that was decided ended with one. */
-  modelFailure: string | undefined;
-}
-
 /** Statuses below 500 by which a model says that it is not there, not open to us, or has no time. */
 const modelsOwn: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 425, 429]);
 
-/** Whose doing an error of this status is. */
+/** Who is responsible for an error of this status. */
 export function faultOf(status: number): 'model' | 'request' {
   return status >= 500 || modelsOwn.has(status) ? 'model' : 'request';
 }
@@ -33,7 +25,7 @@ export class Standings {
   note(role: ModelRole, outcome: Outcome, passed: boolean, trouble: string): void {
     const { acted, modelFailure } = this.of(role);
     this.#standings.set(role, {
-      // One who ends an answer early may have read enough of it.
+      // A client that ends an answer early may have read enough of it.
       acted: acted || outcome === 'answered' || (outcome === 'undecided' && passed),
       modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? trouble : undefined,
     });

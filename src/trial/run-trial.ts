@@ -4,11 +4,11 @@ import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { keptPaths } from './kept-paths.ts';
 import { openModels, type TrialModels } from './models.ts';
-import type { TrialParts } from './parts.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
 import type { TrialSpec } from './spec.ts';
+import type { TrialParts } from './trial-parts.ts';
 
 /**
  * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { programOutput } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
-import type { TestReport } from './formats/report.ts';
+import type { TestReport } from './formats/reported-test.ts';
 import { readTestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
-import type { TrialParts } from '../../src/trial/parts.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import type { TrialParts } from '../../src/trial/trial-parts.ts';
 import { openTrialBench, specOf, type TrialBench, validator } from './trial-bench.ts';
 
 let bench: TrialBench;

@@ -1,7 +1,7 @@
 import { isFreeForm } from '../member-names.ts';
-import { hostedMembers } from './known-members.ts';
+import type { Accepted } from './accepted.ts';
 import { isObject, type JsonObject, list, member, text } from './lenient.ts';
-import type { Accepted } from './wire-descriptor.ts';
+import { hostedMembers } from './wire-table.ts';
 
 /** How a wire judges one tool: names it for people where it runs at the provider. */
 export type ToolJudge = (tool: unknown) => string | undefined;
@@ -81,7 +81,7 @@ function isInline(value: unknown): boolean {
   return value === null || isObject(value);
 }
 
-/** What is left out, or says that there is none. */
+/** A member that is left out, or is empty. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

@@ -1,5 +1,5 @@
 import { readCtrf } from './ctrf.ts';
-import type { TestReport } from './report.ts';
+import type { TestReport } from './reported-test.ts';
 import { readTap } from './tap.ts';
 
 /** Undefined where the output is no report. */
