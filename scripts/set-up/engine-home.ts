@@ -1,5 +1,4 @@
 import type { ProcessFile } from './clear-leftovers.ts';
-import { systemSocket } from './engine-candidates.ts';
 
 /** Where an engine that we start keeps what concerns us. */
 export interface EngineHome {
@@ -17,7 +16,7 @@ const daemonFile = { path: '/var/run/docker.pid', program: 'dockerd' };
 
 /** The engine as Debian's package sets it up. */
 export const systemEngine: EngineHome = {
-  socketPath: systemSocket,
+  socketPath: '/var/run/docker.sock',
   logPath: '/var/log/offsite-dockerd.log',
   args: [],
   daemonFile,

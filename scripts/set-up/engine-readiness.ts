@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import type { Clock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { connect } from '../../src/engine/connection/connect.ts';
 import { messageOf, OffsiteError } from '../../src/offsite-error.ts';
 import type { EngineHome } from './engine-home.ts';
-import { type Ping, pingEngine } from './ping-engine.ts';
 
 export interface Readiness {
   home: EngineHome;
@@ -17,16 +17,28 @@ export interface Readiness {
 export async function engineReady(readiness: Readiness): Promise<void> {
   const { home, clock, signal, deadlineMs = 60_000, gone } = readiness;
   const deadline = clock.now() + deadlineMs;
-  let ping: Ping;
+  let failure: string | undefined;
   do {
-    ping = await pingEngine({ socketPath: home.socketPath }, 5_000, signal);
-    if (ping.state === 'alive') return;
+    failure = await whyUnready(home, signal);
+    if (failure === undefined) return;
     const end = await gone?.();
     if (end !== undefined) throw await unready(`it ${end}`, home);
     await clock.sleep(200, signal);
   } while (clock.now() < deadline);
-  const reason = ping.state === 'forbidden' ? 'its socket may not be opened' : ping.reason;
-  throw await unready(`${deadlineMs / 1000} s after its start, ${reason}`, home);
+  throw await unready(`${deadlineMs / 1000} s after its start: ${failure}`, home);
+}
+
+/** Undefined where it answers. */
+async function whyUnready({ socketPath }: EngineHome, signal?: AbortSignal): Promise<string | undefined> {
+  try {
+    const engine = await connect({ host: `unix://${socketPath}`, env: {}, clock: systemClock, signal });
+    await engine.close();
+    return undefined;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof OffsiteError) return error.message;
+    throw error;
+  }
 }
 
 async function unready(what: string, { logPath }: EngineHome): Promise<OffsiteError> {

@@ -1,12 +1,12 @@
 import { access } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { findHostProgram } from '../../src/base-image/host-program.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
 import type { During } from '../../src/base-image/progress.ts';
 import type { Clock } from '../../src/clock.ts';
-import { engineCandidates } from './engine-candidates.ts';
+import { type Connection, type ConnectRequest, connect } from '../../src/engine/connection/connect.ts';
+import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
 import { systemEngine } from './engine-home.ts';
-import { type FoundEngine, findEngine } from './find-engine.ts';
 import { type Machine, planEngine } from './installation.ts';
 import { startEngine } from './start-engine.ts';
 
@@ -18,9 +18,12 @@ export interface EnsureEngine {
   signal?: AbortSignal;
 }
 
-/** Finds a running engine, or starts the installed one, or installs Debian's; throws what the user has to do. */
-export async function ensureEngine({ env, log, during, clock, signal }: EnsureEngine): Promise<FoundEngine> {
-  const found = await findEngine(await engineCandidates(env, homedir()), signal);
+/**
+ * Connects to a running engine, where there is one that Offsite itself would find; else starts the installed one, or
+ * installs Debian's. Throws what the user has to do.
+ */
+export async function ensureEngine({ env, log, during, clock, signal }: EnsureEngine): Promise<Connection> {
+  const found = await runningEngine({ host: undefined, env, clock, signal });
   if (found !== undefined) return found;
   const plan = planEngine(await thisMachine(env));
   if (plan.install) {
@@ -31,7 +34,19 @@ export async function ensureEngine({ env, log, during, clock, signal }: EnsureEn
   }
   const start = { how: plan.start, home: systemEngine, log, env, clock, signal };
   await during('Starting the Docker engine', () => startEngine(start));
-  return { address: { socketPath: systemEngine.socketPath }, namedBy: 'the engine just started' };
+  return connect({ host: `unix://${systemEngine.socketPath}`, env, clock, signal });
+}
+
+/** Undefined where none runs and the user named none, so that one may be provided. */
+async function runningEngine(request: ConnectRequest): Promise<Connection | undefined> {
+  try {
+    return await connect(request);
+  } catch (error) {
+    if (!(error instanceof EngineUnreachable)) throw error;
+    if (!error.isNamed && !error.isForbidden) return undefined;
+    const { message, code, hint = '' } = error;
+    throw new OffsiteError(message, { code, kind: 'input', hint, cause: error });
+  }
 }
 
 async function thisMachine(env: NodeJS.ProcessEnv): Promise<Machine> {

@@ -3,11 +3,9 @@ import { type CaBundle, caBundleOf } from '../../src/base-image/host-certificate
 import { runHostProgram } from '../../src/base-image/host-program.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
 import { systemClock } from '../../src/clock.ts';
-import { connect } from '../../src/engine/connection/connect.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
-import type { EngineAddress } from './ping-engine.ts';
 
 /**
  * Makes sure that there is a Docker engine with the base image, saying on standard output what it does. When both are
@@ -15,12 +13,11 @@ import type { EngineAddress } from './ping-engine.ts';
  */
 export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
   const { log, during } = announcer(process.stdout, systemClock);
-  const { address, namedBy } = await ensureEngine({ env, log, during, clock: systemClock, signal });
-  const engine = await connect({ host: hostOf(address), env, clock: systemClock, signal });
+  const engine = await ensureEngine({ env, log, during, clock: systemClock, signal });
   try {
     const { port } = engine;
     const { serverVersion, arch } = await port.facts(signal);
-    log(`Docker engine: ${serverVersion}, ${arch} (${namedBy})`);
+    log(`Docker engine: ${serverVersion}, ${arch}, ${engine.address}`);
     const there = await port.images.find(baseImageName(baseImageRecipe), signal);
     const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined; // only to build with
     const image = await ensureBaseImage({ engine: port, log, during, env, signal, caBundle });
@@ -28,10 +25,6 @@ export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promi
   } finally {
     await engine.close();
   }
-}
-
-function hostOf(address: EngineAddress): string {
-  return 'socketPath' in address ? `unix://${address.socketPath}` : `tcp://${address.host}:${address.port}`;
 }
 
 /** npm is asked only when nothing else names a bundle: it takes a third of a second. */

@@ -3,7 +3,7 @@ import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { type CuttingProxy, cuttingProxy } from './cutting-proxy.ts';
 import { dockerOf } from './docker-of.ts';
-import { startedContainer, testEngine } from './engine-fixture.ts';
+import { startedContainer, testEngine, untilFile } from './engine-fixture.ts';
 
 let proxy: CuttingProxy;
 let engine: Engine;
@@ -35,17 +35,15 @@ for (const how of ['end', 'reset'] as const) {
 
   test(`a connection cut (${how}) in the middle of a script is one too, though the script ends well by itself`, async () => {
     const file = `/tmp/cut-${how}`;
-    let going: Promise<void> | undefined;
     const script = container.runScript({
-      script: `echo first\nuntil [ -e ${file} ]; do sleep 0.02; done\necho second`,
+      script: `: > ${file}.begun\nuntil [ -e ${file} ]; do sleep 0.02; done\necho second`,
       timeoutMs: 60_000,
-      onStep: () => {
-        proxy.cut(how);
-        going ??= touch(file);
-      },
     });
-    await expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
-    await going;
+    const outcome = expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
+    await untilFile(engine, `${file}.begun`);
+    proxy.cut(how);
+    await touch(file);
+    await outcome;
     await container.killAll();
   });
 

@@ -4,9 +4,8 @@ import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type EngineCandidate, engineCandidates } from '../../scripts/set-up/engine-candidates.ts';
-import { findEngine } from '../../scripts/set-up/find-engine.ts';
-import { pingEngine } from '../../scripts/set-up/ping-engine.ts';
+import { ensureEngine } from '../../scripts/set-up/ensure-engine.ts';
+import { systemClock } from '../../src/clock.ts';
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'offsite-engine-'));
 
@@ -14,7 +13,6 @@ async function listening(socketPath: string, listener: RequestListener) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   return {
-    stop: () => new Promise((resolve) => server.close(resolve)),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -22,42 +20,66 @@ async function listening(socketPath: string, listener: RequestListener) {
   };
 }
 
-const engine: RequestListener = (request, response) => {
-  response.setHeader('Api-Version', '1.41');
-  response.writeHead(request.url === '/_ping' ? 200 : 404).end('OK');
-};
+const engine: RequestListener = (_, response) => response.end('{"ApiVersion":"1.41"}');
 
-const candidate = (socketPath: string, chosen = false): EngineCandidate => ({
-  address: { socketPath },
-  namedBy: chosen ? 'DOCKER_HOST' : socketPath,
-  chosen,
-});
+/** Never changes the machine: what it would do instead of finding an engine is an error then. */
+const ensure = (env: NodeJS.ProcessEnv, signal?: AbortSignal) =>
+  ensureEngine({
+    env: { OFFSITE_NO_INSTALL: '1', ...env },
+    log: () => undefined,
+    during: (_title, work) => work(),
+    clock: systemClock,
+    signal,
+  });
 
-describe('asking whether an engine is there', () => {
-  test('an engine answers with its API version', async () => {
+describe('finding an engine', () => {
+  test('the one that DOCKER_HOST names is taken', async () => {
     await using folder = await temporary();
     const socketPath = join(folder.path, 'engine.sock');
     await using _server = await listening(socketPath, engine);
-    expect(await pingEngine({ socketPath }, 60_000)).toEqual({ state: 'alive', apiVersion: '1.41' });
+    const found = await ensure({ DOCKER_HOST: `unix://${socketPath}` });
+    expect(found.address).toBe(`unix://${socketPath} (DOCKER_HOST)`);
+    await found.close();
   });
 
-  test('a socket that was never there, and one that a killed engine left, are both absent', async () => {
+  test("then that of the docker CLI's current context", async () => {
     await using folder = await temporary();
-    const missing = { socketPath: join(folder.path, 'missing.sock') };
-    expect((await pingEngine(missing, 60_000)).state).toBe('absent');
-    const notASocket = join(folder.path, 'left.sock');
-    await writeFile(notASocket, '');
-    expect((await pingEngine({ socketPath: notASocket }, 60_000)).state).toBe('absent');
+    const socketPath = join(folder.path, 'engine.sock');
+    await using _server = await listening(socketPath, engine);
+    const id = createHash('sha256').update('colima').digest('hex');
+    const meta = join(folder.path, '.docker/contexts/meta', id, 'meta.json');
+    await mkdir(dirname(meta), { recursive: true });
+    await writeFile(join(folder.path, '.docker/config.json'), '{"currentContext":"colima"}');
+    await writeFile(meta, JSON.stringify({ Endpoints: { docker: { Host: `unix://${socketPath}` } } }));
+    const found = await ensure({ HOME: folder.path });
+    expect(found.address).toContain('the Docker context "colima"');
+    await found.close();
+    await expect(ensure({ HOME: folder.path, DOCKER_CONTEXT: 'gone' })).rejects.toMatchObject({
+      code: 'ENGINE_BAD_CONTEXT',
+      kind: 'input',
+    });
   });
 
-  test('one that hangs, and one that answers with an error, are unwell', async () => {
+  test('a chosen engine that is silent is an error, and no other is taken or installed', async () => {
     await using folder = await temporary();
-    const hanging = join(folder.path, 'hanging.sock');
-    await using _hanging = await listening(hanging, () => undefined);
-    expect((await pingEngine({ socketPath: hanging }, 50)).state).toBe('unwell');
-    const failing = join(folder.path, 'failing.sock');
-    await using _failing = await listening(failing, (_, response) => response.writeHead(500).end());
-    expect(await pingEngine({ socketPath: failing }, 60_000)).toMatchObject({ reason: 'it answered 500' });
+    const left = join(folder.path, 'left.sock');
+    await writeFile(left, '');
+    for (const path of [join(folder.path, 'missing.sock'), left]) {
+      const chosen = ensure({ DOCKER_HOST: `unix://${path}` });
+      await expect(chosen).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE', kind: 'input' });
+    }
+  });
+
+  test('one that answers with an error, or as something else does, is not taken', async () => {
+    await using folder = await temporary();
+    const socketPath = join(folder.path, 'engine.sock');
+    const env = { DOCKER_HOST: `unix://${socketPath}` };
+    {
+      await using _failing = await listening(socketPath, (_, response) => response.writeHead(500).end());
+      await expect(ensure(env)).rejects.toMatchObject({ code: 'ENGINE_REFUSED' });
+    }
+    await using _other = await listening(socketPath, (_, response) => response.end('{"hello":"world"}'));
+    await expect(ensure(env)).rejects.toThrow('no Docker engine');
   });
 
   test('giving up ends the wait', async () => {
@@ -65,64 +87,8 @@ describe('asking whether an engine is there', () => {
     const socketPath = join(folder.path, 'hanging.sock');
     const controller = new AbortController();
     await using _server = await listening(socketPath, () => controller.abort(new Error('enough')));
-    await expect(pingEngine({ socketPath }, 60_000, controller.signal)).rejects.toThrow('enough');
-  });
-});
-
-describe('finding an engine', () => {
-  test('the first that answers is taken', async () => {
-    await using folder = await temporary();
-    const socketPath = join(folder.path, 'engine.sock');
-    await using _server = await listening(socketPath, engine);
-    const found = await findEngine([candidate(join(folder.path, 'none.sock')), candidate(socketPath)]);
-    expect(found).toEqual({ address: { socketPath }, namedBy: socketPath });
-  });
-
-  test('none is no error where nobody chose one, so that one can be installed', async () => {
-    expect(await findEngine([candidate('/nonexistent/engine.sock')])).toBeUndefined();
-  });
-
-  test('a chosen engine that is silent is an error, and no other is taken or installed', async () => {
-    const chosen = findEngine([candidate('/nonexistent/engine.sock', true)]);
-    await expect(chosen).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE', kind: 'input' });
-  });
-});
-
-describe('where engines are looked for', () => {
-  const socketsOf = (candidates: EngineCandidate[]) => candidates.map(({ address }) => address);
-
-  test('DOCKER_HOST comes first and alone', async () => {
-    expect(await engineCandidates({ DOCKER_HOST: 'tcp://10.1.2.3:2376' }, '/home/a')).toEqual([
-      { address: { host: '10.1.2.3', port: 2376 }, namedBy: 'DOCKER_HOST', chosen: true },
-    ]);
-    await expect(engineCandidates({ DOCKER_HOST: 'ssh://a@b' }, '/home/a')).rejects.toMatchObject({
-      kind: 'input',
-    });
-  });
-
-  test("then the docker CLI's current context", async () => {
-    await using folder = await temporary();
-    const id = createHash('sha256').update('colima').digest('hex');
-    const meta = join(folder.path, '.docker/contexts/meta', id, 'meta.json');
-    await mkdir(dirname(meta), { recursive: true });
-    await writeFile(join(folder.path, '.docker/config.json'), '{"currentContext":"colima"}');
-    await writeFile(meta, '{"Endpoints":{"docker":{"Host":"unix:///colima/docker.sock"}}}');
-    expect(await engineCandidates({}, folder.path)).toEqual([
-      {
-        address: { socketPath: '/colima/docker.sock' },
-        namedBy: 'the docker context "colima"',
-        chosen: true,
-      },
-    ]);
-    await expect(engineCandidates({ DOCKER_CONTEXT: 'gone' }, folder.path)).rejects.toThrow(
-      '"gone" is selected',
+    await expect(ensure({ DOCKER_HOST: `unix://${socketPath}` }, controller.signal)).rejects.toThrow(
+      'enough',
     );
-  });
-
-  test('then the usual sockets, rootless ones among them', async () => {
-    await using folder = await temporary();
-    const usual = await engineCandidates({ XDG_RUNTIME_DIR: '/run/user/1000' }, folder.path);
-    expect(socketsOf(usual)[0]).toEqual({ socketPath: '/var/run/docker.sock' });
-    expect(socketsOf(usual)).toContainEqual({ socketPath: '/run/user/1000/podman/podman.sock' });
   });
 });

@@ -36,7 +36,7 @@ function quickClock(meanwhile: () => Promise<void> = async () => undefined): Clo
 describe('waiting for an engine that was just started', () => {
   test('ends as soon as it answers', async () => {
     await using it = await engineHome();
-    const server = createServer((_, response) => response.end('OK'));
+    const server = createServer((_, response) => response.end('{"ApiVersion":"1.41"}'));
     const clock = quickClock(() => new Promise((resolve) => server.listen(it.home.socketPath, resolve)));
     await engineReady({ home: it.home, clock });
     server.close();

@@ -19,6 +19,8 @@ export interface EngineCandidate {
   host: string;
   /** What named it, for messages: `DOCKER_HOST`, `the Docker context "desktop"`. */
   source: string;
+  /** The user named it, so no other will do. */
+  isNamed: boolean;
   /** Given where the engine is to be spoken to over TLS. */
   tls?: TlsMaterial | undefined;
 }

@@ -12,9 +12,11 @@ export async function candidates(
   host: string | undefined,
   env: NodeJS.ProcessEnv,
 ): Promise<EngineCandidate[]> {
-  if (host !== undefined) return [{ host, source: 'the configured host', tls: await tlsFromEnv(env) }];
+  if (host !== undefined) {
+    return [{ host, source: 'the configured host', isNamed: true, tls: await tlsFromEnv(env) }];
+  }
   if (env.DOCKER_HOST) {
-    return [{ host: env.DOCKER_HOST, source: 'DOCKER_HOST', tls: await tlsFromEnv(env) }];
+    return [{ host: env.DOCKER_HOST, source: 'DOCKER_HOST', isNamed: true, tls: await tlsFromEnv(env) }];
   }
   const context = await currentContext(env);
   if (context !== undefined) return [await contextCandidate(context, env)];
@@ -29,7 +31,7 @@ async function tlsFromEnv(env: NodeJS.ProcessEnv) {
 
 function usualSockets(env: NodeJS.ProcessEnv): EngineCandidate[] {
   if (process.platform === 'win32') {
-    return [{ host: 'npipe:////./pipe/docker_engine', source: 'the default pipe' }];
+    return [{ host: 'npipe:////./pipe/docker_engine', source: 'the default pipe', isNamed: false }];
   }
   const home = env.HOME ?? userInfo().homedir;
   const runtime = env.XDG_RUNTIME_DIR ?? `/run/user/${userInfo().uid}`;
@@ -40,5 +42,5 @@ function usualSockets(env: NodeJS.ProcessEnv): EngineCandidate[] {
     { path: join(home, '.colima/default/docker.sock'), source: 'Colima' },
     { path: join(runtime, 'podman/podman.sock'), source: 'rootless Podman' },
     { path: '/run/podman/podman.sock', source: 'Podman' },
-  ].map(({ path, source }) => ({ host: `unix://${path}`, source }));
+  ].map(({ path, source }) => ({ host: `unix://${path}`, source, isNamed: false }));
 }

@@ -23,13 +23,14 @@ export interface ConnectRequest {
 }
 
 /**
- * Connects to the first engine that answers. Where the user named one (flag, environment, context) it is the only candidate: a
- * sandbox must not end up on another machine because the one that was meant is down.
+ * Connects to the first engine that answers. Where the user named one (flag, environment, context) it is the only
+ * candidate: a sandbox must not end up on another machine because the one that was meant is down.
  */
 export async function connect(request: ConnectRequest): Promise<Connection> {
   const tried: TriedEngine[] = [];
   let lastFailure: unknown;
-  for (const candidate of await candidates(request.host, request.env)) {
+  const all = await candidates(request.host, request.env);
+  for (const candidate of all) {
     try {
       return await connectTo(candidate, request);
     } catch (failure) {
@@ -40,7 +41,7 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
       lastFailure = failure;
     }
   }
-  throw new EngineUnreachable(tried, lastFailure);
+  throw new EngineUnreachable(tried, { isNamed: all.some((one) => one.isNamed), cause: lastFailure });
 }
 
 async function connectTo(candidate: EngineCandidate, request: ConnectRequest): Promise<Connection> {

@@ -44,6 +44,7 @@ export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Pr
   return {
     host: endpoint.Host,
     source: `the Docker context "${name}"`,
+    isNamed: true,
     tls: secured ? { ...tls, rejectUnauthorized: endpoint.SkipTLSVerify !== true } : undefined,
   };
 }

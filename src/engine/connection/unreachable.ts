@@ -12,17 +12,24 @@ export interface TriedEngine {
 /** No engine answered, wherever it was looked for. */
 export class EngineUnreachable extends OffsiteError {
   readonly tried: readonly TriedEngine[];
+  /** The user named the engine, so no other will do. */
+  readonly isNamed: boolean;
+  /** There is a socket that this user may not open. */
+  readonly isForbidden: boolean;
 
-  constructor(tried: readonly TriedEngine[], cause: unknown) {
+  constructor(tried: readonly TriedEngine[], { isNamed, cause }: { isNamed: boolean; cause: unknown }) {
+    const isForbidden = tried.some(({ failure }) => failure.includes('EACCES'));
     const lines = tried.map(({ host, source, failure }) => `  ${host} (${source}): ${failure}`);
     super(`No Docker engine answers. Tried:\n${lines.join('\n')}`, {
       code: 'ENGINE_UNREACHABLE',
       kind: 'infrastructure',
-      hint: tried.some(({ failure }) => failure.includes('EACCES'))
+      hint: isForbidden
         ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
         : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.',
       cause,
     });
     this.tried = tried;
+    this.isNamed = isNamed;
+    this.isForbidden = isForbidden;
   }
 }

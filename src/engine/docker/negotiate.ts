@@ -1,4 +1,5 @@
 import { OffsiteError } from '../../offsite-error.ts';
+import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 
 /** The newest version this code was written to; engine 29 refuses below 1.44. */
@@ -12,11 +13,19 @@ const PING_TIMEOUT_MS = 10_000;
  * too old or too new for them. `/version` answers without one.
  */
 export async function negotiateVersion(client: DockerClient, signal?: AbortSignal): Promise<string> {
-  const { ApiVersion: offered } = await client.ask<{ ApiVersion: string }>(
+  const answer = await client.ask<{ ApiVersion?: string }>(
     'asking the engine for its version',
     { method: 'GET', path: '/version' },
     { signal, timeoutMs: PING_TIMEOUT_MS },
   );
+  const { ApiVersion: offered } = answer;
+  if (typeof offered !== 'string') {
+    throw engineFailure(
+      'refused',
+      'What answers there is no Docker engine: it tells no API version.',
+      answer,
+    );
+  }
   if (olderThan(offered, OLDEST)) {
     throw new OffsiteError(`The engine is too old: it speaks API ${offered}, and ${OLDEST} is needed.`, {
       code: 'ENGINE_TOO_OLD',

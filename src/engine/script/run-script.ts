@@ -5,7 +5,6 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { putEntries } from '../archive/put.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { startDeadline } from '../deadline.ts';
 import { endExec } from '../exec/end-exec.ts';
@@ -41,35 +40,27 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
   if (request.signal?.aborted) {
     return { ended: 'canceled', steps: [], startedAt, finishedAt: startedAt, oomKilled: false };
   }
-  let attempt = await runOnce(container, request, lines, request.killFirst ?? false);
-  if (attempt === 'survivors') {
-    await killAll(container);
-    attempt = await runOnce(container, request, lines, false);
-  }
-  if (attempt === 'survivors')
-    throw new Error('The guardian reported survivors without being asked to kill.');
-  return { ...attempt, startedAt, finishedAt: clock.now() };
+  return { ...(await runLines(container, request, lines)), startedAt, finishedAt: clock.now() };
 }
 
-type Attempt = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
+type Outcome = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
   (
     | { ended: 'finished'; devicesIntact: boolean; shielded: boolean }
     | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
     | { ended: 'not-started'; message: string }
   );
 
-async function runOnce(
+async function runLines(
   container: RunningContainer,
   request: ScriptRequest,
   lines: string[],
-  killFirst: boolean,
-): Promise<Attempt | 'survivors'> {
+): Promise<Outcome> {
   const { clock } = container.port;
   // Secret from the script: it goes in by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
-  const recorder = new StepRecorder(lines, cap, clock, request.onStep);
+  const recorder = new StepRecorder(lines, cap, clock);
   const over = Promise.withResolvers<ScriptOver>();
   // What an engine or a shell says when nothing could be started.
   let firstOutput = '';
@@ -86,7 +77,7 @@ async function runOnce(
     },
     cwd: request.cwd,
     user: tagged.user,
-    stdin: `${[secret, killFirst ? 'kill' : 'keep', lines.length, ...lines].join('\n')}\n`,
+    stdin: `${[secret, lines.length, ...lines].join('\n')}\n`,
     onPiece: ({ bytes }) => {
       if (firstOutput.length < 4096) firstOutput += bytes.toString('utf8', 0, 4096);
       for (const piece of marks.read(bytes)) {
@@ -118,7 +109,6 @@ async function runOnce(
       oomKilled: await oomKilledSinceLastAsked(container, exec.id),
     };
   }
-  if (end.how === 'survivors') return 'survivors';
   if (end.how === 'done') {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
     // Where there is no counter to be read, the other way costs a wait: not for a script in which all went well.

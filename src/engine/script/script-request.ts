@@ -13,10 +13,6 @@ export interface ScriptRequest {
   capBytes?: number;
   /** Keep what the script runs from reading and rewriting the shells that tell of its steps. One round trip more. */
   shield?: boolean;
-  /** First end every other process in the container, and make sure that they are gone. */
-  killFirst?: boolean;
-  /** Sees each step as soon as it has ended. */
-  onStep?(step: ScriptStep): void;
 }
 
 interface StepFacts {

@@ -4,10 +4,12 @@ import type { ScriptPiece } from './mark-reader.ts';
 import type { ScriptStep } from './script-request.ts';
 
 /** The guardian's last word. */
-export type ScriptOver =
-  | { how: 'done'; exitCode: number; oomKills: number; devicesIntact: boolean }
-  /** Processes could not be killed from inside, so nothing was run. */
-  | { how: 'survivors' };
+export interface ScriptOver {
+  how: 'done';
+  exitCode: number;
+  oomKills: number;
+  devicesIntact: boolean;
+}
 
 interface OpenStep {
   command: string;
@@ -23,14 +25,12 @@ export class StepRecorder {
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
-  readonly #onStep: ((step: ScriptStep) => void) | undefined;
   #open: OpenStep | undefined;
 
-  constructor(lines: string[], capBytes: number, clock: Clock, onStep?: (step: ScriptStep) => void) {
+  constructor(lines: string[], capBytes: number, clock: Clock) {
     this.#lines = lines;
     this.#capBytes = capBytes;
     this.#clock = clock;
-    this.#onStep = onStep;
   }
 
   /** Takes the next piece; the answer is the last word, once it has come. Output between steps is nobody's. */
@@ -64,8 +64,6 @@ export class StepRecorder {
           oomKills: Number(second),
           devicesIntact: third === 'yes',
         };
-      case 'K':
-        return { how: 'survivors' };
       default:
         return undefined;
     }
@@ -80,7 +78,7 @@ export class StepRecorder {
     const { command, startedAtMillis, capture } = this.#open;
     this.#open = undefined;
     const output = capture.result();
-    const step: ScriptStep = {
+    this.steps.push({
       command,
       startedAtMillis,
       // Two clocks may have told the two times.
@@ -89,9 +87,7 @@ export class StepRecorder {
       outputTruncated: output.truncated,
       outputBytes: output.totalBytes,
       ...end,
-    };
-    this.steps.push(step);
-    this.#onStep?.(step);
+    });
   }
 
   /** A script that unset EPOCHREALTIME, or left its shell, leaves us our own clock. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
-import { markerRuns, testEngine } from '../engine-fixture.ts';
+import { markerRuns, testEngine, untilFile } from '../engine-fixture.ts';
 import { type OwnEngine, ownEngine } from './own-engine.ts';
 import { slowRegistry } from './slow-registry.ts';
 import { tinyImage } from './tiny-image.ts';
@@ -52,21 +52,20 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
       timeout,
     }, async () => {
       const [one, other] = [await startedContainer(), await startedContainer()];
-      const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const begun = Promise.withResolvers<void>();
       const works = [
         one.exec({
           argv: ['sh', '-c', 'echo begun; sleep 600'],
           timeoutMs: timeout,
-          onOutput: () => begun[0]?.resolve(),
+          onOutput: () => begun.resolve(),
         }),
         other.runScript({
-          script: 'echo begun\nsleep 600',
+          script: ': > begun\nsleep 600',
           timeoutMs: timeout,
-          onStep: () => begun[1]?.resolve(),
         }),
       ];
       const outcomes = Promise.all(works.map((work) => work.catch((error: unknown) => error)));
-      await Promise.all(begun.map(({ promise }) => promise));
+      await Promise.all([begun.promise, untilFile(engine, '/workspace/begun')]);
       await own.end(signal);
       for (const outcome of await outcomes) {
         expect(outcome).toMatchObject({ name: 'OffsiteError', kind: 'infrastructure' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
-import { startedContainer, testEngine } from '../engine-fixture.ts';
+import { startedContainer, testEngine, untilFile } from '../engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -27,16 +27,11 @@ test('a container that is killed from outside makes its command an infrastructur
 
 test('and its script too, which is no failed script', async () => {
   await using container = await startedContainer(engine);
-  let killed: Promise<unknown> | undefined;
-  const script = container.runScript({
-    script: 'echo begun\nsleep 600',
-    timeoutMs: 60_000,
-    onStep: () => {
-      killed ??= dockerOf(engine).getContainer(container.id).kill();
-    },
-  });
-  await expect(script).rejects.toMatchObject(lost);
-  await killed;
+  const script = container.runScript({ script: ': > /tmp/begun\nsleep 600', timeoutMs: 60_000 });
+  const outcome = expect(script).rejects.toMatchObject(lost);
+  await untilFile(engine, '/tmp/begun');
+  await dockerOf(engine).getContainer(container.id).kill();
+  await outcome;
 });
 
 test('a command that is killed by what runs inside has a result', async () => {

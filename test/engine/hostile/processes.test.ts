@@ -29,9 +29,9 @@ test('a daemon that outlives its command and rewrites the workspace is gone befo
     expect(left).toMatchObject({ ended: 'exited', exitCode: 0 });
     // Those that it left on its way may be a moment behind it.
     await until(async () => (await container.processes()).length === 1);
+    await container.killAll();
     const check = await container.runScript({
       script: 'echo -n true > answer\nsleep 0.1\ncat answer',
-      killFirst: true,
       timeoutMs: 60_000,
     });
     expect(check.steps.map(({ output }) => output)).toEqual(['', '', 'true']);
