@@ -35,7 +35,8 @@ test('a daemon that outlives its command and rewrites the workspace is gone befo
       timeoutMs: 60_000,
     });
     expect(check.steps.map(({ output }) => output)).toEqual(['', '', 'true']);
-    expect(await container.processes()).toEqual([]);
+    // The shell with the last word of the script may be a moment in ending.
+    await until(async () => (await container.processes()).length === 0);
   }
 });
 
