@@ -4,7 +4,7 @@ import { startDeadline } from '../../engine/deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
-import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
+import { changedFiles, reportedFiles } from '../changed-files.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { places } from '../places.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
@@ -72,7 +72,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
-  const filesChanged = await changedFilesByEngine(container);
+  const filesChanged = await reportedFiles(container, deadline);
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
   await collection.readAll(deadline);
   const protectedChanged = await protectedInLarge(input, deadline);
