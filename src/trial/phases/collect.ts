@@ -4,7 +4,7 @@ import type { Manifest } from '../../engine/archive/manifest.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
-import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
+import { changedFiles, reportedFiles } from '../changed-files.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
@@ -79,7 +79,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
-  const filesChanged = await changedFilesByEngine(container);
+  const filesChanged = await reportedFiles(container, deadline);
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
