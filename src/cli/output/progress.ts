@@ -1,4 +1,4 @@
-import type { BatchEvent } from '../../agent/batch.ts';
+import type { BatchEvent } from '../../agent/run-batch.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { lineOf } from './event-lines.ts';
 
