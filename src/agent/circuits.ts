@@ -20,8 +20,8 @@ export interface CircuitsParts {
   observe(event: CircuitEvent): void;
 }
 
-/** A trial's leave to begin, with its place. */
-export interface Leave extends Disposable {
+/** A trial's permit to run. Disposing gives it back. */
+export interface Permit extends Disposable {
   worked(): void;
   /**
    * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the attempt does not count.
@@ -47,7 +47,7 @@ export class Circuits {
   }
 
   /** Resolves when all that a trial depends on seems to work, and it has its place. */
-  async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Leave> {
+  async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Permit> {
     const applicant = { model: spec.model, maxParallel: maxParallelOf(spec) };
     for (;;) {
       using taken = new DisposableStack();
@@ -56,11 +56,20 @@ export class Circuits {
       taken.use(await admission.enter(applicant, signal));
       // It may have gone down while this one waited for its place.
       if (this.#engine.isOpen) continue;
-      return this.#leave(model, taken.move());
+      return this.#permit(model, taken.move());
     }
   }
 
-  #leave(model: Passage, taken: DisposableStack): Leave {
+  /** Whether a model is down, so that its trials wait. */
+  isOpen(model: string): boolean {
+    return this.#models.get(model)?.isOpen === true;
+  }
+
+  get isEngineOpen(): boolean {
+    return this.#engine.isOpen;
+  }
+
+  #permit(model: Passage, taken: DisposableStack): Permit {
     return {
       worked: () => model.worked(),
       failed: async (cause, models, signal) => {
@@ -82,6 +91,7 @@ export class Circuits {
   }
 }
 
-function maxParallelOf({ modelConfig }: TrialSpec): number | undefined {
+/** Requests that a trial's model takes at a time. */
+export function maxParallelOf({ modelConfig }: Pick<TrialSpec, 'modelConfig'>): number | undefined {
   return modelConfig && 'maxParallel' in modelConfig ? modelConfig.maxParallel : undefined;
 }

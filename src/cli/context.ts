@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { runners } from '../../runners/index.ts';
+import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { connectEngine } from '../engine/connect.ts';
 import type { Engine } from '../engine/engine.ts';
-import { openBudget } from '../gateway/budget.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { openGateway } from '../gateway/open-gateway.ts';
 import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
@@ -14,7 +14,7 @@ import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
-import { type Config, loadConfig } from '../suite/config-file.ts';
+import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
@@ -43,6 +43,13 @@ interface ContextParts {
   /** With all keys that are configured. Made from `config` unless given. */
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
+}
+
+interface RevisionOptions {
+  config?: Config;
+  /** Trials at a time. From the configuration, else from cores and memory, unless given. */
+  concurrency?: number | undefined;
+  sandboxes?: readonly { cpus: number; memory: number }[];
 }
 
 /** Ledger and service: enough to report. */
@@ -182,6 +189,25 @@ export class CommandContext implements AsyncDisposable {
     return this.#certificates;
   }
 
+  /**
+   * A configuration with what trials need of it. Whoever gets it closes its gateway.
+   *
+   * @param sandboxes those that trials ask for; all that are configured unless given
+   */
+  async revision(
+    engine: Engine,
+    { config = this.config, concurrency, sandboxes }: RevisionOptions,
+  ): Promise<ConfigRevision> {
+    const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
+    return {
+      config,
+      gateway: await this.gateway(config),
+      // A dry run refuses the keys of the real configuration too.
+      host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
+      concurrency: concurrency ?? config.concurrency ?? concurrencyFor(engine, possible),
+    };
+  }
+
   async reporting(): Promise<Reporting> {
     const ledger = this.ledger();
     const { client, name: service } = await this.service();
@@ -237,11 +263,6 @@ export class CommandContext implements AsyncDisposable {
 /** The keys of models and service themselves. */
 export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
   return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
-}
-
-/** The budgets of one batch: what is spent counts from now. */
-export function budgetsOf({ budgets }: Config, clock: Clock) {
-  return { ...budgets, batch: openBudget(budgets.batch, clock.now()) };
 }
 
 /** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */

@@ -1,4 +1,5 @@
-import type { BatchParts } from '../agent/batch-work.ts';
+import type { ConfigRevision } from '../agent/config-revision.ts';
+import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
@@ -11,7 +12,8 @@ import { checkModels } from '../trial/models.ts';
 export async function requirePlanned(
   name: string,
   plan: SuitePlan | undefined,
-  { runners, gateway, host }: Pick<BatchParts, 'runners' | 'gateway' | 'host'>,
+  runners: readonly Runner[],
+  { gateway, host }: ConfigRevision,
 ): Promise<void> {
   if (!plan) return;
   const { variants, judges } = plan;

@@ -5,6 +5,7 @@ import { closedFile } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
 export interface Lock extends Disposable {
+  readonly name: string;
   /** Takes the file away as well: for what nobody will lock again. */
   remove(): void;
 }
@@ -33,6 +34,7 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
       if (database.isOpen) database.close();
     };
     return {
+      name,
       remove() {
         // While it is held: whoever opened it just before gets a lock that nobody else asks for.
         rmSync(file, { force: true });

@@ -1,13 +1,9 @@
 import { foundRuns } from '../../bounds/service.ts';
-import type { RunRecord, RunVariant } from '../../contract/record.ts';
+import type { RunRecord } from '../../contract/record.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-
-/** What is remembered of a found run besides its setup. */
-export interface FoundMemory {
-  variant: RunVariant | undefined;
-}
+import type { FoundMemory } from '../specify.ts';
 
 /** The trials of a run that are to be run off the platform and that nobody has begun: none of a run that is not local, or is over. */
 export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {

@@ -3,8 +3,8 @@ import type { Client } from '../../client/client.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf } from '../../offsite-error.ts';
-import { pullSetups } from '../queue-trials.ts';
-import { openBatch } from '../resume-batch.ts';
+import { openBatch } from '../batch-run.ts';
+import { pullSetups } from '../pull.ts';
 
 export interface RecoverParts {
   ledger: Ledger;

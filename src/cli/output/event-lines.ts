@@ -1,4 +1,4 @@
-import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import type { TrialResult } from '../../trial/result.ts';

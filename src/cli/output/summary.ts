@@ -1,4 +1,4 @@
-import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
+import type { FinishedBatch, FinishedTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';

@@ -1,4 +1,4 @@
-import type { RunKey } from '../../ledger/batches.ts';
+import type { RunKey } from '../ledger/batches.ts';
 
 /** Why a run's trials are not begun. */
 export interface WaitingRun {

@@ -1,7 +1,7 @@
-import type { RunVariant } from '../../contract/record.ts';
-import type { Config } from '../../suite/config-file.ts';
-import type { PlannedVariant } from '../../suite/plan.ts';
-import { type HarnessOffer, plannedVariant } from '../../suite/planned-variant.ts';
+import type { RunVariant } from '../contract/record.ts';
+import type { Config } from '../suite/config-file.ts';
+import type { PlannedVariant } from '../suite/plan.ts';
+import { type HarnessOffer, plannedVariant } from '../suite/planned-variant.ts';
 
 export type KnownVariant =
   | { kind: 'known'; variant: PlannedVariant }
