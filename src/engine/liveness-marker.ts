@@ -24,7 +24,7 @@ export interface LivenessMarker {
  * An engine with much to do refuses a start now and then ("cannot start an already running container"), and takes the
  * next one. What cut the marker's connection also cut idle ones, which the next requests still try to use.
  */
-const MOST_TRIES = 3;
+const ATTEMPTS = 3;
 
 type MarkerState =
   | { kind: 'none' }
@@ -63,7 +63,7 @@ export function livenessMarker(
         return await start(imageId);
       } catch (error) {
         const mayPass = isEngineFailure(error, 'refused') || isEngineFailure(error, 'connection');
-        if (!mayPass || attempt === MOST_TRIES) throw error;
+        if (!mayPass || attempt === ATTEMPTS) throw error;
       }
     }
   }

@@ -17,13 +17,8 @@ export const collect: Phase = { name: 'collect', run };
 
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
-  const { reading } = workspaceFiles.time;
-  using deadline = startDeadline(
-    parts.clock,
-    reading,
-    [signal],
-    () => new Error(`no answer in ${reading} ms`),
-  );
+  const ms = workspaceFiles.time.reading;
+  using deadline = startDeadline(parts.clock, ms, [signal], () => new Error(`no answer in ${ms} ms`));
   const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
