@@ -1,6 +1,6 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { type BackoffLimits, backoff } from './backoff.ts';
 
 /** Milliseconds. */
 const waits: BackoffLimits = { first: 2_000, longest: 60_000 };

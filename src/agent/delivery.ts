@@ -1,10 +1,10 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Client } from '../client/client.ts';
 import { Conflict, DecodeRefusal, NotFound, Unauthorized } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { type BackoffLimits, backoff } from './backoff.ts';
 
 /** Milliseconds until an undelivered report is due again. The client has already repeated the call by then. */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };

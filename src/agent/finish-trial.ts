@@ -1,3 +1,4 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -7,7 +8,6 @@ import type { Cause, PhaseName, TrialResult } from '../trial/result.ts';
 import { runTrial, type TrialParts } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
-import { type BackoffLimits, backoff } from './backoff.ts';
 import type { Circuits } from './circuits.ts';
 import { crashedTooOften } from './crashed.ts';
 import { isStopped, resultOfStopped, tellBrokenHarness } from './stopped-variant.ts';

@@ -1,6 +1,6 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { type BackoffLimits, backoff } from './backoff.ts';
 
 /** Tries to put a finished result on disk, the first included. */
 const tries = 5;

@@ -1,13 +1,13 @@
 import { serviceAnswers } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
+import { type Deadline, startDeadline } from '../deadline.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
 import { type Attempt, oversizedAnswer, readAnswer } from './answer.ts';
 import type { Quote } from './api-key.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { Connections } from './connections.ts';
-import { type Bounded, bounded } from './deadline.ts';
 import { type CallContext, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
 import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.ts';
@@ -48,7 +48,7 @@ export async function call(
   const body = encodeRequest(operation, request, parts);
   const context: CallContext = { operation, attempt: 1 };
   const endsAt = clock.now() + deadlineMs;
-  using whole = bounded(
+  using whole = startDeadline(
     clock,
     deadlineMs,
     [closing, signal],
@@ -83,10 +83,10 @@ async function attempt(
   { address, connections, apiKey, quote, clock, deadlines }: CallParts,
   context: CallContext,
   body: string,
-  whole: Bounded,
+  whole: Deadline,
 ): Promise<Attempt | Stopped> {
   const { operation } = context;
-  using limit = bounded(
+  using limit = startDeadline(
     clock,
     deadlines.attempt,
     [whole.signal],

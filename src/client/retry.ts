@@ -1,3 +1,4 @@
+import { backoff } from '../backoff.ts';
 import type { RetryLimits } from './options.ts';
 
 /** What one client may still repeat. One per client; every call draws on it. */
@@ -23,9 +24,8 @@ export function retryBudget(size: number): RetryBudget {
 }
 
 /**
- * Milliseconds to wait after failed attempt number `attempt` (from 1). Full jitter: anything between nothing
- * and a bound that doubles, so that clients which failed together do not come back together. What the service
- * asked for comes first.
+ * Milliseconds to wait after failed attempt number `attempt` (from 1): what the service asked for, and then a
+ * {@link backoff}.
  */
 export function waitBefore(
   attempt: number,
@@ -33,6 +33,6 @@ export function waitBefore(
   limits: RetryLimits,
   random: () => number,
 ): number {
-  const bound = Math.min(limits.longestWait, limits.firstWait * 2 ** (attempt - 1));
-  return Math.round(Math.min(asked ?? 0, limits.longestRetryAfter) + random() * bound);
+  const { firstWait: first, longestWait: longest, longestRetryAfter } = limits;
+  return Math.round(Math.min(asked ?? 0, longestRetryAfter)) + backoff(attempt, { first, longest }, random);
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
@@ -91,7 +91,7 @@ export async function pass(
         pieces < modelRequests.count.answerPieces
       )
         continue;
-      using limit = bounded(clock, modelRequests.time.unreadAnswer, [signal], unread);
+      using limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
       limit.signal.addEventListener('abort', () => resolve(), { once: true });
       await sent;
       if (limit.expired()) stopping.abort(limit.signal.reason);

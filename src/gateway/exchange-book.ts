@@ -21,8 +21,8 @@ interface OpenExchange {
   /** The request is about to go out. */
   sent(): void;
   failedTry(reason: string): void;
-  /** An answer began; `place` gives up what it holds of the model's capacity. */
-  answered(answer: UpstreamAnswer, place: () => void): void;
+  /** An answer began; `release` gives back its permit for the model. */
+  answered(answer: UpstreamAnswer, release: () => void): void;
   /** There is no answer. */
   rejected(error: unknown): void;
   /** The answer's body, as it is to reach the client. */
@@ -60,7 +60,7 @@ export function openExchange(
   const follow = () => stopping.abort(client.reason);
   const copy = copyOf(full);
   let meter: Meter | undefined;
-  let leave: (() => void) | undefined;
+  let release: (() => void) | undefined;
   let heldByDecoder = 0;
   let wholeRead = false;
   let finished = false;
@@ -71,13 +71,13 @@ export function openExchange(
   if (client.aborted) follow();
   stopping.signal.addEventListener('abort', () => {
     // Until an answer began, the rejection of the request finishes it.
-    if (leave) void finish(messageOf(stopping.signal.reason), false);
+    if (release) void finish(messageOf(stopping.signal.reason), false);
   });
 
   const finish = async (trouble: string | undefined, modelFailed: boolean) => {
     if (finished) return;
     finished = true;
-    leave?.();
+    release?.();
     told.finishedAt = clock.now();
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
@@ -176,9 +176,9 @@ export function openExchange(
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0 }, place) {
+    answered({ status, headers, decoderBytes = 0 }, releasePermit) {
       heldByDecoder = decoderBytes;
-      leave = place;
+      release = releasePermit;
       told.status = status;
       if (status >= 300) entry.use = 'free';
       meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));

@@ -75,7 +75,7 @@ export async function exchange(
     }
     budgets.begin();
     await ask.hold.resize(heldBy(ask), open.signal);
-    const { answer, leave, exhausted } = await send(
+    const { answer, release, exhausted } = await send(
       {
         ...parts,
         model: ask.model,
@@ -88,7 +88,7 @@ export async function exchange(
       ask.request,
       open.signal,
     );
-    open.answered(answer, leave);
+    open.answered(answer, release);
     open.signal.throwIfAborted();
     if (answer.status >= 300 && answer.status < 400) {
       throw new Refusal(

@@ -1,5 +1,6 @@
 import { waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
+import { Semaphore } from '../semaphore.ts';
 import { retryLimits } from './retry-limits.ts';
 
 /**
@@ -7,12 +8,12 @@ import { retryLimits } from './retry-limits.ts';
  * asks for quiet. Trials thus back off together, and come back one by one.
  */
 export interface Pacing {
-  /** Waits for a place. Rejects with the signal's reason when it aborts first. */
-  enter(signal: AbortSignal): Promise<Place>;
+  /** Waits for a permit. Rejects with the signal's reason when it aborts first. */
+  acquire(signal: AbortSignal): Promise<Permit>;
 }
 
-export interface Place {
-  leave(): void;
+export interface Permit {
+  release(): void;
   /**
    * The model is overloaded or not there: nobody asks for a while, at least for the milliseconds that it
    * asked for.
@@ -26,71 +27,37 @@ export function pacing(
   maxParallel: number | undefined,
   { clock, random }: { clock: Clock; random: () => number },
 ): Pacing {
-  const waiting = new Set<() => void>();
-  let free = maxParallel ?? Number.POSITIVE_INFINITY;
+  const permits = new Semaphore(maxParallel ?? Number.POSITIVE_INFINITY);
   let troubles = 0;
   let pausedAt = Number.NEGATIVE_INFINITY;
   let quietUntil = Number.NEGATIVE_INFINITY;
 
-  /** A place goes from hand to hand, so that nobody overtakes those who wait. */
-  const release = () => {
-    const [next] = waiting;
-    if (!next) free += 1;
-    else {
-      waiting.delete(next);
-      next();
-    }
-  };
-  const take = async (signal: AbortSignal) => {
-    signal.throwIfAborted();
-    if (free > 0) {
-      free -= 1;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const giveUp = () => {
-      if (waiting.delete(resolve)) reject(signal.reason);
-    };
-    waiting.add(resolve);
-    signal.addEventListener('abort', giveUp, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', giveUp));
-  };
-
   return {
-    async enter(signal) {
-      await take(signal);
-      try {
-        signal.throwIfAborted();
-        // Another's trouble may have prolonged the quiet meanwhile.
-        for (let left = quietUntil - clock.now(); left > 0; left = quietUntil - clock.now()) {
-          await clock.sleep(Math.ceil(left + random() * retryLimits.firstWait), signal);
-        }
-      } catch (error) {
-        release();
-        throw error;
+    async acquire(signal) {
+      using held = new DisposableStack();
+      held.use(await permits.acquire(signal));
+      signal.throwIfAborted();
+      // Another's trouble may have prolonged the quiet meanwhile.
+      for (let left = quietUntil - clock.now(); left > 0; left = quietUntil - clock.now()) {
+        await clock.sleep(Math.ceil(left + random() * retryLimits.firstWait), signal);
       }
-      return placeSince(clock.now());
+      return permitSince(clock.now(), held.move());
     },
   };
 
-  function placeSince(enteredAt: number): Place {
-    let left = false;
+  function permitSince(acquiredAt: number, held: Disposable): Permit {
     return {
-      leave() {
-        if (left) return;
-        left = true;
-        release();
-      },
+      release: () => held[Symbol.dispose](),
       backOff(asked) {
-        // Those that were under way when the quiet began only tell the same trouble once more.
-        if (enteredAt > pausedAt) {
+        // Those that were in flight when the quiet began only tell the same trouble once more.
+        if (acquiredAt > pausedAt) {
           troubles += 1;
           pausedAt = clock.now();
         }
         quietUntil = Math.max(quietUntil, clock.now() + waitBefore(troubles, asked, retryLimits, random));
       },
       answered() {
-        if (enteredAt > pausedAt) troubles = 0;
+        if (acquiredAt > pausedAt) troubles = 0;
       },
     };
   }

@@ -1,7 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
+import { abortable } from '../abortable.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { bounded } from '../client/deadline.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 import { Refusal } from './refusal.ts';
 
 /**
@@ -69,22 +70,18 @@ export function openRoom(clock: Clock, limit = roomLimit()): Room {
       wake();
     };
     const wait = async (bytes: number, signal: AbortSignal) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const { promise, resolve } = Promise.withResolvers<void>();
       const tryAgain = () => {
         if (!grow(bytes)) return false;
         resolve();
         return true;
       };
-      using time = bounded(clock, modelRequests.time.roomWait, [signal], () => noRoom(limit));
-      const giveUp = () => reject(time.signal.reason);
-      if (time.signal.aborted) giveUp();
-      time.signal.addEventListener('abort', giveUp, { once: true });
+      using time = startDeadline(clock, modelRequests.time.roomWait, [signal], () => noRoom(limit));
       waiting.add(tryAgain);
       try {
-        await promise;
+        await abortable(promise, time.signal);
       } finally {
         waiting.delete(tryAgain);
-        time.signal.removeEventListener('abort', giveUp);
       }
     };
     return {

@@ -14,7 +14,7 @@ interface SendParts {
   model: ServedModel;
   clock: Clock;
   random: () => number;
-  /** Called before every try, when it has its place; throws where it may no longer be made. */
+  /** Called before every try, when it has its permit; throws where it may no longer be made. */
   admit(): void;
   /** Called for each try that is followed by another. */
   failed(reason: string): void;
@@ -22,8 +22,8 @@ interface SendParts {
 
 export interface Sent {
   answer: UpstreamAnswer;
-  /** Gives back the place that the answer's body holds until it is read. */
-  leave(): void;
+  /** Gives back the permit that the answer's body holds until it is read. */
+  release(): void;
   /** Whether all tries are used up, so that the client need not try in its turn. */
   exhausted: boolean;
 }
@@ -37,27 +37,27 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
   const { model, clock, random, admit, failed } = parts;
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === retryLimits.attempts;
-    const place = await model.pacing.enter(signal);
+    const permit = await model.pacing.acquire(signal);
     let wait = 0;
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
       const verdict = await judge(answer, last, clock);
       if (verdict._tag === 'pass') {
-        if (answer.status < 500 && answer.status !== 429) place.answered();
-        return { answer: verdict.answer, leave: place.leave, exhausted: verdict.exhausted };
+        if (answer.status < 500 && answer.status !== 429) permit.answered();
+        return { answer: verdict.answer, release: permit.release, exhausted: verdict.exhausted };
       }
       failed(verdict.reason);
-      if (verdict.shared) place.backOff(verdict.asked);
+      if (verdict.shared) permit.backOff(verdict.asked);
       else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
     } catch (error) {
-      place.leave();
+      permit.release();
       if (signal.aborted || error instanceof Refusal) throw error;
-      place.backOff(undefined);
+      permit.backOff(undefined);
       if (last) throw error;
       failed(messageOf(error));
     }
-    place.leave();
+    permit.release();
     if (wait > 0) await clock.sleep(wait, signal);
   }
 }

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { abortable } from '../abortable.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { bounded } from '../client/deadline.ts';
+import { startDeadline } from '../deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
@@ -99,16 +100,15 @@ export function openSession(
     close: (reason) => void close(reason),
     overBudget: budgets.spent,
     async account() {
-      const waiting = Promise.withResolvers<void>();
-      using limit = bounded(
+      using limit = startDeadline(
         clock,
         modelRequests.time.account,
         [],
         () => new Error('the account does not wait any longer'),
       );
-      limit.signal.addEventListener('abort', () => waiting.resolve(), { once: true });
       const asking = [...record.inFlight].filter(({ kind }) => kind === 'exchange');
-      await Promise.race([Promise.all(asking.map(({ done }) => done)), waiting.promise]);
+      // It rejects only where time is up; what is in flight then counts as it is.
+      await abortable(Promise.all(asking.map(({ done }) => done)), limit.signal).catch(() => undefined);
       return accountOf(record, clock.now());
     },
     async [Symbol.asyncDispose]() {

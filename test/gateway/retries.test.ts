@@ -124,11 +124,11 @@ test('while a model asks for quiet everybody waits, and a second trouble of the 
   const clock = gatewayClock();
   const way = pacing(undefined, { clock, random: () => 0 });
   const { signal } = new AbortController();
-  const [first, second] = [await way.enter(signal), await way.enter(signal)];
+  const [first, second] = [await way.acquire(signal), await way.acquire(signal)];
   first.backOff(10_000);
   second.backOff(10_000);
-  for (const one of [first, second]) one.leave();
-  await way.enter(signal);
+  for (const one of [first, second]) one.release();
+  await way.acquire(signal);
   expect(clock.waits).toEqual([10_000]);
 });
 
@@ -136,13 +136,13 @@ test('who gives up waiting leaves the place to the next', async () => {
   const way = pacing(1, { clock: gatewayClock(), random: () => 0 });
   const { signal } = new AbortController();
   const impatient = new AbortController();
-  const held = await way.enter(signal);
-  const given = way.enter(impatient.signal);
-  const next = way.enter(signal);
+  const held = await way.acquire(signal);
+  const given = way.acquire(impatient.signal);
+  const next = way.acquire(signal);
   impatient.abort(new Error('enough'));
   await expect(given).rejects.toThrow('enough');
-  held.leave();
-  held.leave();
-  (await next).leave();
-  await way.enter(signal);
+  held.release();
+  held.release();
+  (await next).release();
+  await way.acquire(signal);
 });

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
+import { abortable } from '../../abortable.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
 /** The way to named hosts, handed in so that a test sends no packet off the machine. */
@@ -20,13 +21,11 @@ export const hostNetwork: Network = {
     // One end may be done sending while the other is not.
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const giveUp = () => reject(signal.reason);
-    signal.addEventListener('abort', giveUp, { once: true });
     socket.once('connect', resolve);
     // Whoever is given it may come later than an error does, and hears of 'close'.
     socket.on('error', () => undefined).once('error', reject);
     try {
-      await promise;
+      await abortable(promise, signal);
       return socket;
     } catch (cause) {
       socket.destroy();
@@ -36,7 +35,6 @@ export const hostNetwork: Network = {
         cause,
       });
     } finally {
-      signal.removeEventListener('abort', giveUp);
       socket.off('error', reject);
     }
   },

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
+import { abortable } from '../../abortable.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
-import { bounded } from '../../client/deadline.ts';
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { Refusal } from '../refusal.ts';
 import { canonical, isPublic } from './addresses.ts';
@@ -32,7 +33,7 @@ export async function reach(
       hint: 'Hosts are named under hosts of the sandbox in offsite.yaml.',
     });
   }
-  using limit = bounded(
+  using limit = startDeadline(
     clock,
     hostConnections.time.reach,
     [signal],
@@ -59,16 +60,11 @@ export async function reach(
 }
 
 async function resolve(network: Network, host: string, signal: AbortSignal): Promise<string[]> {
-  const aborted = Promise.withResolvers<never>();
-  const giveUp = () => aborted.reject(signal.reason);
   signal.throwIfAborted();
-  signal.addEventListener('abort', giveUp, { once: true });
   try {
-    return await Promise.race([network.lookup(host), aborted.promise]);
+    return await abortable(network.lookup(host), signal);
   } catch (cause) {
     signal.throwIfAborted();
     throw new Refusal(502, 'HOST_NOT_FOUND', `the name ${host} cannot be looked up`, { cause });
-  } finally {
-    signal.removeEventListener('abort', giveUp);
   }
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
+import { abortable } from '../../abortable.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
-import { startDeadline } from '../../engine/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
@@ -123,18 +124,20 @@ async function firstSaid(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  using deadline = startDeadline(clock, relayTraffic.time.relayStart, signal);
-  const settings = Promise.withResolvers<'listening'>();
-  session.once('remoteSettings', () => settings.resolve('listening'));
-  const failed = ended.then((words) => ({ words }));
-  const first = await Promise.race([settings.promise, deadline.reached, failed]);
-  if (first === 'listening') return;
-  signal.throwIfAborted();
-  const why =
-    first === 'timed-out'
-      ? `it did not listen within ${relayTraffic.time.relayStart / 1000} s`
-      : (first as { words: string }).words;
-  throw new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
+  const ms = relayTraffic.time.relayStart;
+  using deadline = startDeadline(clock, ms, [signal], () =>
+    notListening(`it did not listen within ${ms / 1000} s`),
+  );
+  const settings = Promise.withResolvers<void>();
+  session.once('remoteSettings', () => settings.resolve());
+  const failed = ended.then((words): never => {
+    throw notListening(words);
+  });
+  await abortable(Promise.race([settings.promise, failed]), deadline.signal);
+}
+
+function notListening(why: string): OffsiteError {
+  return new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
     code: 'RELAY_NOT_STARTED',
     kind: 'infrastructure',
     hint: 'Its image must have Node 24 as node.',

@@ -1,3 +1,4 @@
+import { untilAborted } from '../../abortable.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
@@ -101,13 +102,6 @@ function troubleNow(
   if (before >= trouble.times) return undefined;
   timesMet.set(key, before + 1);
   return trouble;
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    if (signal.aborted) reject(signal.reason);
-  });
 }
 
 function* repeated(chunk: Uint8Array): Iterable<Uint8Array> {

@@ -1,6 +1,6 @@
 import { workspaceFiles } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
-import { startDeadline } from '../../engine/deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
@@ -16,7 +16,8 @@ export const collect: Phase = { name: 'collect', run };
 
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
-  using deadline = startDeadline(parts.clock, workspaceFiles.time.reading, signal);
+  const ms = workspaceFiles.time.reading;
+  using deadline = startDeadline(parts.clock, ms, [signal], () => new Error(`no answer in ${ms} ms`));
   const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from './clock.ts';
 
 /** A signal with a deadline. Disposing ends its timer and lets go of the signals it follows. */
-export interface Bounded extends Disposable {
-  signal: AbortSignal;
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
   /** Whether the deadline was what aborted it. */
   expired(): boolean;
 }
@@ -12,12 +12,12 @@ export interface Bounded extends Disposable {
  * `reason()`. (`AbortSignal.any` with `AbortSignal.timeout` would do but for the clock, which is the
  * caller's.)
  */
-export function bounded(
+export function startDeadline(
   clock: Clock,
   ms: number,
   parents: readonly (AbortSignal | undefined)[],
   reason: () => Error,
-): Bounded {
+): Deadline {
   const controller = new AbortController();
   const timer = new AbortController();
   let expired = false;
