@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../src/gateway/chat/chat.ts';
-import type { HarnessPlace, Runner } from '../../src/harness/runner.ts';
+import type { HarnessContext, Runner } from '../../src/harness/runner.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { takeTurn } from './turn.ts';
 
@@ -15,15 +15,15 @@ export const bash: Runner = {
   continues: true,
   mcp: false,
   limits: ['turns'],
-  open(place) {
-    const { model } = place;
-    if (!model) throw needsModel(place);
+  open(context) {
+    const { model } = context;
+    if (!model) throw needsModel(context);
     const conversation: ChatMessage[] = [];
-    return { turn: (message, limits) => takeTurn({ ...place, model }, conversation, message, limits) };
+    return { turn: (message, limits) => takeTurn({ ...context, model }, conversation, message, limits) };
   },
 };
 
-function needsModel({ profile }: HarnessPlace): OffsiteError {
+function needsModel({ profile }: HarnessContext): OffsiteError {
   const of = profile.name === undefined ? '' : ` of profile ${profile.name}`;
   return new OffsiteError(`the bash harness${of} has no model to ask`, {
     code: 'RUNNER_NEEDS_MODEL',

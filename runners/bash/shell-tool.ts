@@ -2,7 +2,7 @@ import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
 import type { HarnessEnding } from '../../src/harness/runner.ts';
-import type { Place, Turn } from './turn.ts';
+import type { BashContext, Turn } from './turn.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 120;
 const MAX_TIMEOUT_SECONDS = 600;
@@ -37,7 +37,7 @@ interface Outcome {
 
 /** Does what the model asked for and adds it to the turn's record. `cut`: the answer was cut, so that the call may not be whole. */
 export async function runCall(
-  place: Place,
+  context: BashContext,
   call: ToolCall,
   cut: boolean,
   run: Turn,
@@ -47,14 +47,14 @@ export async function runCall(
   if ('mistake' in wanted) {
     const { name, arguments: input } = call;
     const output = wanted.mistake;
-    run.events.push({ kind: 'tool', at: place.clock.now(), name, input, output, failed: true });
+    run.events.push({ kind: 'tool', at: context.clock.now(), name, input, output, failed: true });
     return { result: { text: output, failed: true } };
   }
-  const result = await place.container.exec({
+  const result = await context.container.exec({
     // One stream for both outputs keeps their order.
     argv: ['bash', '-c', 'exec bash -lc "$1" 2>&1', 'bash', wanted.command],
-    env: place.env,
-    cwd: place.workspace,
+    env: context.env,
+    cwd: context.workspace,
     timeoutMs: wanted.seconds * 1000,
     signal: deadline,
     capBytes: OUTPUT_BYTES,

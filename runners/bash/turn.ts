@@ -1,8 +1,8 @@
 import { type DeadlineCause, startDeadline } from '../../src/engine/deadline.ts';
 import type { ChatAnswer, ChatMessage } from '../../src/gateway/chat/chat.ts';
 import type {
+  HarnessContext,
   HarnessEnding,
-  HarnessPlace,
   HarnessRun,
   ModelAccess,
   TurnLimits,
@@ -19,16 +19,16 @@ Each command starts in a new shell in the task's folder: changes of folder and v
 Nobody can answer questions or watch. Look before you change things, and check your work by running it.
 When the task is done, answer with a short summary and call no tool.`;
 
-export type Place = HarnessPlace & { model: ModelAccess };
+export type BashContext = HarnessContext & { model: ModelAccess };
 
 /** Asks and runs until the model calls no tool any more, or something ends it. What was done until then is in the result in any case. */
 export async function takeTurn(
-  place: Place,
+  context: BashContext,
   conversation: ChatMessage[],
   message: string,
   { timeoutMs, signal, stop }: TurnLimits,
 ): Promise<HarnessRun> {
-  const { clock } = place;
+  const { clock } = context;
   const ended = AbortSignal.any([signal, stop]);
   using deadline = startDeadline(clock, timeoutMs, ended);
   // A deadline hears of its caller's signal a moment late, and what fails by that signal must not look like the model's failure.
@@ -39,7 +39,7 @@ export async function takeTurn(
     version: VERSION,
   };
   conversation.push({ from: 'user', text: message });
-  const ending = await work(place, conversation, run, cutOff);
+  const ending = await work(context, conversation, run, cutOff);
   if (ending !== 'cut-off') return { ...run, ending };
   const cause = await deadline.reached;
   signal.throwIfAborted();
@@ -49,20 +49,20 @@ export async function takeTurn(
 export type Turn = Omit<HarnessRun, 'ending'>;
 
 async function work(
-  place: Place,
+  context: BashContext,
   conversation: ChatMessage[],
   run: Turn,
   cutOff: AbortSignal,
 ): Promise<HarnessEnding | 'cut-off'> {
-  const maxTurns = place.profile.maxTurns ?? DEFAULT_MAX_TURNS;
+  const maxTurns = context.profile.maxTurns ?? DEFAULT_MAX_TURNS;
   for (let turn = 0; turn < maxTurns; turn++) {
-    const answer = await ask(place, conversation, cutOff);
+    const answer = await ask(context, conversation, cutOff);
     // An answer that comes as time runs out is not acted on.
     if (answer === 'cut-off' || cutOff.aborted) return 'cut-off';
     if ('ended' in answer) return answer;
     conversation.push({ from: 'model', text: answer.text, calls: answer.calls });
     if (answer.text !== '') {
-      run.events.push({ kind: 'message', at: place.clock.now(), text: answer.text });
+      run.events.push({ kind: 'message', at: context.clock.now(), text: answer.text });
       run.finalMessage = answer.text;
     }
     if (answer.stopped === 'refused') {
@@ -76,7 +76,7 @@ async function work(
       };
     }
     for (const call of answer.calls) {
-      const { result, ending } = await runCall(place, call, answer.stopped === 'length', run, cutOff);
+      const { result, ending } = await runCall(context, call, answer.stopped === 'length', run, cutOff);
       if (ending !== undefined) return ending;
       conversation.push({ from: 'tool', callId: call.id, ...result });
     }
@@ -85,7 +85,7 @@ async function work(
 }
 
 async function ask(
-  { model }: Place,
+  { model }: BashContext,
   messages: readonly ChatMessage[],
   cutOff: AbortSignal,
 ): Promise<ChatAnswer | HarnessEnding | 'cut-off'> {

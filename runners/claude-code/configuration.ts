@@ -1,11 +1,11 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { McpServer } from '../../src/suite/config-file.ts';
 import { versions } from '../versions.ts';
 import { claudeCodeLines } from './stream.ts';
 
-export function claudeCodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
   const servers = Object.entries(profile.mcpServers);
   const serverFile = `${home}/mcp.json`;
   return {

@@ -16,5 +16,5 @@ export const claudeCode: Runner = {
   mcp: true,
   limits: ['turns'],
   install: (profile) => npmInstall(versions['claude-code'], profile.version),
-  open: (place) => cliSession(place, claudeCodeCli(place, requireModel('Claude Code', place))),
+  open: (context) => cliSession(context, claudeCodeCli(context, requireModel('Claude Code', context))),
 };

@@ -1,6 +1,6 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { McpServer } from '../../src/suite/config-file.ts';
 import { versions } from '../versions.ts';
 import { codexLines } from './stream.ts';
@@ -9,7 +9,7 @@ import { codexLines } from './stream.ts';
 const KEY = 'OFFSITE_MODEL_KEY';
 
 /** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps all that is not ours. */
-export function codexCli({ profile }: HarnessPlace, model: ModelAccess): Cli {
+export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
   const settings: Record<string, string | number | boolean | undefined> = {
     model: model.name,
     model_provider: 'offsite',

@@ -16,5 +16,5 @@ export const codex: Runner = {
   mcp: true,
   limits: [],
   install: (profile) => npmInstall(versions.codex, profile.version),
-  open: (place) => cliSession(place, codexCli(place, requireModel('Codex', place))),
+  open: (context) => cliSession(context, codexCli(context, requireModel('Codex', context))),
 };

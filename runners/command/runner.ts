@@ -1,8 +1,8 @@
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
 import type {
+  HarnessContext,
   HarnessEnding,
-  HarnessPlace,
   HarnessRun,
   ModelAccess,
   Runner,
@@ -22,7 +22,7 @@ export const command: Runner = {
   continues: false,
   mcp: false,
   limits: [],
-  open: (place) => ({ turn: (_message, limits) => run(place, limits) }),
+  open: (context) => ({ turn: (_message, limits) => run(context, limits) }),
 };
 
 /** The model under the names that most clients look for; what the profile's `env` says wins. */
@@ -40,7 +40,7 @@ function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, 
 const killed = 137;
 
 async function run(
-  { container, profile, env, workspace, model }: HarnessPlace,
+  { container, profile, env, workspace, model }: HarnessContext,
   { timeoutMs, signal, stop }: TurnLimits,
 ): Promise<HarnessRun> {
   const result = await container.runScript({

@@ -1,6 +1,6 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { McpServer } from '../../src/suite/config-file.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
@@ -18,7 +18,7 @@ const adapters: Record<Wire, string> = {
   'anthropic-messages': '@ai-sdk/anthropic',
 };
 
-export function opencodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+export function opencodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
   const configFile = `${home}/opencode.json`;
   return {
     label: 'opencode',

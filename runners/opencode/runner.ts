@@ -16,5 +16,5 @@ export const opencode: Runner = {
   mcp: true,
   limits: [],
   install: (profile) => npmInstall(versions.opencode, profile.version),
-  open: (place) => cliSession(place, opencodeCli(place, requireModel('opencode', place))),
+  open: (context) => cliSession(context, opencodeCli(context, requireModel('opencode', context))),
 };

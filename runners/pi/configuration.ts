@@ -1,6 +1,6 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { piLines } from './stream.ts';
@@ -13,7 +13,7 @@ const apis: Record<Wire, string> = {
   'anthropic-messages': 'anthropic-messages',
 };
 
-export function piCli({ profile }: HarnessPlace, model: ModelAccess): Cli {
+export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
   return {
     label: 'pi',
     argv: (sessionId) => [

@@ -16,5 +16,5 @@ export const pi: Runner = {
   mcp: false,
   limits: [],
   install: (profile) => npmInstall(versions.pi, profile.version),
-  open: (place) => cliSession(place, piCli(place, requireModel('pi', place))),
+  open: (context) => cliSession(context, piCli(context, requireModel('pi', context))),
 };

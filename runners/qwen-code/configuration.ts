@@ -1,6 +1,6 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { packagePath, versionFile } from '../../src/harness/npm-cli.ts';
-import type { HarnessPlace, ModelAccess } from '../../src/harness/runner.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { McpServer } from '../../src/suite/config-file.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
@@ -15,7 +15,7 @@ const authTypes: Record<Wire, string> = {
   'anthropic-messages': 'anthropic',
 };
 
-export function qwenCodeCli({ profile, home }: HarnessPlace, model: ModelAccess): Cli {
+export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
   const settingsFile = `${home}/qwen-settings.json`;
   return {
     label: 'Qwen Code',

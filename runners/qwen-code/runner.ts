@@ -16,5 +16,5 @@ export const qwenCode: Runner = {
   mcp: true,
   limits: ['turns'],
   install: (profile) => npmInstall(versions['qwen-code'], profile.version),
-  open: (place) => cliSession(place, qwenCodeCli(place, requireModel('Qwen Code', place))),
+  open: (context) => cliSession(context, qwenCodeCli(context, requireModel('Qwen Code', context))),
 };

@@ -5,7 +5,7 @@ import { cliEnding } from './cli-ending.ts';
 import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import { cliStream, type LineTaker } from './cli-stream.ts';
 import { RecordRoom } from './record-room.ts';
-import type { HarnessPlace, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
+import type { HarnessContext, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
 import { type Told, TurnRecord, usageSince } from './turn-record.ts';
 
 /** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
@@ -14,9 +14,9 @@ export interface Cli {
   label: string;
   /** Its program and arguments; `sessionId` is its own name of the conversation to continue. Never a key, never a prompt. */
   argv(sessionId: string | undefined): string[];
-  /** Where the place's own environment says nothing else. */
+  /** Unless the context's own environment says otherwise. */
   defaults: Record<string, string>;
-  /** Whatever the place's own environment says: the way to the model. */
+  /** Over the context's own environment: the way to the model. */
   access: Record<string, string>;
   /** Written before the first turn. */
   files: readonly LaunchFile[];
@@ -31,7 +31,7 @@ export interface Cli {
 }
 
 /** A conversation with a CLI; it is started anew for each turn. */
-export function cliSession(place: HarnessPlace, cli: Cli): HarnessSession {
+export function cliSession(context: HarnessContext, cli: Cli): HarnessSession {
   let sessionId: string | undefined;
   let usedBefore: Usage | undefined;
   let turns = 0;
@@ -43,7 +43,7 @@ export function cliSession(place: HarnessPlace, cli: Cli): HarnessSession {
         return brokenRun(`${cli.label} did not name its conversation, which cannot be continued`);
       }
       const record = new TurnRecord(room);
-      const run = await cliTurn(place, cli, { record, message, sessionId, first: turns === 1 }, limits);
+      const run = await cliTurn(context, cli, { record, message, sessionId, first: turns === 1 }, limits);
       sessionId = record.sessionId ?? sessionId;
       if (!cli.usageCountsOn || run.usage === undefined) return run;
       const usage = usageSince(run.usage, usedBefore);
@@ -61,21 +61,21 @@ interface Turn {
 }
 
 async function cliTurn(
-  place: HarnessPlace,
+  context: HarnessContext,
   cli: Cli,
   { record, message, sessionId, first }: Turn,
   limits: TurnLimits,
 ): Promise<HarnessRun> {
   const launch = launchCommand({
     argv: cli.argv(sessionId),
-    env: { ...cli.defaults, ...place.env, ...cli.access },
+    env: { ...cli.defaults, ...context.env, ...cli.access },
     files: first ? cli.files : [],
     versionFile: cli.versionFile,
   });
-  const stream = cliStream(record, cli.takerFor(record), () => place.clock.now(), cli.skips);
-  const result = await place.container.exec({
+  const stream = cliStream(record, cli.takerFor(record), () => context.clock.now(), cli.skips);
+  const result = await context.container.exec({
     ...launch,
-    cwd: place.workspace,
+    cwd: context.workspace,
     stdin: message,
     timeoutMs: limits.timeoutMs,
     signal: AbortSignal.any([limits.signal, limits.stop]),
@@ -96,7 +96,7 @@ async function cliTurn(
     limits,
   );
   const stderr = result.stderr.text.trim();
-  if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, place.clock.now());
+  if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, context.clock.now());
   const { trajectory, events, finalMessage, version, usage } = record;
   const isCut = !record.isWhole || undefined;
   return { ending, trajectory, events, isCut, finalMessage, version, usage, lastOutput: lastOutput(result) };

@@ -1,8 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
-import type { HarnessPlace, ModelAccess } from './runner.ts';
+import type { HarnessContext, ModelAccess } from './runner.ts';
 
 /** The model of a harness that cannot do without. Throws an `input` error where there is none. */
-export function requireModel(label: string, { model }: HarnessPlace): ModelAccess {
+export function requireModel(label: string, { model }: HarnessContext): ModelAccess {
   if (model !== undefined) return model;
   throw new OffsiteError(`${label} needs a model, and none is configured that its sandbox can reach`, {
     code: 'MODEL_NEEDED',

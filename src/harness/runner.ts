@@ -25,11 +25,11 @@ export interface Runner {
   limits: readonly 'turns'[];
   /** A script that installs it, with network, once for all trials; the profile's own `install` runs after it. */
   install?(profile: Profile): string;
-  open(place: HarnessPlace): HarnessSession;
+  open(context: HarnessContext): HarnessSession;
 }
 
-/** Where a harness works. The container is started, and its relay listens. */
-export interface HarnessPlace {
+/** What a harness is given to work with. The container is started, and its relay listens. */
+export interface HarnessContext {
   container: Container;
   profile: Profile;
   /** The whole environment of the harness's processes, prompt and variables included. */

@@ -6,7 +6,7 @@ import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { globMatcher } from './globs.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
@@ -68,7 +68,7 @@ export function artifactCollection(
 
   async function takeOtherName(path: string, deadline: AbortSignal): Promise<void> {
     try {
-      for await (const entry of container.archive(`${places.workspace}/${path}`, deadline)) {
+      for await (const entry of container.archive(`${sandboxPaths.workspace}/${path}`, deadline)) {
         if (entry.type === 'file') await take(path, entry);
       }
     } catch (error) {
@@ -81,7 +81,7 @@ export function artifactCollection(
   async function readAll(deadline: AbortSignal): Promise<void> {
     if (globs.length === 0) return;
     try {
-      for await (const entry of container.archive(places.workspace, deadline)) await visit(entry);
+      for await (const entry of container.archive(sandboxPaths.workspace, deadline)) await visit(entry);
       await finish(deadline);
     } catch (error) {
       if (!deadline.aborted) throw error;

@@ -1,7 +1,7 @@
 import { manifestChanges } from '../engine/archive/manifest.ts';
 import { namedChanges } from '../engine/changes/changed-paths.ts';
 import type { Container } from '../engine/container.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
@@ -25,6 +25,6 @@ export function changedFiles(
  * many, the first ones.
  */
 export async function changedFilesByEngine(container: Container): Promise<string[]> {
-  const { changes } = await namedChanges(container, (path) => path.startsWith(`${places.workspace}/`));
-  return changes.map(({ path }) => path.slice(places.workspace.length + 1)).sort();
+  const { changes } = await namedChanges(container, (path) => path.startsWith(`${sandboxPaths.workspace}/`));
+  return changes.map(({ path }) => path.slice(sandboxPaths.workspace.length + 1)).sort();
 }

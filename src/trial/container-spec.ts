@@ -1,6 +1,6 @@
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Sandbox } from '../suite/plan.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /**
  * The container of a sandbox, held to the sandbox's limits; its image is the caller's to add.
@@ -21,7 +21,7 @@ export function containerSpec(
     pids: sandbox.pids,
     nofile: sandbox.nofile,
     filter: sandbox.seccomp,
-    workingDir: places.workspace,
+    workingDir: sandboxPaths.workspace,
     env: { ...env, HOME: sandbox.user === undefined ? '/root' : '/tmp' },
     ...(sandbox.user !== undefined && { user: sandbox.user }),
     ...(sandbox.runtime !== undefined && { runtime: sandbox.runtime }),

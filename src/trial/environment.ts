@@ -1,5 +1,5 @@
 import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** What every script in a sandbox starts from. Of the host's environment it gets what host-environment.ts says. */
 const base: Record<string, string> = {
@@ -9,7 +9,7 @@ const base: Record<string, string> = {
 
 /** For verify and validator. */
 export function gradingEnvironment(variables: Variables): Record<string, string> {
-  return { ...variablesAsEnvironment(variables), ...base, OFFSITE_WORKSPACE: places.workspace };
+  return { ...variablesAsEnvironment(variables), ...base, OFFSITE_WORKSPACE: sandboxPaths.workspace };
 }
 
 /** For the harness: the prompt as a file and as text, the case's variables, what the profile adds. */
@@ -21,7 +21,7 @@ export function harnessEnvironment(
   return {
     ...gradingEnvironment(variables),
     OFFSITE_PROMPT: prompt,
-    OFFSITE_PROMPT_FILE: places.prompt,
+    OFFSITE_PROMPT_FILE: sandboxPaths.prompt,
     ...profile,
   };
 }
@@ -31,7 +31,7 @@ export function preparationEnvironment(
   variables: Variables,
   extraCertificates: boolean,
 ): Record<string, string> {
-  const certificates = places.certificates;
+  const certificates = sandboxPaths.certificates;
   const trust = {
     NODE_EXTRA_CA_CERTS: certificates,
     SSL_CERT_FILE: certificates,

@@ -4,7 +4,7 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { Variables } from '../suite/variables.ts';
 import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** What makes a sandbox ready: files, and a script that may use the network. */
 export interface Preparation {
@@ -37,7 +37,12 @@ async function giveFolders(container: Container, signal: AbortSignal): Promise<v
     signal,
   });
   const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
-  const folders = [places.workspace, places.own].map((path) => ({ path, folder: true as const, uid, gid }));
+  const folders = [sandboxPaths.workspace, sandboxPaths.own].map((path) => ({
+    path,
+    folder: true as const,
+    uid,
+    gid,
+  }));
   await container.put(folders, '/', signal);
 }
 
@@ -47,26 +52,26 @@ async function run(
   signal: AbortSignal,
 ): Promise<void> {
   if (script === undefined) return container.put(files, '/', signal);
-  const trust = extraCertificates && [{ path: places.extraCertificates, content: extraCertificates }];
-  const scriptFile = { path: places.prepare, content: script, mode: 0o755 };
+  const trust = extraCertificates && [{ path: sandboxPaths.extraCertificates, content: extraCertificates }];
+  const scriptFile = { path: sandboxPaths.prepare, content: script, mode: 0o755 };
   await container.put([...files, scriptFile, ...(trust ?? [])], '/', signal);
-  const start = script.startsWith('#!') ? places.prepare : `bash ${places.prepare}`;
+  const start = script.startsWith('#!') ? sandboxPaths.prepare : `bash ${sandboxPaths.prepare}`;
   const result = await container.exec({
     argv: [
       'sh',
       '-c',
       [
         trust &&
-          `cat /etc/ssl/certs/ca-certificates.crt ${places.extraCertificates} > ${places.certificates} 2>/dev/null`,
+          `cat /etc/ssl/certs/ca-certificates.crt ${sandboxPaths.extraCertificates} > ${sandboxPaths.certificates} 2>/dev/null`,
         `${start} 2>&1 </dev/null`,
         'code=$?',
-        `rm -f ${places.prepare}`,
+        `rm -f ${sandboxPaths.prepare}`,
         'exit $code',
       ]
         .filter(Boolean)
         .join('\n'),
     ],
-    cwd: places.workspace,
+    cwd: sandboxPaths.workspace,
     env: preparationEnvironment(variables, extraCertificates !== undefined),
     timeoutMs,
     signal,

@@ -2,7 +2,7 @@ import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { globMatcher } from './globs.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
 export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
@@ -21,7 +21,7 @@ export function protectedState(
   globs: readonly string[],
   signal: AbortSignal,
 ): Promise<Manifest> {
-  return readManifest(protectedEntries(container.archive(places.workspace, signal), globs));
+  return readManifest(protectedEntries(container.archive(sandboxPaths.workspace, signal), globs));
 }
 
 async function* protectedEntries(

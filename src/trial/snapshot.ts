@@ -6,8 +6,8 @@ import type { Runner } from '../harness/runner.ts';
 import { baseImage } from './base-image.ts';
 import { containerSpec } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
-import { places } from './places.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** What images of trials are made with; the same for all trials of a batch. */
@@ -95,7 +95,7 @@ function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): S
       ...shared,
       phase: 'prepare',
       description: `prepare of ${caseName}`,
-      files: [{ path: places.prompt, content: prompt }],
+      files: [{ path: sandboxPaths.prompt, content: prompt }],
       script: prepare,
       variables,
       timeoutMs: timeouts.prepare,

@@ -4,7 +4,7 @@ import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { VerifyPlace } from '../suite/plan.ts';
 import { globMatcher } from './globs.ts';
-import { notTheSystem, scratchPlaces } from './places.ts';
+import { notTheSystem, scratchPaths } from './sandbox-paths.ts';
 
 export interface PathList {
   paths: string[];
@@ -35,7 +35,7 @@ export async function systemChanges(
   container: Container,
   { kit, place, signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
-  const except = place.in === 'same' ? notTheSystem : scratchPlaces;
+  const except = place.in === 'same' ? notTheSystem : scratchPaths;
   const paths = await changedPaths(container, { except, kit, signal });
   const isKept = globMatcher(place.keep, false);
   const isIgnored = globMatcher(place.ignore, false);

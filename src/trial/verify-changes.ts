@@ -5,7 +5,7 @@ import { pathLists } from '../bounds/sandbox.ts';
 import type { Manifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { statePlaces } from './places.ts';
+import { statePaths } from './sandbox-paths.ts';
 
 /** What verify itself changes, where nothing of an agent's is. */
 export interface OwnChanges {
@@ -49,15 +49,15 @@ export async function unexplained(
 }
 
 /**
- * `/var/lib/postgresql` of all that is below it; undefined outside of the places for state, and of what is one of
+ * `/var/lib/postgresql` of all that is below it; undefined outside of the folders for state, and of what is one of
  * them or holds one.
  */
 function stateEntry(path: string): string | undefined {
-  const place = statePlaces.findLast((one) => path.startsWith(`${one}/`));
-  if (place === undefined) return undefined;
-  const [name = ''] = path.slice(place.length + 1).split('/');
-  const entry = posix.join(place, name);
-  return statePlaces.some((one) => one === entry || one.startsWith(`${entry}/`)) ? undefined : entry;
+  const folder = statePaths.findLast((one) => path.startsWith(`${one}/`));
+  if (folder === undefined) return undefined;
+  const [name = ''] = path.slice(folder.length + 1).split('/');
+  const entry = posix.join(folder, name);
+  return statePaths.some((one) => one === entry || one.startsWith(`${entry}/`)) ? undefined : entry;
 }
 
 async function contentOf(container: Container, path: string, signal: AbortSignal): Promise<string> {

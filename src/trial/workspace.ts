@@ -3,7 +3,7 @@ import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
-import { places } from './places.ts';
+import { sandboxPaths } from './sandbox-paths.ts';
 
 /** What is in a workspace, by relative path; or that it is too large to be read as a whole. */
 export type WorkspaceState = Manifest | 'large';
@@ -20,7 +20,7 @@ export async function readWorkspace(
   visit?: (entry: ArchivedEntry) => Promise<void>,
 ): Promise<WorkspaceState> {
   try {
-    return await readManifest(withinLimits(container.archive(places.workspace, signal)), visit);
+    return await readManifest(withinLimits(container.archive(sandboxPaths.workspace, signal)), visit);
   } catch (error) {
     if (error instanceof TooLarge) return 'large';
     throw error;
@@ -47,6 +47,6 @@ export const smallWorkspace = workspaceFiles.bytes.whole;
 /** Bytes of all files of a workspace, by their lengths: of those that prepare made, so that it need not be bounded. */
 export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
   let bytes = 0;
-  for await (const { size } of container.archive(places.workspace, signal)) bytes += size;
+  for await (const { size } of container.archive(sandboxPaths.workspace, signal)) bytes += size;
   return bytes;
 }

@@ -26,7 +26,7 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   const work = new Work({
     ...request,
     env: { ...request.env, ...gitEnvironment },
-    place: request.work,
+    sandbox: request.work,
     signal,
   });
   await work.begin();

@@ -45,7 +45,7 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   const failed = new AbortController();
   const over = new PassThrough();
   const signal = AbortSignal.any([request.signal, failed.signal]);
-  const work = new Work({ ...request, place: request.work, signal });
+  const work = new Work({ ...request, sandbox: request.work, signal });
   await work.begin();
   const calls = new ProgramCalls({ container, folder, signal }, work, (error) => failed.abort(error));
   const listening = calls.listen(over).catch((error) => failed.abort(error));

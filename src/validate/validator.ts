@@ -8,7 +8,7 @@ import { runModule } from './module.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
 import type { GradingTrouble } from './trouble.ts';
-import type { WorkPlace } from './work/work-place.ts';
+import type { WorkSandbox } from './work/work-sandbox.ts';
 
 export interface ValidatorRequest {
   /** Where it runs: one in which no harness ran, with a copy of the graded workspace. */
@@ -27,7 +27,7 @@ export interface ValidatorRequest {
   usage?: Usage | undefined;
   filesChanged?: readonly string[] | undefined;
   /** Where it runs what the agent left. */
-  work: WorkPlace;
+  work: WorkSandbox;
   /** Asks a judge model; undefined where none is configured. */
   judge?: AskModel | undefined;
   clock: Clock;

@@ -7,7 +7,7 @@ import { qwenCode } from '../../runners/qwen-code/runner.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { ExecRequest } from '../../src/engine/exec/exec-request.ts';
-import type { HarnessPlace, Runner } from '../../src/harness/runner.ts';
+import type { HarnessContext, Runner } from '../../src/harness/runner.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { exited } from './recorded-streams.ts';
 
@@ -15,7 +15,7 @@ const TOKEN = 'token-of-this-trial';
 const never = new AbortController().signal;
 
 /** What the engine is asked to run for one turn. */
-async function requestOf(runner: Runner, profile: Partial<HarnessPlace['profile']>): Promise<ExecRequest> {
+async function requestOf(runner: Runner, profile: Partial<HarnessContext['profile']>): Promise<ExecRequest> {
   const requests: ExecRequest[] = [];
   const container = {
     exec: async (request: ExecRequest) => {
@@ -33,8 +33,8 @@ async function requestOf(runner: Runner, profile: Partial<HarnessPlace['profile'
 function placeOf(
   runner: Runner,
   container: Container,
-  profile: Partial<HarnessPlace['profile']>,
-): HarnessPlace {
+  profile: Partial<HarnessContext['profile']>,
+): HarnessContext {
   const [wire = 'openai-chat'] = runner.wires === 'any' ? [] : runner.wires;
   return {
     container,

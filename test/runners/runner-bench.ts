@@ -3,12 +3,12 @@ import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { HarnessPlace, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';
+import type { HarnessContext, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { harnessEnvironment } from '../../src/trial/environment.ts';
-import { places } from '../../src/trial/places.ts';
 import { prepareContainer } from '../../src/trial/preparation.ts';
+import { sandboxPaths } from '../../src/trial/sandbox-paths.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import type { ModelTurn } from './model-server.ts';
 
@@ -40,7 +40,7 @@ export interface RunnerBench extends AsyncDisposable {
 
 interface SandboxOptions {
   wire?: Wire | undefined;
-  profile?: Partial<HarnessPlace['profile']>;
+  profile?: Partial<HarnessContext['profile']>;
   /** Sees each piece of stdout. */
   onStdout?(bytes: Buffer): void;
 }
@@ -161,7 +161,7 @@ function sandboxOf(
     const { ended } = await container.exec({ argv, timeoutMs: TURN_PATIENCE });
     if (ended !== 'exited') throw new Error(`it never came to this: ${condition}`);
   };
-  const place: HarnessPlace = {
+  const place: HarnessContext = {
     container: {
       ...container,
       exec: (request) =>
@@ -175,8 +175,8 @@ function sandboxOf(
     },
     profile: profileOf(profile ?? {}),
     env: harnessEnvironment('', {}, {}),
-    workspace: places.workspace,
-    home: places.harness,
+    workspace: sandboxPaths.workspace,
+    home: sandboxPaths.harness,
     model: {
       name: 'scripted',
       wire: wire ?? (runner.wires === 'any' ? 'openai-chat' : (runner.wires[0] ?? 'openai-chat')),

@@ -6,8 +6,8 @@ import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
-import { places } from '../places.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
 import { readWorkspace } from '../workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
@@ -41,13 +41,13 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
   const { spec, container } = input;
   try {
     // Many agents are only to answer.
-    if (spec.artifacts.length === 0 && (await container.isUntouched(places.workspace, deadline)))
+    if (spec.artifacts.length === 0 && (await container.isUntouched(sandboxPaths.workspace, deadline)))
       return { filesChanged: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
     // The harness removed its workspace. What is graded is that nothing is there, not that nobody could look.
-    await input.container.put([{ path: places.workspace, folder: true }], '/', input.signal);
+    await input.container.put([{ path: sandboxPaths.workspace, folder: true }], '/', input.signal);
     return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
   }
 }

@@ -4,8 +4,8 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import type { TrialModels } from '../models.ts';
-import { places } from '../places.ts';
 import type { TrialResult } from '../result.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
@@ -33,8 +33,8 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
       ...harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
       ...(port && reachThrough(port.relay, spec)),
     },
-    workspace: places.workspace,
-    home: places.harness,
+    workspace: sandboxPaths.workspace,
+    home: sandboxPaths.harness,
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });

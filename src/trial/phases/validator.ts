@@ -3,11 +3,11 @@ import type { Container } from '../../engine/container.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator, type ValidatorRun } from '../../validate/validator.ts';
-import type { WorkPlace } from '../../validate/work/work-place.ts';
+import type { WorkSandbox } from '../../validate/work/work-sandbox.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
-import { places } from '../places.ts';
 import { commandsOf } from '../report.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { agentUsage } from '../usage.ts';
 import type { PhaseInput } from './phase.ts';
@@ -22,19 +22,19 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
   const own = await sandboxes.validator.container();
-  const copied = await copyWorkspace(container, own, places.workspace, {
+  const copied = await copyWorkspace(container, own, sandboxPaths.workspace, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
     signal,
   });
   if (copied.kind === 'refused') return copied;
-  const place: WorkPlace =
+  const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : beside(own, spec.sandbox);
-  return { kind: 'ran', ...(await runIn(own, validator, input, place)) };
+  return { kind: 'ran', ...(await runIn(own, validator, input, sandbox)) };
 }
 
 /** A strict sandbox has no root who could give the workspace to another user: there the work keeps the sandbox's own. */
-function beside(container: Container, { security, user }: Sandbox): WorkPlace {
+function beside(container: Container, { security, user }: Sandbox): WorkSandbox {
   const own = security === 'strict' && user !== undefined;
   return { kind: 'beside', container, user: own ? { own: user } : 'nobody' };
 }
@@ -44,15 +44,15 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
-  work: WorkPlace = beside(container, spec.sandbox),
+  work: WorkSandbox = beside(container, spec.sandbox),
 ): Promise<ValidatorRun> {
   const account = await models?.session.account();
   return runValidator({
     container,
     ...validator,
     // Where the harness cannot have put anything beforehand, such as a package of a name that the validator imports.
-    folder: `${places.validators}/${randomBytes(8).toString('hex')}`,
-    workspace: places.workspace,
+    folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
+    workspace: sandboxPaths.workspace,
     env: gradingEnvironment(spec.variables),
     variables: variablesAsEnvironment(spec.variables),
     trajectory: commandsOf(found) ?? [],

@@ -7,9 +7,9 @@ import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
-import { places } from '../places.ts';
 import { protectedState } from '../protected.ts';
 import type { Cause } from '../result.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
 import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { contentsOf, type OwnChanges, unexplained } from '../verify-changes.ts';
@@ -34,7 +34,7 @@ export function verifyRequest({
   return {
     script: spec.verify,
     env: { ...gradingEnvironment(spec.variables), ...withoutBytecode, ...gitSettings(copiedRepository) },
-    cwd: places.workspace,
+    cwd: sandboxPaths.workspace,
     timeoutMs: spec.sandbox.timeouts.verify,
     signal,
   };
@@ -49,7 +49,7 @@ async function run(input: PhaseInput): Promise<Found> {
 async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found> {
   const { spec, container, signal, sandboxes, found } = input;
   const sandbox = await sandboxes.verify.sandbox();
-  const copied = await copyWorkspace(container, sandbox.container, places.workspace, {
+  const copied = await copyWorkspace(container, sandbox.container, sandboxPaths.workspace, {
     maxBytes: await largestCopy(input),
     carry: found.carry,
     signal,

@@ -5,12 +5,12 @@ import type { RunResult } from '../sandboxed/api.ts';
 import type { SandboxedLook, SandboxedReply, SandboxedRun, SandboxedStill } from '../sandboxed/records.ts';
 import type { Work } from './work.ts';
 import { filesApart, readApart } from './work-files.ts';
-import type { WorkPlace } from './work-place.ts';
+import type { WorkSandbox } from './work-sandbox.ts';
 
 interface DeskRequest {
   folder: string;
   files: readonly SourceFile[];
-  work: WorkPlace;
+  work: WorkSandbox;
   workspace: string;
   signal: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
 import { execUser, users } from '../users.ts';
 import { Head } from './head.ts';
-import type { WorkPlace } from './work-place.ts';
+import type { WorkSandbox } from './work-sandbox.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 
@@ -18,7 +18,7 @@ find "$1" -type d -exec chmod g+s {} +`;
 const openToAll = 'chmod -R a+rwX "$1" || :';
 
 export interface WorkRequest {
-  place: WorkPlace;
+  sandbox: WorkSandbox;
   workspace: string;
   /** Of every program; nothing of the validator's own. */
   env: Record<string, string>;
@@ -60,18 +60,18 @@ export class Work {
 
   /** Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to be put beside the work. */
   async begin(): Promise<void> {
-    const { place, workspace, signal } = this.#request;
-    if (place.kind === 'apart') return;
-    const isNobody = place.user === 'nobody';
+    const { sandbox, workspace, signal } = this.#request;
+    if (sandbox.kind === 'apart') return;
+    const isNobody = sandbox.user === 'nobody';
     if (isNobody) {
       const folders = [this.#home, `${this.#home}/tmp`].map((path) => ({
         ...{ path, folder: true as const, mode: 0o700, ...users.work },
       }));
-      await place.container.put(folders, '/', signal);
+      await sandbox.container.put(folders, '/', signal);
     }
-    const { ended, exitCode, stderr } = await place.container.exec({
+    const { ended, exitCode, stderr } = await sandbox.container.exec({
       argv: ['/bin/sh', '-c', isNobody ? giveToNobody : openToAll, 'sh', workspace],
-      user: place.user === 'nobody' ? '0:0' : place.user.own,
+      user: sandbox.user === 'nobody' ? '0:0' : sandbox.user.own,
       cwd: '/',
       timeoutMs: workForValidator.time.giving,
       signal,
@@ -108,15 +108,15 @@ export class Work {
     options,
     input = Buffer.from(options.input ?? ''),
   }: ProgramCall): Promise<RunResult> {
-    const { place, workspace, env, clock, timeoutMs, signal } = this.#request;
+    const { sandbox, workspace, env, clock, timeoutMs, signal } = this.#request;
     const [stdout, stderr] = [
       new Head(workForValidator.bytes.output),
       new Head(workForValidator.bytes.output),
     ];
     const over = new AbortController();
-    const running = place.container.exec({
+    const running = sandbox.container.exec({
       argv: [command, ...args],
-      ...(place.kind === 'beside' && { user: userOf(place) }),
+      ...(sandbox.kind === 'beside' && { user: userOf(sandbox) }),
       cwd: posix.resolve(workspace, options.cwd ?? '.'),
       env: { ...env, ...this.#ownFolders(), ...options.env },
       stdin: input,
@@ -147,21 +147,21 @@ export class Work {
   }
 
   #ownFolders(): Record<string, string> {
-    const { place } = this.#request;
-    if (place.kind === 'apart' || place.user !== 'nobody') return {};
+    const { sandbox } = this.#request;
+    if (sandbox.kind === 'apart' || sandbox.user !== 'nobody') return {};
     return { HOME: this.#home, TMPDIR: `${this.#home}/tmp` };
   }
 
   async #endAll(): Promise<void> {
-    const { place, workspace, signal } = this.#request;
-    if (place.kind === 'apart') {
-      await place.container.killAll(signal);
+    const { sandbox, workspace, signal } = this.#request;
+    if (sandbox.kind === 'apart') {
+      await sandbox.container.killAll(signal);
       return;
     }
     for (let tries = 0; tries < workForValidator.count.endingTries; tries += 1) {
-      const { ended, exitCode } = await place.container.exec({
+      const { ended, exitCode } = await sandbox.container.exec({
         argv: ['/bin/sh', '-c', endWork, 'sh', workspace, String(users.validator.gid)],
-        user: userOf(place),
+        user: userOf(sandbox),
         cwd: '/',
         timeoutMs: workForValidator.time.ending,
         signal,
@@ -170,10 +170,10 @@ export class Work {
       if (ended === 'exited' && exitCode === 0) return;
     }
     // The validator goes down with it.
-    await place.container.killAll(signal);
+    await sandbox.container.killAll(signal);
   }
 }
 
-function userOf({ user }: Extract<WorkPlace, { kind: 'beside' }>): string {
+function userOf({ user }: Extract<WorkSandbox, { kind: 'beside' }>): string {
   return user === 'nobody' ? execUser(users.work) : user.own;
 }

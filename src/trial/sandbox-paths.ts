@@ -1,5 +1,5 @@
 /** Where things are in every sandbox. */
-export const places = {
+export const sandboxPaths = {
   workspace: '/workspace',
   /** What Offsite puts into a sandbox is below this. */
   own: '/offsite',
@@ -15,10 +15,16 @@ export const places = {
 } as const;
 
 /** What is graded, what is ours, and what the kernel shows: no change there is one of the system. */
-export const notTheSystem: readonly string[] = [places.workspace, places.own, '/dev', '/proc', '/sys'];
+export const notTheSystem: readonly string[] = [
+  sandboxPaths.workspace,
+  sandboxPaths.own,
+  '/dev',
+  '/proc',
+  '/sys',
+];
 
 /** Where any program that verify runs may leave what it likes: a change there says nothing about the system. */
-export const scratchPlaces: readonly string[] = [
+export const scratchPaths: readonly string[] = [
   ...notTheSystem,
   '/tmp',
   '/var/tmp',
@@ -34,7 +40,7 @@ export const scratchPlaces: readonly string[] = [
  * Where programs keep state whose names and contents differ each time, one entry below for each program: databases,
  * lock files, caches of build tools.
  */
-export const statePlaces: readonly string[] = [
+export const statePaths: readonly string[] = [
   '/home',
   '/srv',
   '/var/lib',
