@@ -11,7 +11,7 @@ import { printIssues } from './request.ts';
 import { retryAfter } from './retry-after.ts';
 
 /** What one attempt came to. */
-export type Attempt =
+export type AttemptOutcome =
   | { _tag: 'succeeded'; value: unknown }
   | {
       _tag: 'failed';
@@ -48,7 +48,12 @@ const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.repor
  * come from a service, or a proxy before it, that failed half-way, and 408 from a proxy that passed the
  * request on and did not wait.
  */
-export function readAnswer(answered: Answered, now: number, quote: Quote, context: CallContext): Attempt {
+export function readAnswer(
+  answered: Answered,
+  now: number,
+  quote: Quote,
+  context: CallContext,
+): AttemptOutcome {
   const { status, headers } = answered;
   if (status >= 200 && status < 300) return readSuccess(answered, quote, context);
   if (status >= 300 && status < 400) return readRedirect(answered, quote, context);
@@ -71,7 +76,7 @@ export function readAnswer(answered: Answered, now: number, quote: Quote, contex
   return { _tag: 'failed', error, acted, transient, retryAfterMs };
 }
 
-function readSuccess(answered: Answered, quote: Quote, context: CallContext): Attempt {
+function readSuccess(answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
   const json = parseJson(answered.body);
   if (unshown.has(context.operation) && !isPage(answered)) {
     const value = json._tag === 'parsed' ? json.value : undefined;
@@ -89,7 +94,7 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): At
 }
 
 /** No redirect is followed: the key was meant for this host. 303 points to the result of something done. */
-function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): Attempt {
+function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): AttemptOutcome {
   const location = headers.location === undefined ? null : URL.parse(headers.location, 'relative:/');
   const target = location?.host ? quote(`${location.protocol}//${location.host}`, 200) : 'another path';
   const error = new UndecodableAnswer(
@@ -106,7 +111,7 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
 }
 
 /** An answer that was cut off because it is larger than any that is documented. */
-export function oversizedAnswer(status: number, maximumBytes: number, context: CallContext): Attempt {
+export function oversizedAnswer(status: number, maximumBytes: number, context: CallContext): AttemptOutcome {
   const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
     code: 'CLIENT_ANSWER_TOO_LARGE',
     status,

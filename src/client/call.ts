@@ -4,7 +4,7 @@ import { type OperationName, operations } from '../contract/operations.ts';
 import { type Deadline, startDeadline } from '../deadline.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
-import { type Attempt, oversizedAnswer, readAnswer } from './answer.ts';
+import { type AttemptOutcome, oversizedAnswer, readAnswer } from './answer.ts';
 import type { Quote } from './api-key.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { Connections } from './connections.ts';
@@ -84,7 +84,7 @@ async function attempt(
   context: CallContext,
   body: string,
   whole: Deadline,
-): Promise<Attempt | Stopped> {
+): Promise<AttemptOutcome | Stopped> {
   const { operation } = context;
   using limit = startDeadline(
     clock,

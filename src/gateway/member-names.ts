@@ -82,6 +82,7 @@ export function nameOf(
 
 function readName(bytes: Buffer, start: number, end: number): string {
   try {
+    // One string holds no other values, so it needs no weighing.
     return String(JSON.parse(bytes.toString('utf8', start, end)));
   } catch (cause) {
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });

@@ -6,14 +6,14 @@ import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
+import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
-import { Refusal, refuse, refuseBody } from './refusal.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
 import { issuesOf } from './request/issues.ts';
-import { parseJson } from './request/parse-json.ts';
 import { readBody } from './request/read-body.ts';
+import { parseJson } from './request/request-json.ts';
 import type { Principal } from './store/keys.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
@@ -57,7 +57,7 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
     failed(context, refuse(404, 'There is nothing here; operations are at /v1/<operation>.')),
   );
   application.onError((error, context) => {
-    if (error instanceof Refusal) return failed(context, error);
+    if (error instanceof ApiError) return failed(context, error);
     const requestId = context.get('requestId');
     log?.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
     const message = `The service failed. Its log says more under ${requestId}.`;
@@ -66,7 +66,9 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
   return application;
 }
 
-/** One operation, in the order that gives away the least: does it exist, who asks, may they, what do they ask. */
+/**
+ * One operation, in the order that gives away the least: does it exist, who asks, may they, what do they ask.
+ */
 async function answer(
   context: Context<Environment>,
   name: string,
@@ -103,14 +105,14 @@ function allowOnly(methods: string[], method: string): void {
   throw refuse(405, `Use ${methods[0]} here.`, { allow: methods.join(', ') });
 }
 
-function failed(context: Context<Environment>, { status, body, headers }: Refusal): Response {
+function failed(context: Context<Environment>, { status, body, headers }: ApiError): Response {
   return json(context, JSON.stringify(body), status, headers);
 }
 
 function json(
   context: Context<Environment>,
   body: string | ReadableStream<Uint8Array>,
-  status: 200 | Refusal['status'] | 500 = 200,
+  status: 200 | ApiError['status'] | 500 = 200,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   return context.body(body, status, {

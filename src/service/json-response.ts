@@ -1,4 +1,6 @@
-/** Up to this many characters an answer is put together before it is sent; a longer one is sent as it is made. */
+/**
+ * Up to this many characters an answer is put together before it is sent; a longer one is sent as it is made.
+ */
 const joinedAtMost = 1024 * 1024;
 
 /** The body of an answer that comes in pieces of one JSON text. */

@@ -96,7 +96,8 @@ function startListening(server: Server, host: string, port: number): Promise<voi
 }
 
 /**
- * The connections that have no request under way: those between two requests, and those that never had one, which
+ * The connections that have no request under way: those between two requests, and those that never had one,
+ * which
  * `server.closeIdleConnections()` leaves open.
  */
 function trackQuietConnections(server: Server): Set<Socket> {

@@ -15,7 +15,9 @@ export function listCases(
   return { cases: stores.cases.list(principal.organizationKey, suite) };
 }
 
-/** What a cell's platform runs say. Reported trials never enter it, so it is empty while there are only those. */
+/**
+ * What a cell's platform runs say. Reported trials never enter it, so it is empty while there are only those.
+ */
 export function readBaseline(
   { stores, principal }: Call,
   { caseId, variant }: z.output<typeof BaselineRequest>,

@@ -44,7 +44,10 @@ const writes = <Name extends OperationName>(answer: Answer<Name>): Handler<Name>
   answer,
 });
 
-/** How each operation of the contract is answered; throws a `Refusal` where it is not. All of it is synchronous. */
+/**
+ * How each operation of the contract is answered; throws an `ApiError` where it is not. All of it is
+ * synchronous.
+ */
 export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'auth.whoami': reads(({ principal: { credential, organization, permissions } }) => ({
     credential,

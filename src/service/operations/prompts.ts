@@ -6,7 +6,7 @@ import type {
   PromptRequest,
   WritePromptRequest,
 } from '../../contract/catalog.ts';
-import { refuse } from '../refusal.ts';
+import { refuse } from '../api-error.ts';
 import type { Call } from './handlers.ts';
 
 export function getPrompt(

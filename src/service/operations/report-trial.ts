@@ -1,14 +1,15 @@
 import type { ReportRequest } from '../../contract/report.ts';
+import { refuse } from '../api-error.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { storedTrial } from '../record/stored-trial.ts';
-import { refuse } from '../refusal.ts';
 import type { Call } from './handlers.ts';
 
 /**
- * Records a trial that ran elsewhere. `id` is the run's; with the batch's, `taskIndex` says which run. The same report again changes nothing and
- * succeeds; another one for the same trial is a conflict, since what was recorded stays recorded. Reports are compared by what is kept of them, which is
- * all they say, in an order that does not depend on the sender's.
+ * Records a trial that ran elsewhere. `id` is the run's; with the batch's, `taskIndex` says which run. The
+ * same report again changes nothing and succeeds; another one for the same trial is a conflict, since what
+ * was recorded stays recorded. Reports are compared by what is kept of them, which is all they say, in an
+ * order that does not depend on the sender's.
  */
 export function reportTrial({ stores, principal, now }: Call, { id, trial }: ReportRequest) {
   const { ordinal, caseName } = trial;

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
-import { refuse } from '../refusal.ts';
+import { refuse } from '../api-error.ts';
 import type { Call } from './handlers.ts';
 
 /**
- * Queues a new run of a cell: the same case as it was, on the same variant, in the same batch. Without `trials`, as many as the batch was
- * started with.
+ * Queues a new run of a cell: the same case as it was, on the same variant, in the same batch. Without
+ * `trials`, as many as the batch was started with.
  */
 export function rerunCell(
   { stores, principal, now }: Call,

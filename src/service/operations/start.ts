@@ -2,13 +2,16 @@ import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { refuse, refuseBody } from '../api-error.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
-import { refuse, refuseBody } from '../refusal.ts';
 import type { Call } from './handlers.ts';
 
-/** Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of the variants. */
+/**
+ * Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of
+ * the variants.
+ */
 export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
   const { suite, cases, trials, local = false, trigger } = request;
   checkCaseIds(cases);

@@ -10,8 +10,9 @@ export interface TrialSummary {
 }
 
 /**
- * Over `trials` planned trials of which `ended` are the ones that ended. Void trials are apart from failed ones: the pass rate is of
- * the scored ones and is left out while there are none; `deterministic` is left out below two.
+ * Over `trials` planned trials of which `ended` are the ones that ended. Void trials are apart from failed
+ * ones: the pass rate is of the scored ones and is left out while there are none; `deterministic` is left out
+ * below two.
  */
 export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
@@ -42,8 +43,8 @@ function median(sorted: number[]): number {
 }
 
 /**
- * What trials cost as far as they said; undefined where none did. It is an estimate (the reporter's prices times its tokens): nobody
- * has seen a bill. `incomplete` where some trial that ended did not say.
+ * What trials cost as far as they said; undefined where none did. It is an estimate (the reporter's prices
+ * times its tokens): nobody has seen a bill. `incomplete` where some trial that ended did not say.
  */
 export function costsOf(ended: Pick<TrialSummary, 'costUsd'>[]): Costs | undefined {
   const known = ended.flatMap(({ costUsd }) => costUsd ?? []);

@@ -2,7 +2,10 @@ import type { Case, Suite } from '../../contract/definition.ts';
 import type { Setup } from '../../contract/record.ts';
 import { expandVariables } from '../../suite/variables.ts';
 
-/** What a trial of a case is made from, as run records carry it: every text with the case's variables in it; unknown names stay. */
+/**
+ * What a trial of a case is made from, as run records carry it: every text with the case's variables in it;
+ * unknown names stay.
+ */
 export function setupOf(suite: Suite, { prepare, source, verify, validator, variables = {} }: Case): Setup {
   const expand = (text: string) => expandVariables(text, variables, 'keep');
   return {
@@ -18,8 +21,8 @@ export function setupOf(suite: Suite, { prepare, source, verify, validator, vari
 }
 
 /**
- * No less than the number of characters `setupOf` may produce for the case, without producing them: a few megabytes of `{{name}}` can stand
- * for terabytes.
+ * No less than the number of characters `setupOf` may produce for the case, without producing them: a few
+ * megabytes of `{{name}}` can stand for terabytes.
  */
 export function setupSizeBound(suite: Suite, { prepare, verify, validator, variables = {} }: Case): number {
   const texts = [suite.prompt, prepare?.source, verify, validator?.source].concat(

@@ -3,7 +3,10 @@ import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, TrialEvent } from
 import { costsOf, type TrialSummary } from './distribution.ts';
 import { storedValidations } from './stored-validations.ts';
 
-/** A report as it is kept: the trial of the run record, the numbers that sums need, and what a run record has no field for. */
+/**
+ * A report as it is kept: the trial of the run record, the numbers that sums need, and what a run record has
+ * no field for.
+ */
 export interface StoredTrial {
   record: Trial;
   summary: TrialSummary;
@@ -53,7 +56,10 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
   };
 }
 
-/** undefined without a trajectory: then nobody counted. A command whose exit code is unknown is not counted as failed. */
+/**
+ * undefined without a trajectory: then nobody counted. A command whose exit code is unknown is not counted as
+ * failed.
+ */
 function failedCommandsOf(trajectory: TrajectoryEntry[]): number | undefined {
   if (trajectory.length === 0) return undefined;
   return trajectory.filter(({ exitCode }) => exitCode !== undefined && exitCode !== 0).length;

@@ -7,8 +7,9 @@ import type {
 } from '../../contract/validation.ts';
 
 /**
- * Reported validations as run records carry them. A judgment belongs to the validation of its name (where a name comes several times, the first
- * to the first); any other is a validation of its own, of kind `judgment`.
+ * Reported validations as run records carry them. A judgment belongs to the validation of its name (where a
+ * name comes several times, the first to the first); any other is a validation of its own, of kind
+ * `judgment`.
  */
 export function storedValidations(reported: ReportedValidation[], judgments: Judgment[]): Validation[] {
   const waiting = Map.groupBy(judgments, ({ name }) => name);

@@ -3,8 +3,9 @@ import type { RunVariant } from '../../contract/record.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 
 /**
- * The variants as run records carry them. An id is the same for the same model, harness and sandbox in every batch; a variant that a
- * request names again gets `-2`, `-3` and so on appended, so that cells stay apart. What a request cannot say (profile, user model) is left out.
+ * The variants as run records carry them. An id is the same for the same model, harness and sandbox in every
+ * batch; a variant that a request names again gets `-2`, `-3` and so on appended, so that cells stay apart.
+ * What a request cannot say (profile, user model) is left out.
  */
 export function runVariants(variants: Variant[]): RunVariant[] {
   const seen = new Map<string, number>();

@@ -1,5 +1,5 @@
 import type { Permission } from '../../contract/identity.ts';
-import { refuse } from '../refusal.ts';
+import { refuse } from '../api-error.ts';
 import type { KeyStore, Principal } from '../store/keys.ts';
 
 /** Who asks, by the key in `Authorization: Bearer`. Throws a 401 that says where to authenticate. */
@@ -8,7 +8,8 @@ export function authenticate(request: Request, keys: KeyStore): Principal {
   const secret = header?.match(/^Bearer +([\x21-\x7e]+) *$/i)?.[1];
   if (!secret) throw unauthorized(request, 'This operation needs Authorization: Bearer with an API key.');
   const principal = keys.find(secret);
-  // One message for a key that never was and one that was revoked: the difference is nobody's business without the key.
+  // One message for a key that never was and one that was revoked: the difference is nobody's business
+  // without the key.
   if (!principal) throw unauthorized(request, 'The API key is unknown or no longer active.', 'invalid_token');
   return principal;
 }
@@ -31,7 +32,10 @@ function unauthorized(request: Request, message: string, error?: string) {
 
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
-/** RFC 9728: how to authenticate here. There is no authorization server; keys are made on the machine that runs the service. */
+/**
+ * RFC 9728: how to authenticate here. There is no authorization server; keys are made on the machine that
+ * runs the service.
+ */
 export function resourceMetadata(request: Request) {
   return {
     resource: new URL('/', request.url).href,

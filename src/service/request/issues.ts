@@ -5,7 +5,10 @@ import type { Issue } from '../../contract/errors.ts';
 type ZodIssue = z.core.$ZodIssue;
 type Path = PropertyKey[];
 
-/** What is wrong with `body`, in the words of the wire. Zod says what it expected; what is there is looked up in the body. */
+/**
+ * What is wrong with `body`, in the words of the wire. Zod says what it expected; what is there is looked up
+ * in the body.
+ */
 export function issuesOf(failure: z.ZodError, body: unknown): Issue[] {
   const issues: Issue[] = [];
   for (const issue of failure.issues) {
@@ -46,7 +49,10 @@ function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
   }
 }
 
-/** The member of the union that the sender most likely meant: the one whose tag fits, then the one with the least wrong. */
+/**
+ * The member of the union that the sender most likely meant: the one whose tag fits, then the one with the
+ * least wrong.
+ */
 function closest(members: ZodIssue[][]): ZodIssue[] | undefined {
   const strangeness = (issues: ZodIssue[]) =>
     issues.length + (issues.some(({ path }) => path.at(-1) === '_tag') ? 1000 : 0);

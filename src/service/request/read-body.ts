@@ -1,8 +1,8 @@
-import { refuse, refuseBody } from '../refusal.ts';
+import { refuse, refuseBody } from '../api-error.ts';
 
 /**
- * The request's body as text. Refuses what is not uncompressed UTF-8 JSON (415), has more than `limit` bytes (413, before they are read
- * where the sender says how many are to come), or is not UTF-8 (400).
+ * The request's body as text. Refuses what is not uncompressed UTF-8 JSON (415), has more than `limit` bytes
+ * (413, before they are read where the sender says how many are to come), or is not UTF-8 (400).
  */
 export async function readBody(request: Request, limit: number): Promise<string> {
   checkContentType(request.headers.get('content-type'));

@@ -25,14 +25,19 @@ export interface NewRun {
   now: number;
 }
 
-/** What `evals.start` and `evals.rerunCell` write. Rows are named by their keys; identifiers are for the wire. */
+/**
+ * What `evals.start` and `evals.rerunCell` write. Rows are named by their keys; identifiers are for the wire.
+ */
 export interface BatchStore {
   addBatch(batch: NewBatch): { key: number; id: string };
   /** `setup` is JSON. Remembers the case for `evals.cases.list` as well: the latest definition wins. */
   addCase(batch: { organization: number; key: number; suite: Suite }, added: Case, setup: string): number;
   /** Adds a queued run and counts it in the lists it belongs to. Returns its identifier. */
   addRun(run: NewRun): string;
-  /** The newest run of a cell and what a rerun needs; undefined where the batch or the cell is not the organization's. */
+  /**
+   * The newest run of a cell and what a rerun needs; undefined where the batch or the cell is not the
+   * organization's.
+   */
   findCell(
     organization: number,
     cell: { batchId: string; caseId: string; variantId: string },

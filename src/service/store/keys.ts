@@ -6,7 +6,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { sha256 } from '../canonical-json.ts';
 import { newIdentifier } from '../identifiers.ts';
 
-/** Who a request comes from. `organizationKey` is the organization's row: every query of a request is bound to it. */
+/**
+ * Who a request comes from. `organizationKey` is the organization's row: every query of a request is bound to
+ * it.
+ */
 export interface Principal {
   keyId: string;
   organizationKey: number;
@@ -22,7 +25,10 @@ export interface KeyPurpose {
   name?: string;
 }
 
-/** A key as it may be shown. `start` is null where the secret is too short to show a part of it. Times are epoch milliseconds. */
+/**
+ * A key as it may be shown. `start` is null where the secret is too short to show a part of it. Times are
+ * epoch milliseconds.
+ */
 export interface KeyEntry {
   id: string;
   organization: string;
@@ -33,10 +39,16 @@ export interface KeyEntry {
   revokedAt: number | null;
 }
 
-/** API keys. Secrets are kept as sha256 only: they are 32 random bytes, so a slow hash would protect nothing more. */
+/**
+ * API keys. Secrets are kept as sha256 only: they are 32 random bytes, so a slow hash would protect nothing
+ * more.
+ */
 export interface KeyStore {
   find(secret: string): Principal | undefined;
-  /** Adds a key whose secret the caller chose. A secret that is already there stays as it is, revoked ones included. */
+  /**
+   * Adds a key whose secret the caller chose. A secret that is already there stays as it is, revoked ones
+   * included.
+   */
   seed(secret: string, purpose: KeyPurpose): KeyEntry;
   /** Makes a key. This is the only time its secret is seen. */
   create(purpose: KeyPurpose): KeyEntry & { secret: string };

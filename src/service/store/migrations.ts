@@ -1,6 +1,7 @@
 /**
- * Steps of service.db's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Texts that a sender may fill with
- * anything are inside JSON columns, since JSON keeps NUL and lone surrogates that a TEXT column would not. Never edit a released step.
+ * Steps of service.db's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Texts
+ * that a sender may fill with anything are inside JSON columns, since JSON keeps NUL and lone surrogates that
+ * a TEXT column would not. Never edit a released step.
  */
 export const migrations: readonly string[] = [
   `

@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** A run with the texts that its record is put together from. Times are epoch milliseconds; `...Json` are JSON texts. */
+/**
+ * A run with the texts that its record is put together from. Times are epoch milliseconds; `...Json` are JSON
+ * texts.
+ */
 export interface RunRow {
   key: number;
   id: string;
@@ -33,7 +36,9 @@ export interface RunPage {
 
 /** Reads runs, always within one organization. */
 export interface RunStore {
-  /** One page of a case's runs. `variant` is a variant's id or, where the case has no such variant, a model. */
+  /**
+   * One page of a case's runs. `variant` is a variant's id or, where the case has no such variant, a model.
+   */
   page(
     organization: number,
     list: { caseId: string; variant: string | undefined; offset: number; limit: number },

@@ -13,17 +13,17 @@ const tags = {
   415: 'UnsupportedMediaType',
 } as const;
 
-type RefusalStatus = 400 | keyof typeof tags;
-type RefusalBody = DecodeErrorBody | { _tag: (typeof tags)[keyof typeof tags]; message: string };
+type ErrorStatus = 400 | keyof typeof tags;
+type ErrorBody = DecodeErrorBody | { _tag: (typeof tags)[keyof typeof tags]; message: string };
 
 /** A request that is answered with an error status because of what was asked, not because we failed. */
-export class Refusal extends OffsiteError {
-  override readonly name = 'Refusal';
-  readonly status: RefusalStatus;
-  readonly body: RefusalBody;
+export class ApiError extends OffsiteError {
+  override readonly name = 'ApiError';
+  readonly status: ErrorStatus;
+  readonly body: ErrorBody;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: RefusalStatus, body: RefusalBody, headers: Record<string, string> = {}) {
+  constructor(status: ErrorStatus, body: ErrorBody, headers: Record<string, string> = {}) {
     super(body.message, { code: `SERVICE_REFUSED_${status}`, kind: 'input' });
     this.status = status;
     this.body = body;
@@ -35,15 +35,15 @@ export function refuse(
   status: keyof typeof tags,
   message: string,
   headers: Record<string, string> = {},
-): Refusal {
-  return new Refusal(status, { _tag: tags[status], message }, headers);
+): ApiError {
+  return new ApiError(status, { _tag: tags[status], message }, headers);
 }
 
 /** A 400. The message names the first few issues, for people; programs read `issues`. */
-export function refuseBody(issues: Issue[]): Refusal {
+export function refuseBody(issues: Issue[]): ApiError {
   const named = issues
     .slice(0, 3)
     .map(({ path, message }) => (path.length ? `${printPath(path)}: ${message}` : message));
   const rest = issues.length > named.length ? `; and ${issues.length - named.length} more` : '';
-  return new Refusal(400, { _tag: 'HttpApiDecodeError', message: named.join('; ') + rest, issues });
+  return new ApiError(400, { _tag: 'HttpApiDecodeError', message: named.join('; ') + rest, issues });
 }

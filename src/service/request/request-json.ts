@@ -1,16 +1,19 @@
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { refuseBody } from '../refusal.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
+import { refuse, refuseBody } from '../api-error.ts';
 
 /**
- * Parses JSON and refuses (400) what JSON text can say but cannot be kept as it was sent: `__proto__` as a name, numbers beyond
- * a double's range; and what is deeper, longer or more than {@link serviceRequests} allows.
+ * Parses JSON and refuses (413) what would take too much memory, and (400) what JSON text can say but cannot
+ * be kept as it was sent: `__proto__` as a name, numbers beyond a double's range; and what is deeper, longer
+ * or more than {@link serviceRequests} allows.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseForeignJson(text);
   } catch (error) {
+    if (error instanceof DocumentTooHeavy) throw refuse(413, error.message);
     if (!(error instanceof SyntaxError)) throw error;
     throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not JSON' }]);
   }
