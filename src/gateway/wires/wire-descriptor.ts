@@ -1,6 +1,7 @@
 import type { Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
+import type { Accepted } from './accepted.ts';
 import type { AnswerFacts, StreamReader } from './answer-facts.ts';
 import type { JsonObject } from './lenient.ts';
 import type { ModelRequest } from './model-request.ts';
@@ -50,18 +51,6 @@ export interface WireRequests {
   read(body: JsonObject): ModelRequest;
   /** A request of this process. What the wire has no word for is left out. */
   write(model: string, request: ChatRequest): JsonObject;
-}
-
-/** What requests of one wire may hold. What is not listed is refused: nobody here knows what it does. */
-export interface Accepted {
-  /** Members of the request. */
-  members: ReadonlySet<string>;
-  /** Members that make the provider work outside the conversation; they pass with `hostedTools: allow`. */
-  hosted: ReadonlySet<string>;
-  /** Types of the parts of a conversation. */
-  parts: ReadonlySet<unknown>;
-  /** Members of a tool. */
-  toolMembers: ReadonlySet<string>;
 }
 
 export interface WireAnswers {

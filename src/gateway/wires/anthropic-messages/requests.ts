@@ -1,7 +1,23 @@
 import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
+import { type Accepted, words } from '../accepted.ts';
 import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import { fields } from '../reply.ts';
+
+export const accepted: Accepted = {
+  members: words(`
+    model messages system max_tokens metadata stop_sequences stream temperature top_k top_p tools
+    tool_choice thinking service_tier context_management output_config output_format cache_control speed
+    inference_geo`),
+  hosted: words('mcp_servers container'),
+  parts: words(`
+    text image document search_result thinking redacted_thinking tool_use tool_result tool_reference
+    compaction`),
+  toolMembers: words(`
+    type name description input_schema input_examples cache_control strict defer_loading
+    eager_input_streaming allowed_callers max_characters display_width_px display_height_px display_number
+    enable_zoom`),
+};
 
 /** This wire demands a limit; every model since Claude 3.5 takes this one. */
 const DEFAULT_MAX_TOKENS = 8192;

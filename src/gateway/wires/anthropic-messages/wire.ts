@@ -1,7 +1,6 @@
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted } from './accepted.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
-import { hostedTool, read, write } from './requests.ts';
+import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 
 const parameter = 'beta=true';

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
+import { type Accepted, words } from '../accepted.ts';
 import {
   anything,
   isObject,
@@ -11,6 +12,25 @@ import {
 } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import { fields } from '../reply.ts';
+
+/**
+ * OpenAI's members, and those by which vLLM, llama.cpp, SGLang, Qwen, GLM and OpenRouter sample and think.
+ */
+export const accepted: Accepted = {
+  members: words(`
+    model messages tools tool_choice parallel_tool_calls functions function_call stream stream_options
+    temperature top_p top_k top_a min_p typical_p n stop stop_token_ids max_tokens min_tokens
+    max_completion_tokens presence_penalty frequency_penalty repetition_penalty repeat_penalty
+    length_penalty logit_bias logprobs top_logprobs seed user response_format prediction modalities audio
+    store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention cache_control
+    cache_prompt reasoning_effort reasoning include_reasoning reasoning_format thinking enable_thinking
+    preserve_thinking thinking_budget verbosity chat_template_kwargs guided_json guided_regex guided_choice
+    guided_grammar structured_outputs grammar json_schema skip_special_tokens ignore_eos tool_stream
+    vl_high_resolution_images safe_prompt random_seed usage keep_alive num_ctx`),
+  hosted: words('web_search_options plugins search_parameters search_options enable_search'),
+  parts: words('text image_url input_audio video_url audio_url file refusal thinking reasoning'),
+  toolMembers: words('type function custom strict cache_control'),
+};
 
 /** Without it a stream does not tell its usage. */
 export const usageOption = { member: 'stream_options', option: 'include_usage' };

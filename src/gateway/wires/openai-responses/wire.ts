@@ -1,8 +1,7 @@
 import { openAiError, openAiModelEntry, openAiModelList } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted } from './accepted.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
-import { hostedTool, read, write } from './requests.ts';
+import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 
 /** OpenAI's Responses. */

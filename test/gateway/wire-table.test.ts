@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { ChatRequest } from '../../src/gateway/chat/chat.ts';
+import type { ScriptedAnswer } from '../../src/gateway/scripted/answer.ts';
+import { allWires, wireTable } from '../../src/gateway/wires/wire-table.ts';
+import { wires } from '../../src/suite/model-config.ts';
+
+const chat: ChatRequest = {
+  system: 'Be brief.',
+  messages: [
+    { from: 'user', text: 'What is here?' },
+    { from: 'model', text: 'I look.', calls: [{ id: 'call_1', name: 'bash', arguments: { command: 'ls' } }] },
+    { from: 'tool', callId: 'call_1', text: 'a.txt', failed: false },
+    { from: 'model', text: 'One file.', calls: [] },
+    { from: 'user', text: 'Thanks.' },
+  ],
+  tools: [{ name: 'bash', description: 'Runs a command.', parameters: { type: 'object' } }],
+};
+
+const answer: ScriptedAnswer = {
+  id: 'abc',
+  model: 'm-1',
+  text: 'I look.',
+  calls: [{ id: 'call_1', tool: 'bash', arguments: '{"command":"ls"}' }],
+  stop: 'done',
+  usage: { input: 100, output: 10, cacheRead: 20, cacheWrite: undefined, reasoning: undefined },
+};
+
+const junk: unknown[] = [undefined, null, 0, 'x', [], [null], {}, { usage: null, choices: 1, output: {} }];
+
+test('the table has every wire under its own name, and no path twice', () => {
+  expect(wires.map((name) => wireTable[name].name)).toEqual([...wires]);
+  const paths = allWires.flatMap(({ endpoints }) => endpoints.map(({ path }) => path));
+  expect(new Set(paths).size).toBe(paths.length);
+});
+
+describe.each(allWires)('$name', ({ requests, answers }) => {
+  test('reads from its own request what was written into it', () => {
+    const { system, messages, tools } = requests.read(requests.write('m-1', chat));
+    expect(system).toEqual(['Be brief.']);
+    expect(tools).toEqual([{ name: 'bash', parameters: { type: 'object' } }]);
+    const calls = messages.flatMap((message) => (message.from === 'model' ? message.calls : []));
+    expect(calls).toMatchObject([{ id: 'call_1', name: 'bash' }]);
+    const [given] = calls.map((call) => call.arguments);
+    expect(typeof given === 'string' ? JSON.parse(given) : given).toEqual({ command: 'ls' });
+    expect(messages.map(({ from, texts }) => [from, texts.join('')]).filter(([, text]) => text)).toEqual([
+      ['user', 'What is here?'],
+      ['model', 'I look.'],
+      ['tool', 'a.txt'],
+      ['model', 'One file.'],
+      ['user', 'Thanks.'],
+    ]);
+    expect(messages.find(({ from }) => from === 'tool')).toMatchObject({ callId: 'call_1' });
+  });
+
+  test('reads from its own answer what was written into it', () => {
+    const document = answers.write(answer, 1_000);
+    expect(answers.readReply(document, chat)).toMatchObject({
+      text: 'I look.',
+      calls: [{ name: 'bash', arguments: { command: 'ls' } }],
+      stopped: 'tools',
+    });
+    expect(answers.readFacts(document)).toMatchObject({ complete: true, answeredBy: 'm-1' });
+  });
+
+  test('reads whatever comes without an error', () => {
+    for (const body of junk) {
+      expect(answers.readFacts(body)).toMatchObject({ usage: {}, answeredBy: undefined });
+      const reader = answers.readStream();
+      reader.event(JSON.stringify(body) ?? '');
+      reader.event('{"type":"message_start","usage":{');
+      expect(reader.facts()).toMatchObject({ usage: {}, failure: undefined });
+      expect(requests.read({ messages: body, input: [body], tools: body, system: body }).tools).toEqual([]);
+      expect(() => answers.readReply(body, chat)).not.toThrow();
+    }
+  });
+});
