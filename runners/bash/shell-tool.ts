@@ -1,8 +1,12 @@
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
-import type { HarnessEnding } from '../../src/harness/runner.ts';
-import type { BashContext, Turn } from './turn.ts';
+import type { HarnessContext, HarnessEnding, HarnessRun, ModelAccess } from '../../src/harness/runner.ts';
+
+export type BashContext = HarnessContext & { model: ModelAccess };
+
+/** A turn without how it ended. */
+export type Turn = Omit<HarnessRun, 'ending'>;
 
 const DEFAULT_TIMEOUT_SECONDS = 120;
 const MAX_TIMEOUT_SECONDS = 600;

@@ -1,14 +1,8 @@
 import { type DeadlineCause, startDeadline } from '../../src/engine/deadline.ts';
 import type { ChatAnswer, ChatMessage } from '../../src/gateway/chat/chat.ts';
-import type {
-  HarnessContext,
-  HarnessEnding,
-  HarnessRun,
-  ModelAccess,
-  TurnLimits,
-} from '../../src/harness/runner.ts';
+import type { HarnessEnding, HarnessRun, TurnLimits } from '../../src/harness/runner.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
-import { runCall, shellTool } from './shell-tool.ts';
+import { type BashContext, runCall, shellTool, type Turn } from './shell-tool.ts';
 
 /** Raised when the prompt, the tool or the loop changes what agents can do. */
 const VERSION = '1';
@@ -18,8 +12,6 @@ const system = `You solve the user's task by running commands in a Linux sandbox
 Each command starts in a new shell in the task's folder: changes of folder and variables do not last, files do.
 Nobody can answer questions or watch. Look before you change things, and check your work by running it.
 When the task is done, answer with a short summary and call no tool.`;
-
-export type BashContext = HarnessContext & { model: ModelAccess };
 
 /** Asks and runs until the model calls no tool any more, or something ends it. What was done until then is in the result in any case. */
 export async function takeTurn(
@@ -45,8 +37,6 @@ export async function takeTurn(
   signal.throwIfAborted();
   return { ...run, ending: endingOf(cause, timeoutMs, stop) };
 }
-
-export type Turn = Omit<HarnessRun, 'ending'>;
 
 async function work(
   context: BashContext,

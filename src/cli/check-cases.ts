@@ -6,8 +6,9 @@ import { ownTrialSpec } from '../agent/trial-spec.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import type { TrialResult } from '../trial/result.ts';
-import { runTrial, type TrialParts } from '../trial/run-trial.ts';
+import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
+import type { TrialParts } from '../trial/trial-parts.ts';
 
 /** What a case's grading makes of a state of its workspace. */
 export interface CheckedState {

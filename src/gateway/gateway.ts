@@ -2,7 +2,6 @@ import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { RelayHandler } from './relay/relay.ts';
-import type { Standing } from './standing.ts';
 
 /** For whom a model works in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
@@ -82,6 +81,14 @@ export interface ModelAccount {
   failure: string | undefined;
   /** What the agent's exchanges prove, whatever its sandbox says. */
   agent: Standing;
+}
+
+/** What the exchanges of a role, as they ended, say about who is at fault where the role fails. */
+export interface Standing {
+  /** Whether an answer of its model has reached it, so that it may have acted. */
+  acted: boolean;
+  /** The model's own failure, where the last request that was decided ended with one. */
+  modelFailure: string | undefined;
 }
 
 export interface RoleUsage {

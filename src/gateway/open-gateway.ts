@@ -1,35 +1,10 @@
-import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { ModelConfig } from '../suite/model-config.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
-import { hostNetwork, type Network } from './hosts/network.ts';
-import { openRoom, type Room } from './room.ts';
+import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
+import { hostNetwork } from './hosts/network.ts';
+import { openRoom } from './room.ts';
 import { type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
-import type { Upstream } from './upstream.ts';
-
-export interface GatewayOptions {
-  models: Readonly<Record<string, ModelConfig>>;
-  /** Where models' keys are looked up, and `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
-  env: NodeJS.ProcessEnv;
-  clock: Clock;
-  /**
-   * Makes the upstream of a scripted model from the file that its configuration names; one for each session.
-   */
-  scripted(file: string): Upstream;
-  /** PEM certificates of authorities to trust besides the system's. */
-  caBundle?: string | Buffer | undefined;
-  /** From 0 (inclusive) to 1 (exclusive); spreads the waits between tries. */
-  random?: () => number;
-  /** The way to the hosts of an allow-list; this machine's own unless given. */
-  network?: Network;
-}
-
-export interface GatewayParts extends GatewayOptions {
-  random: () => number;
-  network: Network;
-  room: Room;
-}
 
 /**
  * Makes the gateway of this process. Connects to nothing yet, and needs the keys only of models that a

@@ -3,7 +3,7 @@ import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
-import type { GatewayParts } from './open-gateway.ts';
+import type { GatewayParts } from './gateway-parts.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Upstream } from './upstream.ts';

@@ -1,18 +1,10 @@
-import type { ModelRole } from './gateway.ts';
+import type { ModelRole, Standing } from './gateway.ts';
 
 /**
  * How a request for an answer went. `request`: the model refused what it was asked, which is the asker's own
  * doing, such as a conversation that is too long. `undecided`: its client ended it, or it was refused here.
  */
 export type Outcome = 'answered' | 'model' | 'request' | 'undecided';
-
-/** What the exchanges of a role say, as they ended, about who is at fault if the role comes to a bad end. */
-export interface Standing {
-  /** Whether an answer of its model has reached it, so that it may have acted. */
-  acted: boolean;
-  /** The model's own failure, where the last request that was decided ended with one. */
-  modelFailure: string | undefined;
-}
 
 /** Statuses below 500 by which a model says that it is not there, not open to us, or has no time. */
 const modelsOwn: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 425, 429]);

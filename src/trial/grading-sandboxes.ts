@@ -1,7 +1,7 @@
 import type { Container } from '../engine/container.ts';
-import type { TrialParts } from './run-trial.ts';
 import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import type { TrialParts } from './trial-parts.ts';
 
 interface Given {
   spec: TrialSpec;

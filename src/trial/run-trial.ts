@@ -1,8 +1,3 @@
-import type { Clock } from '../clock.ts';
-import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
-import type { Runner } from '../harness/runner.ts';
-import type { BlobStore } from '../ledger/blobs.ts';
-import type { Budget } from '../suite/model-config.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
@@ -12,19 +7,8 @@ import { openModels, type TrialModels } from './models.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
-import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
-
-/** What a trial works with; the same for all trials of a batch. */
-export interface TrialParts {
-  sandboxes: Sandboxes;
-  runners: readonly Runner[];
-  blobs: BlobStore;
-  clock: Clock;
-  gateway: Gateway;
-  /** What the models of one trial, and of the whole batch, may use. */
-  budgets: { trial: Budget; batch: BudgetAccount | undefined };
-}
+import type { TrialParts } from './trial-parts.ts';
 
 /**
  * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort

@@ -10,7 +10,7 @@ import { moduleValidation } from './module-validation.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
 import { type GradingTrouble, processTrouble } from './trouble.ts';
-import type { ValidatorRequest, ValidatorRun } from './validator.ts';
+import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
 import { WorkDesk } from './work/work-desk.ts';
 

@@ -3,8 +3,8 @@ import { extname } from 'node:path';
 import { copiedRepository, gitSettings } from './git-settings.ts';
 import { ModuleConversation } from './module-conversation.ts';
 import { execUser, users } from './users.ts';
-import type { ValidatorRequest, ValidatorRun } from './validator.ts';
 import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
 /** Our half of the validator's process: TypeScript in a checkout, JavaScript once built, as this file is. */

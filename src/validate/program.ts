@@ -3,15 +3,16 @@ import { PassThrough } from 'node:stream';
 import { programOutput } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
-import { readTestReport, type TestReport } from './formats/test-report.ts';
+import type { TestReport } from './formats/reported-test.ts';
+import { readTestReport } from './formats/test-report.ts';
 import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
 import { processTrouble } from './trouble.ts';
 import { execUser, users } from './users.ts';
-import type { ValidatorRequest, ValidatorRun } from './validator.ts';
 import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
 /**

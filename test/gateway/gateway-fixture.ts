@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Gateway, GatewaySession, SessionRequest } from '../../src/gateway/gateway.ts';
-import { type GatewayOptions, openGateway } from '../../src/gateway/open-gateway.ts';
+import type { GatewayOptions } from '../../src/gateway/gateway-parts.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { type GatewayClock, gatewayClock } from './gateway-clock.ts';
 import { type Sandbox, sandboxOf } from './sandbox.ts';

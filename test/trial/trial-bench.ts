@@ -12,9 +12,10 @@ import { SandboxConfig } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
 import type { TrialResult } from '../../src/trial/result.ts';
-import { runTrial, type TrialParts } from '../../src/trial/run-trial.ts';
+import { runTrial } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec, ValidatorSpec } from '../../src/trial/spec.ts';
+import type { TrialParts } from '../../src/trial/trial-parts.ts';
 
 /** Runs single trials on the real engine. */
 export interface TrialBench extends AsyncDisposable {

@@ -4,8 +4,8 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
-import type { TrialParts } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import type { TrialParts } from '../../src/trial/trial-parts.ts';
 import { openTrialBench, specOf, type TrialBench, validator } from './trial-bench.ts';
 
 let bench: TrialBench;

@@ -3,7 +3,8 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { runValidator, type ValidatorRequest, type ValidatorRun } from '../../src/validate/validator.ts';
+import { runValidator } from '../../src/validate/validator.ts';
+import type { ValidatorRequest, ValidatorRun } from '../../src/validate/validator-request.ts';
 
 /** Runs validators in one sandbox of the real engine. */
 export interface ValidatorBench extends AsyncDisposable {

@@ -6,7 +6,7 @@ import type {
   CasesResponse,
 } from '../../contract/catalog.ts';
 import { distributionOf } from '../record/distribution.ts';
-import type { Call } from './handlers.ts';
+import type { Call } from './call.ts';
 
 export function listCases(
   { stores, principal }: Call,

@@ -1,28 +1,12 @@
 import type { z } from 'zod';
-import type { Integration } from '../../contract/catalog.ts';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
-import type { Principal } from '../store/keys.ts';
-import type { Stores } from '../store/stores.ts';
+import type { Call, JsonPieces } from './call.ts';
 import { listCases, readBaseline } from './cases.ts';
 import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell } from './rerun-cell.ts';
 import { listRuns } from './runs-list.ts';
 import { startBatch } from './start.ts';
-
-/** What an operation is asked with, besides its request. */
-export interface Call {
-  stores: Stores;
-  principal: Principal;
-  integrations: readonly Integration[];
-  /** Epoch milliseconds. */
-  now: number;
-}
-
-/** An answer that is made as it is sent: pieces of one JSON text. */
-export interface JsonPieces {
-  pieces: Iterable<string>;
-}
 
 type Answer<Name extends OperationName> = (
   call: Call,

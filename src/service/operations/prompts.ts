@@ -7,7 +7,7 @@ import type {
   WritePromptRequest,
 } from '../../contract/catalog.ts';
 import { refuse } from '../api-error.ts';
-import type { Call } from './handlers.ts';
+import type { Call } from './call.ts';
 
 export function getPrompt(
   { stores, principal }: Call,

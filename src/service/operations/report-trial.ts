@@ -3,7 +3,7 @@ import { refuse } from '../api-error.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { storedTrial } from '../record/stored-trial.ts';
-import type { Call } from './handlers.ts';
+import type { Call } from './call.ts';
 
 /**
  * Records a trial that ran elsewhere. `id` is the run's; with the batch's, `taskIndex` says which run. The

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import { refuse } from '../api-error.ts';
-import type { Call } from './handlers.ts';
+import type { Call } from './call.ts';
 
 /**
  * Queues a new run of a cell: the same case as it was, on the same variant, in the same batch. Without

@@ -1,7 +1,7 @@
 import { limits } from '../../contract/definition.ts';
 import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
 import { runRecordPieces } from '../record/run-record.ts';
-import type { Call, JsonPieces } from './handlers.ts';
+import type { Call, JsonPieces } from './call.ts';
 
 /** A page of a case's runs, newest first. A case that nothing was started for has none. */
 export function listRuns(

@@ -6,7 +6,7 @@ import { refuse, refuseBody } from '../api-error.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
-import type { Call } from './handlers.ts';
+import type { Call } from './call.ts';
 
 /**
  * Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of

@@ -5,8 +5,8 @@ import type { GradingSandboxes } from '../grading-sandboxes.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { PhaseName, TrialResult } from '../result.ts';
-import type { TrialParts } from '../run-trial.ts';
 import type { TrialSpec } from '../spec.ts';
+import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace.ts';
 
 /** What the phases of a trial have found so far: the result that grows, and what only later phases need. */

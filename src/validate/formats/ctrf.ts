@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
-import type { TestReport } from './test-report.ts';
+import type { TestReport } from './reported-test.ts';
 
 /** What we read of the Common Test Report Format (ctrf.io), version 0. */
 const Ctrf = z.object({

@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { messageOf } from '../../offsite-error.ts';
-import type { ReportedTest, TestReport } from './test-report.ts';
+import type { ReportedTest, TestReport } from './reported-test.ts';
 
 /** Elements may come once or often; attributes are texts. */
 type Element = { [name: string]: Element[] | string | undefined };

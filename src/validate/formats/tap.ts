@@ -1,4 +1,4 @@
-import type { ReportedTest, TestReport } from './test-report.ts';
+import type { ReportedTest, TestReport } from './reported-test.ts';
 
 const result = /^(not )?ok\b\s*(\d+)?\s*(?:- )?(.*)$/;
 const plan = /^1\.\.(\d+)/;

@@ -1,0 +1,17 @@
+import type { Integration } from '../../contract/catalog.ts';
+import type { Principal } from '../store/keys.ts';
+import type { Stores } from '../store/stores.ts';
+
+/** What an operation is asked with, besides its request. */
+export interface Call {
+  stores: Stores;
+  principal: Principal;
+  integrations: readonly Integration[];
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** An answer that is made as it is sent: pieces of one JSON text. */
+export interface JsonPieces {
+  pieces: Iterable<string>;
+}
