@@ -3,7 +3,7 @@ import { unionOf } from '../intervals.ts';
 import type { ModelAccount, RoleUsage } from './gateway.ts';
 import { type ExchangeEntry, type SessionRecord, stillInFlight } from './session-record.ts';
 
-/** What a record comes to by now. A request that is still in flight counts as one that told nothing. */
+/** Sums up a record. A request that is still in flight counts as one without usage. */
 export function accountOf(record: SessionRecord, now: number): ModelAccount {
   const { entries, connections, failures, standings } = record;
   const asked = entries.filter(({ use }) => use !== 'refused');

@@ -9,7 +9,7 @@ import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**
- * Answers with a JSON document. What the client still sends is let go of, so that it gets to read the answer.
+ * Answers with a JSON document. Discards what the client still sends, so that the client reads the answer.
  */
 export function answerJson(
   response: ServerResponse,
@@ -22,7 +22,7 @@ export function answerJson(
   response.req.resume();
 }
 
-/** Answers what was thrown, in the shape of the wire; an answer that had begun is broken off. */
+/** Answers with what was thrown, in the shape of the wire. Breaks off an answer that has begun. */
 export function answerError(response: ServerResponse, wire: Wire, thrown: unknown): void {
   if (response.headersSent) {
     breakOff(response);
@@ -30,12 +30,12 @@ export function answerError(response: ServerResponse, wire: Wire, thrown: unknow
   }
   const { status, message } = told(thrown);
   const code = thrown instanceof OffsiteError ? thrown.code.toLowerCase() : 'gateway_failed';
-  // By this header the makers' own client libraries know that asking again is no use: it has been done here.
+  // This header tells the makers' own client libraries not to retry: the gateway has done that.
   const headers: Record<string, string> = status >= 500 ? { 'x-should-retry': 'false' } : {};
   answerJson(response, status, wireTable[wire].errorBody(status, code, message), headers);
 }
 
-/** Answers what was thrown to a client of the proxy, which speaks no wire. */
+/** Answers with what was thrown to a client of the proxy, which speaks no wire. */
 export function answerText(response: ServerResponse, thrown: unknown): void {
   if (response.headersSent) {
     breakOff(response);

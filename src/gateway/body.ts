@@ -10,7 +10,7 @@ import type { Hold } from './room.ts';
  * too large, 503 where there is no room; rejects where the client goes away.
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
-  // Above it no text could be made of it, whatever it says.
+  // A larger body could not become a text, whatever it says.
   const largest = Math.min(modelRequests.bytes.body, Math.floor(heaviestDocument() / 4));
   const declared = Number(request.headers['content-length'] ?? 0);
   const store = new ByteStore();
@@ -19,9 +19,10 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
     const wait = hold.resize(bytes, signal);
     if (wait) await wait;
   };
-  // All at once where that is known, so that no two wait for each other with half of what they need.
+  // All at once where the size is known, so that no two requests wait for each other with half of what they
+  // need.
   await makeRoom(declared);
-  // What is refused is answered on the connection that a destroyed request would take along.
+  // A refusal is answered on the same connection, which a destroyed request would close.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     await makeRoom(Math.max(declared, store.size + chunk.length));
     store.add(chunk);

@@ -7,7 +7,7 @@ import { Refusal } from './refusal.ts';
 /** An account of which nothing is spent yet. Its time begins at `startedAt`, epoch milliseconds. */
 export function openBudget(limit: Budget, startedAt: number): BudgetAccount {
   const { time, ...withoutTime } = limit;
-  // Time passes by itself: a trial that ends with its batch's last minute is graded all the same.
+  // Time passes by itself: a trial that ends in its batch's last minute is graded as well.
   return { ...nothingSpent(limit, startedAt), judges: nothingSpent(withoutTime, startedAt) };
 }
 

@@ -6,7 +6,7 @@ export interface AnswerCopy {
   /** What it holds. */
   readonly size: number;
   add(bytes: Buffer): void;
-  /** What is too large is cut, and says so at its end. To be asked for once. */
+  /** A copy that is too large is cut, and its end says so. Call it once. */
   bytes(): Buffer;
 }
 

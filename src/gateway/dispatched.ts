@@ -63,7 +63,7 @@ export function dispatched(
     try {
       while (true) {
         if (waiting.length > 0) {
-          // Together: who comes late does not pay for each piece.
+          // Together, so that a late reader does not pay for each piece.
           const chunks = waiting.splice(0);
           size = 0;
           if (connection?.paused) connection.resume();
@@ -81,7 +81,7 @@ export function dispatched(
     }
   }
 
-  // A connection is many trials': what comes over it belongs to the one that asks.
+  // Many trials share a connection: its data belongs to the trial that asks.
   const within = AsyncLocalStorage.snapshot();
   const heard = <Given extends unknown[]>(handle: (...given: Given) => void) =>
     guarded(
@@ -96,7 +96,7 @@ export function dispatched(
       if (failure) controller.abort(failure.reason as Error);
     }),
     onResponseStart: heard((_controller, status, headers) => {
-      // Of those below only 101 could be an end, and that is not asked for.
+      // Of the statuses below 200 only 101 ends a response, and no request asks for it.
       if (status < 200) return;
       begun.resolve({ status, headers, body: read(), discard });
     }),

@@ -11,7 +11,7 @@ import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
-/** Told what becomes of an exchange, in this order. */
+/** Hears of the steps of an exchange, in this order. */
 interface OpenExchange {
   /**
    * Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before
@@ -87,12 +87,12 @@ export function openExchange(
       told.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
     } catch (error) {
-      // Nobody awaits this: an answer that defeats its reader must not end more than its own reading.
+      // Nothing awaits this: an answer that its reader cannot read must not end more than its own reading.
       told.trouble = `its answer could not be read: ${messageOf(error)}`;
     }
     judge(modelFailed || (trouble === undefined && told.trouble !== undefined), outcome);
     client.removeEventListener('abort', follow);
-    // Lets go of what the upstream still holds; of an answer that was read to its end it holds nothing.
+    // Releases what the upstream still holds. It holds nothing of an answer that was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
     try {
       if (full) {
@@ -115,8 +115,7 @@ export function openExchange(
     const costUsd = costOf(usage, prices);
     told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
-    // A client could cut every answer just before it tells its usage; so budgets, and they alone, count what
-    // it must have been at the least.
+    // A client could cut every answer just before its usage. So budgets, and only budgets, count an estimate.
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
@@ -134,7 +133,7 @@ export function openExchange(
       : undefined;
   };
 
-  /** Whose doing it is how an answer that came to its end went. */
+  /** Who is responsible for the outcome of an answer that came to its end. */
   const outcomeOf = (reading: Reading | undefined): Outcome => {
     const status = told.status ?? 0;
     if (status >= 400) return faultOf(status);
@@ -145,7 +144,7 @@ export function openExchange(
   const judge = (failed: boolean, outcome: Outcome) => {
     const message = `${model.name}: ${told.trouble}`;
     const { status = 0, responseBytes } = told;
-    // Counting tokens lets nobody act, and many servers cannot do it.
+    // An agent cannot act on a count of tokens, and many servers have none.
     if (ask.purpose === 'answer') {
       record.standings.note(role, outcome, status < 300 && responseBytes > 0, message);
     }
@@ -192,7 +191,7 @@ export function openExchange(
         const refusal = error instanceof Refusal ? error : undefined;
         told.status = refusal?.status ?? 502;
         entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
-        // That there is no room here says nothing of the model.
+        // A lack of room here says nothing about the model.
         void finish(messageOf(error), told.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },

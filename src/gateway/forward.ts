@@ -54,14 +54,14 @@ export async function forward(
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
     await pass({ ...answer, headers: told }, response, { stopping, clock: parts.clock });
   } catch (error) {
-    // A client that has gone is answered nothing; its exchange says so in the record.
+    // A client that has gone gets no answer; the record shows it.
     if (!gone) answerError(response, route.wire, error);
   } finally {
     response.off('close', leave);
   }
 }
 
-/** Judges a request whose token is known, and sends it. What is refused is put in the record. */
+/** Checks a request whose token is known, and sends it. A refusal goes into the record. */
 async function ask(
   parts: ForwardParts,
   { wire, purpose, path }: ModelRoute,

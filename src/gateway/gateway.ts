@@ -64,7 +64,7 @@ export interface GatewaySession extends AsyncDisposable {
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
-  /** What passed so far. Waits until the requests in flight are metered. */
+  /** All requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;
 }
 
@@ -77,7 +77,7 @@ export interface ModelAccount {
   usage: RoleUsage[];
   /** Milliseconds with at least one request of the agent's in flight. */
   modelMs: number;
-  /** The last failure of a model that no later success of the same role made good. */
+  /** The last failure of a model, unless the same role had a later success. */
   failure: string | undefined;
   /** What the agent's exchanges prove, whatever its sandbox says. */
   agent: Standing;
@@ -102,7 +102,7 @@ export interface RoleUsage {
    * left out.
    */
   usage: Usage;
-  /** The date of the prices that `usage.costUsd` was reckoned with. */
+  /** The date of the prices behind `usage.costUsd`. */
   pricesOf: string | undefined;
 }
 

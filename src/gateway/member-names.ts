@@ -51,7 +51,7 @@ const written: ReadonlyMap<string, string> = new Map(
   [...deciding, ...knownMembers, ...hostedMembers].map((name) => [folded(name), name]),
 );
 
-/** Such names are read alike by all. */
+/** Every reader reads such names alike. */
 const plain = /^(?!__)[\w$.@:/-]{1,200}$/;
 
 /** `level` is 1 for members of the whole document: there `input` is the conversation. */

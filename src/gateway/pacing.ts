@@ -15,11 +15,11 @@ export interface Pacing {
 export interface Permit {
   release(): void;
   /**
-   * The model is overloaded or not there: nobody asks for a while, at least for the milliseconds that it
-   * asked for.
+   * The model is overloaded or unreachable: no request goes out for a while, at least for the milliseconds
+   * that it asked for.
    */
   backOff(asked: number | undefined): void;
-  /** The model answered: the next trouble starts from the shortest wait. */
+  /** The model answered: the next back-off starts from the shortest wait. */
   answered(): void;
 }
 

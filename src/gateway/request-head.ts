@@ -2,9 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from './refusal.ts';
 import { allWires } from './wires/wire-table.ts';
 
-/**
- * What a header on the list may say: more is no use to a model, and less to whoever else reads it on the way.
- */
+/** What a header on the list may contain. */
 const shortText = /^[\x20-\x7e]{1,500}$/;
 const word = /^[\w.:-]{1,200}$/;
 

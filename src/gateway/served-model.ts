@@ -9,7 +9,7 @@ import { type Redaction, redactionOf } from './redaction.ts';
 import type { Upstream } from './upstream.ts';
 import { httpUpstream } from './upstream-http.ts';
 
-/** A configured model, ready to be asked. */
+/** A configured model, ready for requests. */
 export interface ServedModel extends AsyncDisposable {
   /** In configuration. */
   name: string;

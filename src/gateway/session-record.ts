@@ -11,7 +11,7 @@ export interface ExchangeEntry {
    * tokens; `refused` reached none.
    */
   use: 'metered' | 'free' | 'refused';
-  /** The date of the prices that its cost was reckoned with. */
+  /** The date of the prices behind its cost. */
   pricesOf: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface SessionRecord {
   end(running: InFlight): void;
 }
 
-/** A request or connection under way. */
+/** A request or connection in flight. */
 export interface InFlight {
   kind: 'exchange' | 'connection';
   /** By whom: the sandbox's end with its session, this process's own do not. */

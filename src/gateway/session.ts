@@ -48,7 +48,8 @@ export function openSession(
     share: gateway.room.share(),
   };
   let closed: Refusal | undefined;
-  // What the sandbox sets off belongs to the trial that opened the session, whichever opened the connection.
+  // The sandbox's requests belong to the trial that opened the session, whichever trial opened the
+  // connection.
   const within = AsyncLocalStorage.snapshot();
 
   const end = async (which: (running: InFlight) => boolean, reason: Error) => {
@@ -107,7 +108,7 @@ export function openSession(
         () => new Error('the account does not wait any longer'),
       );
       const asking = [...record.inFlight].filter(({ kind }) => kind === 'exchange');
-      // It rejects only where time is up; what is in flight then counts as it is.
+      // Rejects only when time is up; requests still in flight then count as they are.
       await abortable(Promise.all(asking.map(({ done }) => done)), limit.signal).catch(() => undefined);
       return accountOf(record, clock.now());
     },
@@ -148,7 +149,7 @@ async function answer(
   }
 }
 
-/** What is not priced cannot be kept below a price. Scripted models cost nothing. */
+/** A budget in USD needs prices. Scripted models cost nothing. */
 function checkPrices(
   { budget, judgeBudget, batchBudget }: SessionRequest,
   models: readonly ServedModel[],

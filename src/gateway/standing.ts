@@ -9,7 +9,7 @@ export type Outcome = 'answered' | 'model' | 'request' | 'undecided';
 /** Statuses below 500 by which a model says that it is not there, not open to us, or has no time. */
 const modelsOwn: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 425, 429]);
 
-/** Whose doing an error of this status is. */
+/** Who is responsible for an error of this status. */
 export function faultOf(status: number): 'model' | 'request' {
   return status >= 500 || modelsOwn.has(status) ? 'model' : 'request';
 }
@@ -25,7 +25,7 @@ export class Standings {
   note(role: ModelRole, outcome: Outcome, passed: boolean, trouble: string): void {
     const { acted, modelFailure } = this.of(role);
     this.#standings.set(role, {
-      // One who ends an answer early may have read enough of it.
+      // A client that ends an answer early may have read enough of it.
       acted: acted || outcome === 'answered' || (outcome === 'undecided' && passed),
       modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? trouble : undefined,
     });

@@ -73,7 +73,7 @@ function decoded(
 ): AsyncIterable<Uint8Array> | undefined {
   if (encoding === undefined || encoding === 'identity') return body;
   const decoder = decoders[String(encoding)]?.();
-  // What breaks the body reaches the decoder, which is what is read.
+  // An error of the body reaches the decoder, which is what the caller reads.
   return (
     decoder &&
     readable(
@@ -106,7 +106,7 @@ function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): U
   return Object.fromEntries(kept.map(clean));
 }
 
-/** The decoder's own failures tell bytes of the answer. */
+/** The decoder's own errors quote bytes of the answer. */
 async function* readable(
   body: AsyncIterable<Uint8Array>,
   failure: (error: unknown) => Error,
@@ -120,7 +120,7 @@ async function* readable(
   }
 }
 
-/** Configured parameters stand over those of the client. */
+/** Configured parameters replace the client's. */
 function pathBelow(base: URL, path: string, query: Record<string, string>): string {
   const root = base.pathname.replace(/\/+$/, '');
   const configured = Object.entries(query);

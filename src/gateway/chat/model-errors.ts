@@ -5,7 +5,7 @@ import { member, parsed } from '../wires/lenient.ts';
 import { errorMessage } from '../wires/openai.ts';
 import { wireTable } from '../wires/wire-table.ts';
 
-/** The model answered with an error: in its own words. */
+/** The model answered with an error, in its own words. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
   const document = parsed(body.toString('utf8'));
   const told =
@@ -18,7 +18,7 @@ export function refusedBy(to: { wire: Wire; model: string }, status: number, bod
   });
 }
 
-/** No answer came, or it broke off. What is ours already passes through, with its own hint. */
+/** No answer came, or it broke off. An OffsiteError passes through, with its own hint. */
 export function unreachable(to: { model: string }, thrown: unknown): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
   return new OffsiteError(`the model ${to.model} could not be reached: ${messageOf(thrown)}`, {

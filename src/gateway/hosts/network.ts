@@ -22,7 +22,7 @@ export const hostNetwork: Network = {
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     socket.once('connect', resolve);
-    // Whoever is given it may come later than an error does, and hears of 'close'.
+    // An error may come before the caller listens; the caller hears of 'close'.
     socket.on('error', () => undefined).once('error', reject);
     try {
       await abortable(promise, signal);

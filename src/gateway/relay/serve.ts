@@ -86,7 +86,7 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
     shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server = createServer(settings);
-  // Counted by us: Node would drop what is above its limit, and pass on the rest.
+  // Offsite counts them: Node would drop those above its limit and pass on the rest.
   server.maxHeadersCount = 0;
   const refuseUpgrade = (_asked: IncomingMessage, client: Duplex) => {
     client.resume();

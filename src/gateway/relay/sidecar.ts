@@ -69,7 +69,7 @@ export async function beginSidecar(
   const serving = startServed(container, handler, ended.resolve, signal);
   const started = serving.then(() => undefined);
   const listening = serving.then((session) => firstSaid(session, ended.promise, clock, signal));
-  // Nobody need look at both.
+  // A caller may await only one of them.
   for (const promise of [started, listening]) promise.catch(() => undefined);
   return {
     id: container.id,

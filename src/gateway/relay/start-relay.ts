@@ -19,7 +19,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
   const ending = AbortSignal.any([signal, disposed.signal]);
   const first = Promise.withResolvers<Sidecar>();
   const ready = Promise.withResolvers<void>();
-  // Whoever never looks at them may still look at `lost`.
+  // A caller may look at `lost` alone.
   for (const { promise } of [first, ready]) promise.catch(() => undefined);
   let { network } = request;
 

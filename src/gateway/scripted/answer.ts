@@ -67,7 +67,7 @@ export function answerOf(
   };
 }
 
-/** Stands for one state of one conversation: whoever retries asks with the same. */
+/** Identifies one state of one conversation: a retry has the same key. */
 export function conversationKey({ wire, model, system, messages, tools }: Conversation): string {
   const whole: JsonObject = { wire, model, system, messages, tools: tools.map(({ name }) => name) };
   return createHash('sha256').update(JSON.stringify(whole)).digest('hex');

@@ -4,7 +4,7 @@ import type { RequestMessage } from '../wires/model-request.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { Conversation, Message } from './conversation.ts';
 
-/** Reads a request's body, in whichever wire. `length`: its characters. */
+/** Reads the body of a request in any wire. `length`: its characters. */
 export function readConversation(wire: Wire, body: JsonObject, length: number): Conversation {
   const { read, usageOption } = wireTable[wire].requests;
   const { system, messages, tools } = read(body);
@@ -25,7 +25,7 @@ function addMessage(messages: Message[], message: RequestMessage): Message[] {
   if (message.from === 'tool') messages.push({ from: 'tool', text: textOf(message.texts) });
   else if (message.from === 'model') addModelMessage(messages, textOf(message.texts), message.calls.length);
   else {
-    // Claude Code puts reminders of its own beside tool results; they are nothing the user said.
+    // Claude Code puts its own reminders beside tool results; the user did not say them.
     const said = message.besideResults ? message.texts.filter((text) => !isReminder(text)) : message.texts;
     if (!message.besideResults || textOf(said) !== '') messages.push({ from: 'user', text: textOf(said) });
   }

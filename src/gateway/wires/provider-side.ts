@@ -81,7 +81,7 @@ function isInline(value: unknown): boolean {
   return value === null || isObject(value);
 }
 
-/** What is left out, or says that there is none. */
+/** A member that is left out, or is empty. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

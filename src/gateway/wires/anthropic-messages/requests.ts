@@ -97,7 +97,7 @@ function answerTool({ schema }: ChatRequest) {
   return [{ name: schema.name, description: 'Gives your answer.', parameters: schema.schema }];
 }
 
-/** With tools of its own the model may use those first. */
+/** Where the request has tools, the model may use those first. */
 function choiceFor({ schema, tools }: ChatRequest): JsonObject {
   return tools?.length ? { type: 'any' } : { type: 'tool', name: schema?.name };
 }
