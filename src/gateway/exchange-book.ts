@@ -1,11 +1,10 @@
 import { messageOf } from '../offsite-error.ts';
-import { clientGone } from './client-gone.ts';
 import { copyOf } from './copy.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
 import { costOf } from './prices.ts';
-import { Refusal } from './refusal.ts';
+import { clientGone, Refusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';

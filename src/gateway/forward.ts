@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { answerError, answerJson, pass } from './answer.ts';
-import { readBody } from './body.ts';
-import { clientGone } from './client-gone.ts';
 import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
 import { judgeMembers } from './judge-members.ts';
 import type { ExchangeParts } from './model-ask.ts';
-import { Refusal } from './refusal.ts';
-import { bytesForUpstream, readRequestBody } from './request-body.ts';
+import { clientGone, Refusal } from './refusal.ts';
+import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
 import type { Hold, Share } from './room.ts';

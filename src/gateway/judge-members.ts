@@ -1,10 +1,9 @@
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import { hostedMembers, knownMembers } from './wires/known-members.ts';
 import type { JsonObject } from './wires/lenient.ts';
 import { isNothing, providerSide } from './wires/provider-side.ts';
-import { wireTable } from './wires/wire-table.ts';
+import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
  * Throws a {@link Refusal} for a request with a member that this gateway does not know, since it may bring in

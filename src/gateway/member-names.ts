@@ -1,5 +1,5 @@
 import { Refusal } from './refusal.ts';
-import { hostedMembers, knownMembers } from './wires/known-members.ts';
+import { hostedMembers, knownMembers } from './wires/wire-table.ts';
 
 /**
  * Members whose values decide nothing: what a tool, a schema or the client itself defines. In them any names

@@ -1,7 +1,20 @@
+import { modelAnswers } from '../bounds/model.ts';
+import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import { Semaphore } from '../semaphore.ts';
-import { retryLimits } from './retry-limits.ts';
+
+/**
+ * How often, and after what waits (milliseconds), a model is asked again before its client hears of the
+ * trouble.
+ */
+export const retryLimits: RetryLimits = {
+  attempts: modelAnswers.count.tries,
+  budget: Number.POSITIVE_INFINITY,
+  firstWait: 500,
+  longestWait: modelAnswers.time.retryWait,
+  longestRetryAfter: modelAnswers.time.retryAfter,
+};
 
 /**
  * The way to one model, shared by all trials: so many requests at a time, and none at all while the model

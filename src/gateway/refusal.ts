@@ -18,3 +18,8 @@ export class Refusal extends OffsiteError {
     this.status = status;
   }
 }
+
+/** Why a request of the sandbox ends when its client does. */
+export function clientGone(): OffsiteError {
+  return new OffsiteError('its client ended it', { code: 'CLIENT_GONE', kind: 'infrastructure' });
+}

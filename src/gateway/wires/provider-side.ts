@@ -1,7 +1,7 @@
 import { isFreeForm } from '../member-names.ts';
 import type { Accepted } from './accepted.ts';
-import { hostedMembers } from './known-members.ts';
 import { isObject, type JsonObject, list, member, text } from './lenient.ts';
+import { hostedMembers } from './wire-table.ts';
 
 /** How a wire judges one tool: names it for people where it runs at the provider. */
 export type ToolJudge = (tool: unknown) => string | undefined;

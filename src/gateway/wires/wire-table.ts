@@ -10,4 +10,13 @@ export const wireTable: Readonly<Record<Wire, WireDescriptor>> = {
   'anthropic-messages': anthropicMessages,
 };
 
+/** In the order of the table: the first is the wire of a client that shows no other. */
 export const allWires: readonly WireDescriptor[] = Object.values(wireTable);
+
+const accepted = allWires.map(({ requests }) => requests.accepted);
+
+/** Members of any wire: servers that speak several ignore those of the others, or read them alike. */
+export const knownMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ members }) => [...members]));
+
+/** Members that make a provider work outside the conversation, of any wire. */
+export const hostedMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ hosted }) => [...hosted]));
