@@ -2,8 +2,8 @@
 const pieceBytes = 64 * 1024;
 
 /**
- * Bytes that come in pieces of any size and are kept. A piece as small as a byte keeps the whole buffer alive that it was read with, and is an
- * object of its own; so all are copied together.
+ * Bytes that come in pieces of any size and are kept. A piece as small as a byte keeps the whole buffer alive
+ * that it was read with, and is an object of its own; so all are copied together.
  */
 export class ByteStore {
   readonly #full: Buffer[] = [];

@@ -3,8 +3,9 @@ import { ByteStore } from './byte-store.ts';
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream of bytes into lines, however its chunks fall. A line is decoded as a whole, so that no character is cut; its pieces
- * are copied, since the engine only lends them, and come to no more than its bytes, be they bytes of their own. A line that is longer than
+ * Cuts a stream of bytes into lines, however its chunks fall. A line is decoded as a whole, so that no
+ * character is cut; its pieces are copied, since the engine only lends them, and come to no more than its
+ * bytes, be they bytes of their own. A line that is longer than
  * `longest` bytes is dropped and told of once.
  */
 export class LineReader {

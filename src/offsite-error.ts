@@ -1,4 +1,7 @@
-/** Whose trouble it is: `input` is the caller's file, flag or setting (exit 2); `infrastructure` is all else (exit 3). */
+/**
+ * Whose trouble it is: `input` is the caller's file, flag or setting (exit 2); `infrastructure` is all else
+ * (exit 3).
+ */
 export type ErrorKind = 'input' | 'infrastructure';
 
 export interface OffsiteErrorOptions {

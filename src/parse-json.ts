@@ -1,11 +1,20 @@
 import { getHeapStatistics } from 'node:v8';
 import { foreignJson } from './bounds/anybody.ts';
 
-/** Bytes that V8 takes at most for each value of a document: an empty array, a name and its place in a dictionary. */
+/**
+ * Bytes that V8 takes at most for each value of a document: an empty array, a name and its place in a
+ * dictionary.
+ */
 const bytesOfValue = 64;
-/** The same where a schema checks the document: it says of each value what is wrong with it. 340 were measured. */
+/**
+ * The same where a schema checks the document: it says of each value what is wrong with it. 340 were
+ * measured.
+ */
 const bytesOfCheckedValue = 512;
-/** The text, and the strings in it once more; a single character beyond Latin-1 makes each of them twice as large. */
+/**
+ * The text, and the strings in it once more; a single character beyond Latin-1 makes each of them twice as
+ * large.
+ */
 const bytesOfCharacter = 4;
 
 const quote = 0x22;
@@ -24,14 +33,17 @@ export function heaviestDocument(): number {
 }
 
 /**
- * Parses a document that somebody else wrote. Three bytes of it can come to sixty in the heap, so it is weighed first. Throws a `SyntaxError`, or
- * {@link DocumentTooHeavy}.
+ * Parses a document that somebody else wrote. Three bytes of it can come to sixty in the heap, so it is
+ * weighed first. Throws a `SyntaxError`, or {@link DocumentTooHeavy}.
  */
 export function parseForeignJson(text: string): unknown {
   return weighedJson(text).json;
 }
 
-/** The same of a document that is then checked by a schema, which may find something wrong with each of its values. */
+/**
+ * The same of a document that is then checked by a schema, which may find something wrong with each of its
+ * values.
+ */
 export function parseCheckedJson(text: string): unknown {
   return weighedJson(text, bytesOfCheckedValue).json;
 }
@@ -51,7 +63,9 @@ export function weighedJson(text: string, ofValue = bytesOfValue): { json: unkno
   return { json: JSON.parse(text), weight };
 }
 
-/** Bytes of the heap that a document takes at most, itself included; `most` or more where it is that heavy. */
+/**
+ * Bytes of the heap that a document takes at most, itself included; `most` or more where it is that heavy.
+ */
 function weightOf(text: string, ofValue: number, most: number): number {
   let weight = bytesOfCharacter * text.length;
   let at = 0;

@@ -31,8 +31,8 @@ export class Semaphore {
   }
 
   /**
-   * Resolves with a permit once one is free; disposing gives it back. Rejects with the signal's reason when it
-   * aborts first.
+   * Resolves with a permit once one is free; disposing gives it back. Rejects with the signal's reason when
+   * it aborts first.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();

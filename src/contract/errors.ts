@@ -45,8 +45,8 @@ export const ErrorBody = z.strictObject({
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /**
- * An issue's path as a person reads it: `cases[2].validator.source`. Keys that are no names are quoted: `variables["my key"]`.
- * A step of a kind we do not know (another service may have one) is written as JSON.
+ * An issue's path as a person reads it: `cases[2].validator.source`. Keys that are no names are quoted:
+ * `variables["my key"]`. A step of a kind we do not know (another service may have one) is written as JSON.
  */
 export function printPath(path: readonly unknown[]): string {
   return path

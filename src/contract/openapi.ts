@@ -49,7 +49,10 @@ const named = {
   VerifyStep,
 };
 
-/** The OpenAPI 3.1 document of the contract: a plain value, made from the table of operations and nothing else. */
+/**
+ * The OpenAPI 3.1 document of the contract: a plain value, made from the table of operations and nothing
+ * else.
+ */
 export function openApiDocument() {
   const schemas = componentSchemas();
   const names = Object.keys(operations) as OperationName[];

@@ -21,13 +21,19 @@ import { ReportRequest } from './report.ts';
 
 interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   summary: string;
-  /** What the key must hold; undefined where any active key will do. Our choice: the specification does not show it. */
+  /**
+   * What the key must hold; undefined where any active key will do. Our choice: the specification does not
+   * show it.
+   */
   permission: Permission | undefined;
   request: Request;
   response: Response;
   /** Besides 401 and 500, which any operation may answer. */
   errors: readonly ErrorStatus[];
-  /** Whether asking twice does no more than asking once, so that a client may repeat it after an unknown outcome. */
+  /**
+   * Whether asking twice does no more than asking once, so that a client may repeat it after an unknown
+   * outcome.
+   */
   repeatable: boolean;
   /** An operation of this service that the specification does not name. */
   ours?: boolean;

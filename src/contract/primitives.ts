@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
-/** A name that other records refer to: not empty, and able to travel as UTF-8 (no lone surrogates, no NUL). */
+/**
+ * A name that other records refer to: not empty, and able to travel as UTF-8 (no lone surrogates, no NUL).
+ */
 export const Identifier = z
   .string()
   .min(1)
@@ -9,8 +11,8 @@ export const Identifier = z
   });
 
 /**
- * A string whose full list of values the specification does not show. `known` are the values this service writes;
- * others are accepted.
+ * A string whose full list of values the specification does not show. `known` are the values this service
+ * writes; others are accepted.
  */
 export function openValue(...known: string[]) {
   return z.string().meta({ examples: known });

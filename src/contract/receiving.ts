@@ -1,10 +1,11 @@
 import { z } from 'zod';
 
 /**
- * The tolerant reading of a schema: fields it does not know are kept, values of its enumerations are any string, whole numbers
- * any number, an optional field may be null (and then reads as absent, which is what its type promises), and an object whose tag
- * the schema does not know is kept as it is. Required fields stay required. For what comes *from* another service, which may
- * have decided otherwise where the specification is silent; what we send is checked against the schema as it stands.
+ * The tolerant reading of a schema: fields it does not know are kept, values of its enumerations are any
+ * string, whole numbers any number, an optional field may be null (and then reads as absent, which is what
+ * its type promises), and an object whose tag the schema does not know is kept as it is. Required fields stay
+ * required. For what comes *from* another service, which may have decided otherwise where the specification
+ * is silent; what we send is checked against the schema as it stands.
  */
 export function receiving<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return loosen(schema) as z.ZodType<z.output<Schema>>;
@@ -47,7 +48,10 @@ function loosenUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   return z.union(unknown ? [...members, unknown] : members);
 }
 
-/** An object with a tag (a field with one literal value) that none of these has; undefined where they have no tag in common. */
+/**
+ * An object with a tag (a field with one literal value) that none of these has; undefined where they have no
+ * tag in common.
+ */
 function unknownMember(objects: readonly z.ZodObject[]): z.ZodType | undefined {
   const [first, ...others] = objects;
   if (!first) return undefined;

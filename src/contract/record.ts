@@ -4,7 +4,10 @@ import { DateTime, Identifier, openValue } from './primitives.ts';
 import { Artifact, TrajectoryEntry, Usage, VerifyStep } from './report.ts';
 import { Validation } from './validation.ts';
 
-/** Runs and trials as `evals.runs.list` returns them. Which fields are required is ours; the specification does not show it. */
+/**
+ * Runs and trials as `evals.runs.list` returns them. Which fields are required is ours; the specification
+ * does not show it.
+ */
 
 export const Costs = z.strictObject({
   allocatedUsd: z.number().optional(),

@@ -3,15 +3,18 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { HarnessEnding, TurnLimits } from './runner.ts';
 import type { Told } from './turn-record.ts';
 
-/** What a shell says of a program that SIGHUP, SIGINT, SIGKILL or SIGTERM ended, which no program does to itself. */
+/**
+ * What a shell says of a program that SIGHUP, SIGINT, SIGKILL or SIGTERM ended, which no program does to
+ * itself.
+ */
 const endedBySignal = new Set([129, 130, 137, 143]);
 
 /** Characters that are kept of what a CLI says of its end. */
 const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;
 
 /**
- * How a turn of a CLI ended. What its stream said counts for more than its exit code: some exit with 0 whatever happened, and some run
- * out of memory after all is done.
+ * How a turn of a CLI ended. What its stream said counts for more than its exit code: some exit with 0
+ * whatever happened, and some run out of memory after all is done.
  */
 export function cliEnding(
   label: string,
@@ -33,7 +36,8 @@ export function cliEnding(
   }
   const { exitCode } = result;
   if (isOverlarge) {
-    // Before anything else that is wrong with the stream: no agent is to earn a void by having its CLI print much.
+    // Before anything else that is wrong with the stream: no agent is to earn a void by having its CLI print
+    // much.
     const message = `${label} printed a line that is too large to be read, so that nobody knows how the turn went`;
     return { ended: 'agent-failed', message, exitCode };
   }

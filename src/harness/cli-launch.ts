@@ -19,8 +19,8 @@ export interface Launch {
 }
 
 /**
- * The command that writes the files, tells the version and becomes the CLI: one round trip in place of one for each. The files' contents come
- * by the environment, which the CLI does not inherit of them.
+ * The command that writes the files, tells the version and becomes the CLI: one round trip in place of one
+ * for each. The files' contents come by the environment, which the CLI does not inherit of them.
  */
 export function launchCommand({ argv, env, files, versionFile }: Launch): {
   argv: string[];

@@ -8,11 +8,16 @@ import { RecordRoom } from './record-room.ts';
 import type { HarnessContext, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
 import { type Told, TurnRecord, usageSince } from './turn-record.ts';
 
-/** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
+/**
+ * A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn.
+ */
 export interface Cli {
   /** For messages. */
   label: string;
-  /** Its program and arguments; `sessionId` is its own name of the conversation to continue. Never a key, never a prompt. */
+  /**
+   * Its program and arguments; `sessionId` is its own name of the conversation to continue. Never a key,
+   * never a prompt.
+   */
   argv(sessionId: string | undefined): string[];
   /** Unless the context's own environment says otherwise. */
   defaults: Record<string, string>;

@@ -5,8 +5,9 @@ import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-js
 import type { TurnRecord } from './turn-record.ts';
 
 /**
- * Puts what one line of a CLI's JSON stream says into the record; `at` is when it came, in epoch milliseconds. Types it does not know
- * are passed over, as a newer version may have added them; it throws where a line of a known type has not the known shape.
+ * Puts what one line of a CLI's JSON stream says into the record; `at` is when it came, in epoch
+ * milliseconds. Types it does not know are passed over, as a newer version may have added them; it throws
+ * where a line of a known type has not the known shape.
  */
 export type LineTaker = (line: Record<string, unknown>, at: number) => void;
 
@@ -15,7 +16,10 @@ export interface CliStream {
   end(): void;
   /** Why what was read cannot be trusted: the first line that no known version of the CLI prints. */
   readonly trouble: string | undefined;
-  /** Whether it printed a line that is too large to be read. CLIs keep their lines short; what the agent prints, they pass on. */
+  /**
+   * Whether it printed a line that is too large to be read. CLIs keep their lines short; what the agent
+   * prints, they pass on.
+   */
   readonly isOverlarge: boolean;
 }
 
@@ -25,7 +29,8 @@ export const VERSION_LINE = 'offsite/version';
 const VersionLine = z.object({ version: z.string() });
 
 /**
- * Reads a CLI's stream of one JSON object a line. `skips`: the beginnings of lines that are not even parsed. Never throws, whatever comes.
+ * Reads a CLI's stream of one JSON object a line. `skips`: the beginnings of lines that are not even parsed.
+ * Never throws, whatever comes.
  */
 export function cliStream(
   record: TurnRecord,

@@ -38,8 +38,9 @@ export interface CommandOutcome {
 }
 
 /**
- * The lines `assistant` and `user`, as Claude Code prints them, and others that took them over: messages of Anthropic's wire, with the calls
- * of tools in one and their results in the next. `commandTool` is the name of the tool that runs commands.
+ * The lines `assistant` and `user`, as Claude Code prints them, and others that took them over: messages of
+ * Anthropic's wire, with the calls of tools in one and their results in the next. `commandTool` is the name
+ * of the tool that runs commands.
  */
 export function messageLines(
   record: TurnRecord,

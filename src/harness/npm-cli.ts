@@ -1,4 +1,6 @@
-/** Where runners install their CLIs: apart from the image's own programs, and writable to a sandbox's user. */
+/**
+ * Where runners install their CLIs: apart from the image's own programs, and writable to a sandbox's user.
+ */
 const PREFIX = '/offsite/cli';
 
 /** A CLI that is a package of npm's. */
@@ -8,7 +10,8 @@ export interface NpmCli {
   /** Its program. */
   program: string;
   /**
-   * Its own install script, relative to the package, where it does not work without. Scripts of packages it depends on are not run.
+   * Its own install script, relative to the package, where it does not work without. Scripts of packages it
+   * depends on are not run.
    */
   script?: string;
 }
@@ -29,8 +32,8 @@ export function versionFile(cli: Pick<NpmCli, 'program'>): string {
 }
 
 /**
- * The script that installs a CLI, at `version` where that is given. It asks the CLI for its version once, so that not every trial pays for it;
- * that also shows that it starts.
+ * The script that installs a CLI, at `version` where that is given. It asks the CLI for its version once, so
+ * that not every trial pays for it; that also shows that it starts.
  */
 export function npmInstall(cli: NpmCli, version = cli.version): string {
   return `#!/bin/sh

@@ -11,9 +11,14 @@ export interface Runner {
   name: string;
   /** For people. */
   label: string;
-  /** The npm package it drives and the version it is known to work with; a profile's `version` overrides that. */
+  /**
+   * The npm package it drives and the version it is known to work with; a profile's `version` overrides that.
+   */
   cli?: { package: string; version: string };
-  /** The wires it can speak to its model, best first; `any` where this process speaks for it; empty where it needs no configured model. */
+  /**
+   * The wires it can speak to its model, best first; `any` where this process speaks for it; empty where it
+   * needs no configured model.
+   */
   wires: readonly Wire[] | 'any';
   /** Whether its stream tells the commands it ran; where not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
@@ -23,7 +28,9 @@ export interface Runner {
   mcp: boolean;
   /** Limits of a profile that it keeps to by itself. */
   limits: readonly 'turns'[];
-  /** A script that installs it, with network, once for all trials; the profile's own `install` runs after it. */
+  /**
+   * A script that installs it, with network, once for all trials; the profile's own `install` runs after it.
+   */
   install?(profile: Profile): string;
   open(context: HarnessContext): HarnessSession;
 }
@@ -36,7 +43,10 @@ export interface HarnessContext {
   env: Record<string, string>;
   /** Absolute path in the sandbox; the harness's working folder. */
   workspace: string;
-  /** Absolute path of a folder in the sandbox, outside the workspace, for the harness's own files; there is nothing in it yet. */
+  /**
+   * Absolute path of a folder in the sandbox, outside the workspace, for the harness's own files; there is
+   * nothing in it yet.
+   */
   home: string;
   /** Undefined where the variant's model is not configured, or the sandbox may not reach it. */
   model: ModelAccess | undefined;
@@ -62,8 +72,9 @@ export interface ModelAccess {
 /** One conversation with a harness. */
 export interface HarnessSession {
   /**
-   * Gives the harness a message and lets it work until the end of its turn. Not called again where the runner does not continue.
-   * Throws only infrastructure errors; what the harness did is in the result, whatever it did.
+   * Gives the harness a message and lets it work until the end of its turn. Not called again where the runner
+   * does not continue. Throws only infrastructure errors; what the harness did is in the result, whatever it
+   * did.
    */
   turn(message: string, limits: TurnLimits): Promise<HarnessRun>;
 }
@@ -72,7 +83,10 @@ export interface TurnLimits {
   timeoutMs: number;
   /** Cancels the trial: the turn may reject then. */
   signal: AbortSignal;
-  /** Ends the turn early and keeps what there is, as a budget that is spent does; its reason's message becomes the ending's. */
+  /**
+   * Ends the turn early and keeps what there is, as a budget that is spent does; its reason's message becomes
+   * the ending's.
+   */
   stop: AbortSignal;
 }
 

@@ -33,8 +33,8 @@ const valueChars = 32;
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
 /**
- * What one turn has brought so far, as its harness tells it piece by piece. What there is no room for is not kept: outputs are cut, entries left
- * out, and the record is not whole.
+ * What one turn has brought so far, as its harness tells it piece by piece. What there is no room for is not
+ * kept: outputs are cut, entries left out, and the record is not whole.
  */
 export class TurnRecord {
   readonly trajectory: TrajectoryEntry[] = [];

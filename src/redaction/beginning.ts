@@ -4,14 +4,14 @@ const fewest = 12;
 const fewestOwn = 8;
 
 /**
- * What every key of its kind begins with (`sk-ant-api03-`, `github_pat_`): words with a few digits, each ended by a dash or an underscore. A
- * key that is made of such words is taken for a label up to its last one.
+ * What every key of its kind begins with (`sk-ant-api03-`, `github_pat_`): words with a few digits, each
+ * ended by a dash or an underscore. A key that is made of such words is taken for a label up to its last one.
  */
 const label = /^(?:[A-Za-z]{1,12}\d{0,3}[-_])+/;
 
 /**
- * The beginning of a secret that tells too much of it, so that all from there on counts as the secret: half of it, no fewer than 12
- * characters, 8 of which come after its label. The whole of a secret that is shorter.
+ * The beginning of a secret that tells too much of it, so that all from there on counts as the secret: half
+ * of it, no fewer than 12 characters, 8 of which come after its label. The whole of a secret that is shorter.
  */
 export function beginningOf(value: string): string {
   const characters = [...value];

@@ -18,8 +18,9 @@ import type { Element, Pattern } from './pattern.ts';
 const longestRepeat = 4;
 
 /**
- * Where the pattern ends that begins at `from`: the end of the longest reading, 0 where not even enough of it stands there, or
- * {@link open}. Each character may be written as it is or with any escape, or one of these several times over.
+ * Where the pattern ends that begins at `from`: the end of the longest reading, 0 where not even enough of it
+ * stands there, or {@link open}. Each character may be written as it is or with any escape, or one of these
+ * several times over.
  *
  * @param last whether no more bytes come after these
  */
@@ -60,7 +61,9 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
   return end;
 }
 
-/** A percent sign or an ampersand of the secret: itself or the beginning of an escape. What follows decides. */
+/**
+ * A percent sign or an ampersand of the secret: itself or the beginning of an escape. What follows decides.
+ */
 function signEnd(pattern: Pattern, index: number, bytes: Uint8Array, from: number, last: boolean): number {
   const { byte, other } = pattern.elements[index] as Element;
   // Backslashes before it are the secret's own, or escape it.
@@ -95,7 +98,10 @@ function elementEnd(pattern: Pattern, index: number, bytes: Uint8Array, at: numb
   return longest;
 }
 
-/** One that takes several codes: its UTF-8, of which each byte may stand as it is, or its UTF-16 or its number, which may not. */
+/**
+ * One that takes several codes: its UTF-8, of which each byte may stand as it is, or its UTF-16 or its
+ * number, which may not.
+ */
 function codesEnd(codes: readonly Wanted[], bytes: Uint8Array, from: number): number {
   let at = from;
   for (const wanted of codes) {

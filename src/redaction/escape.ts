@@ -3,7 +3,9 @@ export const open = -1;
 /** It does not stand there. */
 export const no = 0;
 
-/** Signs in a row that are read as one escape: a text that was put into JSON five times has 31 backslashes. */
+/**
+ * Signs in a row that are read as one escape: a text that was put into JSON five times has 31 backslashes.
+ */
 export const longestRun = 32;
 /** Digits of a number in an HTML entity: any number of zeros may stand before it. */
 const longestNumber = 16;
@@ -19,8 +21,8 @@ const braceOpens = 0x7b;
 const braceCloses = 0x7d;
 
 /**
- * What an escape stands for and how many bytes it takes, in one number, so that reading one allocates nothing. {@link open} and
- * {@link no} are of this type as well.
+ * What an escape stands for and how many bytes it takes, in one number, so that reading one allocates
+ * nothing. {@link open} and {@link no} are of this type as well.
  */
 export type Reading = number;
 
@@ -51,8 +53,10 @@ export function isSign(byte: number | undefined): boolean {
 }
 
 /**
- * Reads the escape that begins with the sign at `from`: `\n`, `\/`, `\u0073`, `\u{73}`, `\x73`, `\163`, `%73`, `%u0073`, `&#115;`,
- * `&#x73;`, `&sol;`, or one of these whose sign is escaped itself. Where an escape can be read in two ways, the wanted one counts.
+ * Reads the escape that begins with the sign at `from`: `\n`, `\/`, `\u0073`, `\u{73}`, `\x73`, `\163`,
+ * `%73`, `%u0073`, `&#115;`,
+ * `&#x73;`, `&sol;`, or one of these whose sign is escaped itself. Where an escape can be read in two ways,
+ * the wanted one counts.
  *
  * @param passes how many wanted signs are read as the sign of a further escape
  */

@@ -1,8 +1,9 @@
 import { anyCode, backslash, codeOf, escapeAt, isAlphanumeric, isSign, lengthOf, open } from './escape.ts';
 
 /**
- * What may stand before a character and counts for nothing: the zeros that UTF-16 and UTF-32 put between ASCII; also line breaks and what
- * indents the next line; also all that separates numbers. Decimal numbers must be separated.
+ * What may stand before a character and counts for nothing: the zeros that UTF-16 and UTF-32 put between
+ * ASCII; also line breaks and what indents the next line; also all that separates numbers. Decimal numbers
+ * must be separated.
  */
 export type Gap = 'nothing' | 'zeros' | 'lines' | 'separators' | 'numbers';
 

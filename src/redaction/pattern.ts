@@ -2,7 +2,10 @@ import { beginningOf } from './beginning.ts';
 import { isAlphanumeric, type Wanted } from './escape.ts';
 import type { Gap } from './gap.ts';
 
-/** One character of what is looked for: its byte, and another that does as well. -1 where it takes several bytes. */
+/**
+ * One character of what is looked for: its byte, and another that does as well. -1 where it takes several
+ * bytes.
+ */
 export interface Element extends Wanted {
   /** Where it takes several bytes: each of its spellings. */
   spellings: readonly (readonly Wanted[])[];
@@ -31,7 +34,10 @@ const shortestCore = 6;
 /** The ways in which a text is written as a whole. */
 type Form = (text: string) => Element[];
 
-/** What a secret turns into: itself, numbers, and base64, whose letters depend on how many bytes stand before it. */
+/**
+ * What a secret turns into: itself, numbers, and base64, whose letters depend on how many bytes stand before
+ * it.
+ */
 const forms: readonly Form[] = [
   plain,
   (text) => hexadecimal(Buffer.from(text)),
@@ -124,10 +130,14 @@ function decimal(bytes: Buffer): Element[] {
   );
 }
 
-/** With so many bytes before it in a group of three: the letters that no neighbour can change, of either alphabet. */
+/**
+ * With so many bytes before it in a group of three: the letters that no neighbour can change, of either
+ * alphabet.
+ */
 function base64(secret: Buffer, before: number): Element[] {
   const written = Buffer.concat([Buffer.alloc(before), secret]).toString('base64');
-  // A letter carries 6 bits: the first ones share theirs with what stands before, the last one with what follows.
+  // A letter carries 6 bits: the first ones share theirs with what stands before, the last one with what
+  // follows.
   const firstWhole = Math.ceil((before * 8) / 6);
   const endWhole = Math.floor(((before + secret.length) * 8) / 6);
   const core = written.slice(firstWhole, endWhole);

@@ -10,7 +10,10 @@ export interface RedactorOptions {
 
 /** Redacts one stream of bytes; a secret is found wherever that is cut. */
 export interface StreamRedaction {
-  /** What may go on. Bytes that could be the beginning of a secret wait for the next call; all others go at once. */
+  /**
+   * What may go on. Bytes that could be the beginning of a secret wait for the next call; all others go at
+   * once.
+   */
   push(chunk: Uint8Array): Buffer;
   /** What was waiting. */
   end(): Buffer;
@@ -19,8 +22,9 @@ export interface StreamRedaction {
 const nothing = Buffer.alloc(0);
 
 /**
- * Takes known secrets out of what is kept, logged, reported and answered: as they are, escaped as in JSON or in URLs, one character or
- * all, and in base64 and hexadecimal. What holds none stays as it is, byte for byte.
+ * Takes known secrets out of what is kept, logged, reported and answered: as they are, escaped as in JSON or
+ * in URLs, one character or all, and in base64 and hexadecimal. What holds none stays as it is, byte for
+ * byte.
  */
 export class Redactor {
   readonly #shortest: number;
@@ -56,7 +60,9 @@ export class Redactor {
     return done === bytes ? text : done.toString();
   }
 
-  /** A value as JSON, with the secrets taken out of its texts, so that it stays JSON whatever they look like. */
+  /**
+   * A value as JSON, with the secrets taken out of its texts, so that it stays JSON whatever they look like.
+   */
   json(value: unknown, space?: number): string {
     const written = JSON.stringify(value, null, space);
     // What an escaped text holds, the text that it stands for holds as well; hardly ever there is any.

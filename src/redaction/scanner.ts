@@ -26,8 +26,8 @@ export type Search = { kind: 'found'; found: Found } | { kind: 'open'; at: numbe
 const none: Search = { kind: 'none' };
 
 /**
- * Finds secrets in bytes, whatever way they are written. Two bytes at a time are looked up in a table of those that a secret can begin
- * with, so that ordinary text costs one look for each of its bytes.
+ * Finds secrets in bytes, whatever way they are written. Two bytes at a time are looked up in a table of
+ * those that a secret can begin with, so that ordinary text costs one look for each of its bytes.
  */
 export class Scanner {
   readonly #patterns: readonly Pattern[];
@@ -111,7 +111,10 @@ export class Scanner {
   }
 }
 
-/** The pairs of bytes that a pattern's first two can be, whatever way they are written. Some that they cannot be are among them. */
+/**
+ * The pairs of bytes that a pattern's first two can be, whatever way they are written. Some that they cannot
+ * be are among them.
+ */
 function beginningsOf(pattern: Pattern): number[] {
   const [first, second] = pattern.elements as [Element, Element | undefined];
   const heads = firstBytesOf(pattern);

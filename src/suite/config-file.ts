@@ -8,7 +8,10 @@ import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
-/** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
+/**
+ * `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and
+ * engine.
+ */
 
 /** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
 export const McpServer = z.union(
@@ -178,8 +181,9 @@ export type Config = z.infer<typeof ConfigFile> & {
 };
 
 /**
- * Finds and reads `offsite.yaml`: the named file, else `OFFSITE_CONFIG`, else beside the suite, in the working folder, in the user's
- * config folder; the first there is counts, whole. Throws an `input` error where a file named outright is not there.
+ * Finds and reads `offsite.yaml`: the named file, else `OFFSITE_CONFIG`, else beside the suite, in the
+ * working folder, in the user's config folder; the first there is counts, whole. Throws an `input` error
+ * where a file named outright is not there.
  */
 export function loadConfig(options: {
   named?: string;

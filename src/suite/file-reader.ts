@@ -12,7 +12,10 @@ export interface FileReaderOptions {
   keys?: KnownKeys | undefined;
 }
 
-/** Reads the files of one suite or profile, all together no more than there is room for. Throws `FILE_UNREADABLE` and {@link BadFile}. */
+/**
+ * Reads the files of one suite or profile, all together no more than there is room for. Throws
+ * `FILE_UNREADABLE` and {@link BadFile}.
+ */
 export class FileReader {
   readonly #options: FileReaderOptions;
   #bytes = 0;

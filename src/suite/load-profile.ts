@@ -8,8 +8,8 @@ import { type Profile, profileOf } from './plan.ts';
 import type { Text } from './suite-file.ts';
 
 /**
- * A profile of the configuration with its scripts and files read, wherever they are: who writes the configuration owns the machine.
- * Throws {@link BadFile} where one cannot be.
+ * A profile of the configuration with its scripts and files read, wherever they are: who writes the
+ * configuration owns the machine. Throws {@link BadFile} where one cannot be.
  *
  * @param keys keys that no file of it may hold
  */

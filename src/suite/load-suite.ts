@@ -28,8 +28,8 @@ export interface SuiteOptions {
 }
 
 /**
- * Reads a suite file with all the files it names and checks it against the configuration. Throws {@link BadFile} with every problem
- * at its place; nothing has been started then.
+ * Reads a suite file with all the files it names and checks it against the configuration. Throws {@link
+ * BadFile} with every problem at its place; nothing has been started then.
  *
  * @param harnesses what this Offsite has
  */
@@ -74,7 +74,8 @@ export function loadSuite(
     variants: variants.filter((variant) => variant !== undefined),
     judges: source.judges ?? [],
   };
-  // What files of it say has been looked at as they were read; this is what YAML itself says, and the configuration.
+  // What files of it say has been looked at as they were read; this is what YAML itself says, and the
+  // configuration.
   const held = keys?.findIn(plan);
   if (held) {
     const place = held.path.filter((key) => key !== 'request' && key !== 'local');

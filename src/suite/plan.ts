@@ -3,7 +3,10 @@ import type { McpServer, SandboxConfig } from './config-file.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { Variables } from './variables.ts';
 
-/** A suite file with its configuration, read and checked: the request for the service, and what only this machine needs. */
+/**
+ * A suite file with its configuration, read and checked: the request for the service, and what only this
+ * machine needs.
+ */
 export interface SuitePlan {
   file: string;
   suite: { id: string; name: string; prompt: PromptSource };
@@ -42,13 +45,18 @@ export interface CaseExtras {
 
 /** Where verify runs, and which changes outside the workspace are expected there. */
 export interface VerifyPlace {
-  /** A fresh sandbox of the trial's image that holds the workspace alone; or the one that the harness worked in. */
+  /**
+   * A fresh sandbox of the trial's image that holds the workspace alone; or the one that the harness worked
+   * in.
+   */
   in: 'fresh' | 'same';
   /** Globs of absolute paths whose changes are part of the work. A result lists them. */
   keep: string[];
   /** Globs of absolute paths whose changes do not matter. */
   ignore: string[];
-  /** What all other changes in the harness's own sandbox are: shown with the result, or the trial's failure. */
+  /**
+   * What all other changes in the harness's own sandbox are: shown with the result, or the trial's failure.
+   */
   unexpected: 'show' | 'fail';
 }
 

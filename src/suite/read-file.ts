@@ -34,8 +34,9 @@ export interface ReadFile {
 }
 
 /**
- * Reads a file that a suite or a configuration names, and nothing but a regular file within `reach`. What is decided is decided of the
- * file that was opened, whatever its path leads to by then. Throws `FILE_UNREADABLE`, an input error.
+ * Reads a file that a suite or a configuration names, and nothing but a regular file within `reach`. What is
+ * decided is decided of the file that was opened, whatever its path leads to by then. Throws
+ * `FILE_UNREADABLE`, an input error.
  */
 export function readFile(
   path: string,
@@ -124,7 +125,9 @@ function realRoots(roots: readonly string[]): string[] {
   });
 }
 
-/** The way from a folder to a file in it; undefined where the file is elsewhere. Empty for the file itself. */
+/**
+ * The way from a folder to a file in it; undefined where the file is elsewhere. Empty for the file itself.
+ */
 function below(root: string, real: string): string | undefined {
   const way = relative(root, real);
   return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way;

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { wires } from './model-config.ts';
 import { Duration } from './quantities.ts';
 
-/** The file of a scripted model: the turns it answers with, and when. `docs/models.md` describes it for people. */
+/**
+ * The file of a scripted model: the turns it answers with, and when. `docs/models.md` describes it for
+ * people.
+ */
 
 const Pattern = z.string().refine(isPattern, 'expected a JavaScript regular expression');
 

@@ -13,9 +13,10 @@ const reservedNames = /^(PATH|HOME|SHELL|USER|PWD|IFS|ENV|BASH_.*|LD_.*|NODE_OPT
 const expandedTextLimit = expandedTexts.bytes.text;
 
 /**
- * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters `{{name}}`. Values that are not
- * strings are written as JSON. An unknown name is kept as it stands, or handed to `unknownName` with its offset in the text.
- * Throws an `input` error, before it builds anything, where the result would have more than {@link expandedTexts} allows.
+ * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters
+ * `{{name}}`. Values that are not strings are written as JSON. An unknown name is kept as it stands, or
+ * handed to `unknownName` with its offset in the text. Throws an `input` error, before it builds anything,
+ * where the result would have more than {@link expandedTexts} allows.
  */
 export function expandVariables(
   text: string,
@@ -62,7 +63,10 @@ function tooLong(place: string): OffsiteError {
   );
 }
 
-/** The variables as environment variables: those whose names can be one. Values that are not strings are written as JSON. */
+/**
+ * The variables as environment variables: those whose names can be one. Values that are not strings are
+ * written as JSON.
+ */
 export function variablesAsEnvironment(variables: Variables): Record<string, string> {
   const usable = Object.entries(variables).filter(
     ([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isReservedName(name),

@@ -18,8 +18,8 @@ export interface YamlFile<Value> {
 }
 
 /**
- * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem at its place, or an `input` error where
- * the file cannot be read.
+ * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem at its place, or an
+ * `input` error where the file cannot be read.
  */
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
@@ -109,7 +109,9 @@ function offsetOf(document: Document, path: Path): number {
   return isNode(document.contents) && document.contents.range ? document.contents.range[0] : 0;
 }
 
-/** Zod's issues as places and sentences: one for each unknown key, and of a union the member that was meant. */
+/**
+ * Zod's issues as places and sentences: one for each unknown key, and of a union the member that was meant.
+ */
 function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {

@@ -7,8 +7,8 @@ import type { Redact } from './printable.ts';
 const meansSomething = /[[\x21-\x7e]--[a-zA-Z0-9,\-]]/gv;
 
 /**
- * Somebody else's text within a line or a table's cell of a GitHub step summary. It is shown as it is: no link, no mention, no HTML, no
- * further cell.
+ * Somebody else's text within a line or a table's cell of a GitHub step summary. It is shown as it is: no
+ * link, no mention, no HTML, no further cell.
  */
 export function markdownCell(text: string, redact: Redact): string {
   const shown = escaped(cut(redact(text), printedText.bytes.value));

@@ -14,8 +14,8 @@ interface Sink {
 }
 
 /**
- * The one way to a stream that people read. Whatever is printed, nothing in it steers a terminal or speaks to a CI system but what this
- * program itself says.
+ * The one way to a stream that people read. Whatever is printed, nothing in it steers a terminal or speaks to
+ * a CI system but what this program itself says.
  */
 export class Output {
   readonly #sink: Sink;

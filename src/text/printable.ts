@@ -17,7 +17,10 @@ export type Line = readonly Span[];
 /** Takes known secrets out, before anything is cut or escaped. */
 export type Redact = (text: string) => string;
 
-/** Lines for people, in which our words and the texts of others are told apart. Only this folder makes it and turns it into characters. */
+/**
+ * Lines for people, in which our words and the texts of others are told apart. Only this folder makes it and
+ * turns it into characters.
+ */
 export class Printable {
   readonly lines: (redact: Redact) => Line[];
 
@@ -30,7 +33,8 @@ export class Printable {
 export type Value = string | number | Printable;
 
 /**
- * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than {@link printedText} allows; a
+ * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than
+ * {@link printedText} allows; a
  * `Printable` of several lines keeps them, indented as the line that it stands in.
  *
  * @example text`batch ${id}: ${count} trials`
@@ -56,7 +60,10 @@ export function ours(own: string): Printable {
   return new Printable(() => ownLines(own));
 }
 
-/** A text of somebody else's that may have several lines: the first stands where it is put, each further one behind a bar. */
+/**
+ * A text of somebody else's that may have several lines: the first stands where it is put, each further one
+ * behind a bar.
+ */
 export function lines(foreign: string): Printable {
   return new Printable((redact) => {
     const [first = '', ...rest] = linesIn(redact(foreign));
@@ -64,7 +71,10 @@ export function lines(foreign: string): Printable {
   });
 }
 
-/** The same with every line behind a bar, as output of programs is shown. @param last only so many lines, from the end */
+/**
+ * The same with every line behind a bar, as output of programs is shown. @param last only so many lines, from
+ * the end
+ */
 export function quoted(foreign: string, last?: number): Printable {
   return new Printable((redact) => {
     const all = linesIn(redact(foreign));

@@ -2,8 +2,9 @@ import { hasServiceMessage, withoutNumberSigns } from './escape.ts';
 import { bar, type Line } from './printable.ts';
 
 /**
- * How a line may begin with somebody else's text: a letter, a number, a path; or one mark and then something else than a mark. CI systems
- * read lines that begin with two marks, such as `::`, `##`, `---` and `+++`, as messages to themselves.
+ * How a line may begin with somebody else's text: a letter, a number, a path; or one mark and then something
+ * else than a mark. CI systems read lines that begin with two marks, such as `::`, `##`, `---` and `+++`, as
+ * messages to themselves.
  */
 const beginsLikeText = /^(?:[\p{L}\p{N}_]|~?\/|\.{1,2}\/|[^\s\p{L}\p{N}](?=[\p{L}\p{N}\s]|$))/u;
 

@@ -11,7 +11,9 @@ import { sandboxPaths } from './sandbox-paths.ts';
 /** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
 
-/** Keeps the workspace's files that match some globs as blobs. Links, devices and folders are not artifacts. */
+/**
+ * Keeps the workspace's files that match some globs as blobs. Links, devices and folders are not artifacts.
+ */
 export interface ArtifactCollection {
   readonly artifacts: readonly Artifact[];
   /** What matched and was left out; of very many, the first ones. */
@@ -21,8 +23,8 @@ export interface ArtifactCollection {
   /** To be called after the last entry: a file's second name came without its content. */
   finish(deadline: AbortSignal): Promise<void>;
   /**
-   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, which a harness can bring about (a sparse file of terabytes): what
-   * was read until then is kept.
+   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, which a harness can bring about (a
+   * sparse file of terabytes): what was read until then is kept.
    */
   readAll(deadline: AbortSignal): Promise<void>;
 }

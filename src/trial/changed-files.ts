@@ -5,8 +5,9 @@ import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
- * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A rename is both names. A
- * folder is named where it came or went empty, or has another mode, not for what happened inside it.
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
+ * rename is both names. A folder is named where it came or went empty, or has another mode, not for what
+ * happened inside it.
  */
 export function changedFiles(
   before: Exclude<WorkspaceState, 'large'>,
@@ -21,8 +22,8 @@ export function changedFiles(
 }
 
 /**
- * The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. Of very
- * many, the first ones.
+ * The same from the engine's list of changes, for workspaces too large to be read: it names a folder that
+ * went, not what was in it. Of very many, the first ones.
  */
 export async function changedFilesByEngine(container: Container): Promise<string[]> {
   const { changes } = await namedChanges(container, (path) => path.startsWith(`${sandboxPaths.workspace}/`));

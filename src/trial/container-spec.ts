@@ -28,7 +28,10 @@ export function containerSpec(
   };
 }
 
-/** The engine's network of a sandbox. Models and named hosts are reached through the gateway, not through a network. */
+/**
+ * The engine's network of a sandbox. Models and named hosts are reached through the gateway, not through a
+ * network.
+ */
 export function engineNetwork({ network }: Sandbox): 'none' | 'open' {
   return network === 'open' ? 'open' : 'none';
 }

@@ -37,7 +37,10 @@ export interface ConversationLimits {
   stop: AbortSignal;
 }
 
-/** Gives the harness its prompt, and what `answerer` says to its answers, until either ends. Without one it is a single turn. */
+/**
+ * Gives the harness its prompt, and what `answerer` says to its answers, until either ends. Without one it is
+ * a single turn.
+ */
 export async function converse(
   session: HarnessSession,
   prompt: string,

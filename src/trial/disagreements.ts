@@ -4,7 +4,10 @@ import { agentUsage } from './usage.ts';
 
 const compared = ['inputTokens', 'outputTokens'] as const;
 
-/** Where the harness's own counts of tokens and commands are not what passed the gateway and what its stream told. */
+/**
+ * Where the harness's own counts of tokens and commands are not what passed the gateway and what its stream
+ * told.
+ */
 export function disagreements(
   { harnessCounts, trajectory }: Partial<TrialResult>,
   account: ModelAccount,

@@ -1,7 +1,10 @@
 import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** What every script in a sandbox starts from. Of the host's environment it gets what host-environment.ts says. */
+/**
+ * What every script in a sandbox starts from. Of the host's environment it gets what host-environment.ts
+ * says.
+ */
 const base: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',
@@ -26,7 +29,10 @@ export function harnessEnvironment(
   };
 }
 
-/** For install and prepare, which may use the network: where the host trusts more than the usual certificates, so do they. */
+/**
+ * For install and prepare, which may use the network: where the host trusts more than the usual certificates,
+ * so do they.
+ */
 export function preparationEnvironment(
   variables: Variables,
   extraCertificates: boolean,

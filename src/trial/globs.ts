@@ -2,8 +2,9 @@ import picomatch from 'picomatch';
 import { pathLists } from '../bounds/sandbox.ts';
 
 /**
- * Whether a path matches one of some globs. An agent makes paths on which that would take seconds, in which nothing
- * else of this process goes on: what has more characters or folders than {@link pathLists} allows is not compared.
+ * Whether a path matches one of some globs. An agent makes paths on which that would take seconds, in which
+ * nothing else of this process goes on: what has more characters or folders than {@link pathLists} allows is
+ * not compared.
  *
  * @param unmatched what is said of such a path
  */

@@ -10,8 +10,8 @@ interface Given {
 }
 
 /**
- * A sandbox of the trial's image in which no harness ran: started once it is asked for, or ahead of that. Disposing
- * gives it back.
+ * A sandbox of the trial's image in which no harness ran: started once it is asked for, or ahead of that.
+ * Disposing gives it back.
  */
 export class FreshSandbox implements Disposable {
   readonly #given: Given;
@@ -42,8 +42,8 @@ export class FreshSandbox implements Disposable {
 }
 
 /**
- * The fresh sandboxes in which one trial is graded. Verify and the validator never share one: what the work does to
- * the one, while verify runs it, does not reach the other.
+ * The fresh sandboxes in which one trial is graded. Verify and the validator never share one: what the work
+ * does to the one, while verify runs it, does not reach the other.
  */
 export class GradingSandboxes implements Disposable {
   readonly verify: FreshSandbox;

@@ -19,16 +19,17 @@ const unseen: Through = (phase, input) => phase.run(input);
 interface Graded {
   found: Found;
   /**
-   * What kept grading from a verdict, where the state that the agent left may be the reason: equal where the same
-   * thing came twice.
+   * What kept grading from a verdict, where the state that the agent left may be the reason: equal where the
+   * same thing came twice.
    */
   doubt: string | undefined;
 }
 
 /**
- * Collects what a harness left and grades it. Where that gives no verdict, an untouched workspace is graded in the same
- * way: no verdict there either is a void trial. Where it gives one, and the agent's work gives none again, the state
- * that the agent left is the reason, and the trial is failed. Rejects only where the signal aborts.
+ * Collects what a harness left and grades it. Where that gives no verdict, an untouched workspace is graded
+ * in the same way: no verdict there either is a void trial. Where it gives one, and the agent's work gives
+ * none again, the state that the agent left is the reason, and the trial is failed. Rejects only where the
+ * signal aborts.
  */
 export async function grade(input: PhaseInput, through: Through): Promise<Found> {
   const found = await graded(input, through);
@@ -85,7 +86,9 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   }
 }
 
-/** Grades the agent's work once more, in other sandboxes. What was collected before verify stays what it is. */
+/**
+ * Grades the agent's work once more, in other sandboxes. What was collected before verify stays what it is.
+ */
 async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   await using models = judgesOf(input);
   using sandboxes = new GradingSandboxes(input);

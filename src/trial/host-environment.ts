@@ -8,7 +8,10 @@ import { isReservedName } from '../suite/variables.ts';
 /** The host's environment, as far as sandboxes may ask for it by name (`passEnv`). */
 export interface HostEnvironment {
   variables: Readonly<NodeJS.ProcessEnv>;
-  /** Names of those that hold a credential of a model or of the service: no sandbox gets them, whatever it asks for. */
+  /**
+   * Names of those that hold a credential of a model or of the service: no sandbox gets them, whatever it
+   * asks for.
+   */
   credentials: ReadonlySet<string>;
   /** What they hold: no sandbox gets any of it, whatever it is called or wrapped in. */
   keys: KnownKeys;
@@ -44,8 +47,10 @@ export function credentialNames({ service, models }: Pick<Config, 'service' | 'm
 }
 
 /**
- * What a sandbox is given of the host's environment: what it names in `passEnv`, of that what is set, and nothing else. Throws an
- * `input` error for a name that holds a credential of ours, or the value of one, and for one that decides how programs run.
+ * What a sandbox is given of the host's environment: what it names in `passEnv`, of that what is set, and
+ * nothing else. Throws an
+ * `input` error for a name that holds a credential of ours, or the value of one, and for one that decides how
+ * programs run.
  */
 export function passedEnvironment(
   { name: sandbox, passEnv }: Pick<Sandbox, 'name' | 'passEnv'>,

@@ -36,7 +36,10 @@ export function reachThrough(relay: Relay, { sandbox }: TrialSpec): Record<strin
   ]);
 }
 
-/** The first of the runner's wires that the model speaks; of a runner that leaves the choice, the model's first. */
+/**
+ * The first of the runner's wires that the model speaks; of a runner that leaves the choice, the model's
+ * first.
+ */
 function sharedWire({ name, wires: known }: Runner, spoken: readonly Wire[]): Wire {
   const shared =
     known === 'any' || known.length === 0 ? spoken[0] : known.find((wire) => spoken.includes(wire));

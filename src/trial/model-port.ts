@@ -9,7 +9,10 @@ import type { TrialSpec } from './spec.ts';
 /** The image of every relay: whatever a sandbox is made of, this one has the Node that a relay needs. */
 export const relayImage = 'offsite/base';
 
-/** A sandbox's way out to models and named hosts. It is made with the sandbox, and leads nowhere until its trial has its turn. */
+/**
+ * A sandbox's way out to models and named hosts. It is made with the sandbox, and leads nowhere until its
+ * trial has its turn.
+ */
 export interface ModelPort extends AsyncDisposable {
   relay: Relay;
   /** From now on requests go to `handler`. */

@@ -56,7 +56,10 @@ interface AskedModels {
   judges: readonly string[];
 }
 
-/** Throws an `input` error, before anything is started, for a model that cannot be asked: its key is not set, say. */
+/**
+ * Throws an `input` error, before anything is started, for a model that cannot be asked: its key is not set,
+ * say.
+ */
 export async function checkModels({ variants, judges }: AskedModels, gateway: Gateway): Promise<void> {
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
     ...(modelConfig ? [model] : []),

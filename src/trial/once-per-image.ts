@@ -1,4 +1,7 @@
-/** What was learned of an image from the first container of it, and holds for all others. Those who ask meanwhile wait for the answer. */
+/**
+ * What was learned of an image from the first container of it, and holds for all others. Those who ask
+ * meanwhile wait for the answer.
+ */
 export class OncePerImage<Learned> {
   /** A batch works on few images at a time; what is kept of one is up to some megabytes. */
   static readonly #kept = 16;

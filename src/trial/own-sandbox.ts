@@ -5,9 +5,9 @@ import type { Cause } from './result.ts';
 import { shownPaths, systemChanges } from './system-changes.ts';
 
 /**
- * Why a trial failed whose verify fails in the fresh sandbox and would pass in the agent's own: the work needs something
- * outside the workspace. Undefined where that is not so, or cannot be told. To be asked last, since verify is run in
- * the agent's sandbox. Rejects only where the signal aborts.
+ * Why a trial failed whose verify fails in the fresh sandbox and would pass in the agent's own: the work
+ * needs something outside the workspace. Undefined where that is not so, or cannot be told. To be asked last,
+ * since verify is run in the agent's sandbox. Rejects only where the signal aborts.
  */
 export async function neededFromOutside(input: PhaseInput): Promise<Cause | undefined> {
   const request = verifyRequest(input);

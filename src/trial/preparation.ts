@@ -29,7 +29,10 @@ export async function prepareContainer(
   await run(container, preparation, signal);
 }
 
-/** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
+/**
+ * Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does
+ * not have.
+ */
 async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
   const result = await container.exec({
     argv: ['sh', '-c', 'id -u; id -g'],

@@ -4,7 +4,10 @@ import type { Container } from '../engine/container.ts';
 import { globMatcher } from './globs.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
+/**
+ * The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it
+ * went
+ */
 export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
   const matches = globMatcher(globs, true);
   // A folder that was replaced or removed as a whole is named alone.
@@ -13,8 +16,8 @@ export function protectedChanges(globs: readonly string[], filesChanged: readonl
 }
 
 /**
- * What the protected files of a workspace hold, whatever else is there and however large. Folders on the way to them
- * count by their kind alone.
+ * What the protected files of a workspace hold, whatever else is there and however large. Folders on the way
+ * to them count by their kind alone.
  */
 export function protectedState(
   container: Container,

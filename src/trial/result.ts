@@ -10,7 +10,10 @@ export type PhaseName = 'sandbox' | 'harness' | 'collect' | 'verify' | 'validate
 
 /** Why a trial has no verdict, or what went wrong on the way to one. */
 export interface Cause {
-  /** Whose trouble it was. `task` is the case's own scripts; `harness` a CLI that failed before any model was asked. */
+  /**
+   * Whose trouble it was. `task` is the case's own scripts; `harness` a CLI that failed before any model was
+   * asked.
+   */
   kind: 'task' | 'agent' | 'harness' | 'model' | 'infrastructure' | 'grading';
   phase: PhaseName | 'install' | 'prepare';
   message: string;
@@ -35,7 +38,10 @@ export interface TrialResult {
   finishedAt: number;
   /** The engine's id of the sandbox container. */
   sandboxId?: string | undefined;
-  /** What its sandboxes did without, because their configuration allows it and the engine does not have it; absent where that is nothing. */
+  /**
+   * What its sandboxes did without, because their configuration allows it and the engine does not have it;
+   * absent where that is nothing.
+   */
   sandboxLacks?: string[] | undefined;
   phases: PhaseTiming[];
   harness?: HarnessEnding | undefined;

@@ -11,8 +11,8 @@ import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /**
- * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort
- * of `signal` rejects. The sandbox is given back in any case.
+ * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose
+ * trouble it was; only an abort of `signal` rejects. The sandbox is given back in any case.
  */
 export async function runTrial(
   spec: TrialSpec,

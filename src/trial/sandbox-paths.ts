@@ -23,7 +23,9 @@ export const notTheSystem: readonly string[] = [
   '/sys',
 ];
 
-/** Where any program that verify runs may leave what it likes: a change there says nothing about the system. */
+/**
+ * Where any program that verify runs may leave what it likes: a change there says nothing about the system.
+ */
 export const scratchPaths: readonly string[] = [
   ...notTheSystem,
   '/tmp',
@@ -37,8 +39,8 @@ export const scratchPaths: readonly string[] = [
 ];
 
 /**
- * Where programs keep state whose names and contents differ each time, one entry below for each program: databases,
- * lock files, caches of build tools.
+ * Where programs keep state whose names and contents differ each time, one entry below for each program:
+ * databases, lock files, caches of build tools.
  */
 export const statePaths: readonly string[] = [
   '/home',

@@ -29,7 +29,10 @@ export interface StartedSandbox {
   preparedBytes: number;
   /** Its workspace before the harness works there. */
   before: WorkspaceState;
-  /** Lists what is changed in it; undefined where its layer can be read, and where changes cannot be told by times. */
+  /**
+   * Lists what is changed in it; undefined where its layer can be read, and where changes cannot be told by
+   * times.
+   */
   kit: Kit | undefined;
   /** Its way to models and named hosts; undefined where it reaches none. */
   port: ModelPort | undefined;
@@ -46,9 +49,9 @@ export interface SandboxOptions {
 }
 
 /**
- * The sandboxes of a batch's trials. Starting a container and removing it are the two dearest things an engine does, so both can happen
- * while other trials run: `startAhead` begins before the trial has its turn, `giveBack` does not wait. Disposing removes what was
- * not taken and waits for the removals.
+ * The sandboxes of a batch's trials. Starting a container and removing it are the two dearest things an
+ * engine does, so both can happen while other trials run: `startAhead` begins before the trial has its turn,
+ * `giveBack` does not wait. Disposing removes what was not taken and waits for the removals.
  */
 export class Sandboxes implements AsyncDisposable {
   readonly #parts: ImageParts;
@@ -89,8 +92,9 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /**
-   * Makes what the trial's sandbox starts from, where it is not there yet. Installing and preparing take minutes of network and disk, so that
-   * they can be waited for before a trial takes its place. Fails as `take` would.
+   * Makes what the trial's sandbox starts from, where it is not there yet. Installing and preparing take
+   * minutes of network and disk, so that they can be waited for before a trial takes its place. Fails as
+   * `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
     await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
@@ -126,7 +130,10 @@ export class Sandboxes implements AsyncDisposable {
     await Promise.all(this.#removals);
   }
 
-  /** What the host passes in. No sandbox is made without asking for it, and none of a trial that would bring a key along. */
+  /**
+   * What the host passes in. No sandbox is made without asking for it, and none of a trial that would bring a
+   * key along.
+   */
   #environment(spec: TrialSpec): Record<string, string> {
     refuseKeys(spec, this.#host);
     return passedEnvironment(spec.sandbox, this.#host);

@@ -4,7 +4,10 @@ import type { Answerer, Utterance } from './conversation.ts';
 import type { TrialModels } from './models.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** Who answers the harness in a trial: the case's simulated user, up to their limit of messages. Undefined where the case has none. */
+/**
+ * Who answers the harness in a trial: the case's simulated user, up to their limit of messages. Undefined
+ * where the case has none.
+ */
 export function answererOf({ user }: TrialSpec, models: TrialModels | undefined): Answerer | undefined {
   if (!user || !models) return undefined;
   const { goal, prompt, turns } = user;
@@ -26,9 +29,10 @@ type Next = (said: readonly Utterance[], signal: AbortSignal) => Promise<UserTur
 type Ending = { ends: string; why: string };
 
 /**
- * The user's answer, or an end of the conversation where what the harness did is the reason that there is none: its words may be too long for the
- * user's model, or talk it out of answering. A control tells, in which the harness has said nothing at all: where that fails too, it is the user's
- * model, and the error is thrown. A stumble of the model's does not come twice, with a control between that went well.
+ * The user's answer, or an end of the conversation where what the harness did is the reason that there is
+ * none: its words may be too long for the user's model, or talk it out of answering. A control tells, in
+ * which the harness has said nothing at all: where that fails too, it is the user's model, and the error is
+ * thrown. A stumble of the model's does not come twice, with a control between that went well.
  */
 async function answered(
   next: Next,

@@ -17,8 +17,8 @@ export interface ImageParts {
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
   /**
-   * Ids by the name of an image, or by what a step was made of: a batch looks each image up once. It so keeps to one image, be the name
-   * given to another meanwhile. To be cleared where one of them is gone.
+   * Ids by the name of an image, or by what a step was made of: a batch looks each image up once. It so keeps
+   * to one image, be the name given to another meanwhile. To be cleared where one of them is gone.
    */
   known: Map<string, string>;
   /** Why a step failed, by what it was made of: a script that fails is not run again for the next trial. */
@@ -28,21 +28,23 @@ export interface ImageParts {
 export interface PreparedImage {
   imageId: string;
   /**
-   * Prepares a trial's own container, which needs the network for it: where prepare leaves processes running, which no image can keep.
-   * Undefined where the image is prepared.
+   * Prepares a trial's own container, which needs the network for it: where prepare leaves processes running,
+   * which no image can keep. Undefined where the image is prepared.
    */
   prepare: ((container: Container) => Promise<void>) | undefined;
 }
 
 export interface PreparationOptions {
-  /** Called where a step is not there yet and must be run; it is run while what this resolves with is held. */
+  /**
+   * Called where a step is not there yet and must be run; it is run while what this resolves with is held.
+   */
   building?: (() => Promise<Disposable>) | undefined;
 }
 
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the profile's install, the case's
- * prepare, each step committed once under the hash of all that went into it. Throws a {@link TrialFailure} of kind `task` where a
- * script fails, and `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the
+ * profile's install, the case's prepare, each step committed once under the hash of all that went into it.
+ * Throws a {@link TrialFailure} of kind `task` where a script fails, and `IMAGE_MISSING`.
  *
  * @param env what the host passes into the sandbox
  */

@@ -47,7 +47,9 @@ export interface ValidatorSpec {
   manifest: { index: number; name: string }[];
   /** Whether the texts that grading produces are kept. */
   capture: boolean;
-  /** A fresh container of the prepared image with the workspace copied in, or the one the harness worked in. */
+  /**
+   * A fresh container of the prepared image with the workspace copied in, or the one the harness worked in.
+   */
   runsIn: 'fresh' | 'same';
   /** What the trial is when the validator cannot run. */
   onError: 'void' | 'failed';

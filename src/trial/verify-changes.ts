@@ -32,8 +32,8 @@ export async function contentsOf(
 }
 
 /**
- * Those of the changes that verify does not make by itself: it never changes that path, or leaves something else there.
- * Where programs keep state, it is enough that verify changes something of the same program.
+ * Those of the changes that verify does not make by itself: it never changes that path, or leaves something
+ * else there. Where programs keep state, it is enough that verify changes something of the same program.
  */
 export async function unexplained(
   container: Container,
@@ -49,8 +49,8 @@ export async function unexplained(
 }
 
 /**
- * `/var/lib/postgresql` of all that is below it; undefined outside of the folders for state, and of what is one of
- * them or holds one.
+ * `/var/lib/postgresql` of all that is below it; undefined outside of the folders for state, and of what is
+ * one of them or holds one.
  */
 function stateEntry(path: string): string | undefined {
   const folder = statePaths.findLast((one) => path.startsWith(`${one}/`));

@@ -11,8 +11,8 @@ export type WorkspaceState = Manifest | 'large';
 class TooLarge extends Error {}
 
 /**
- * Reads the state of a sandbox's workspace. `visit` may read the content of entries on the way; what it has seen counts for nothing
- * where the result is `large`. Throws `ENGINE_NOT_FOUND` where there is no workspace.
+ * Reads the state of a sandbox's workspace. `visit` may read the content of entries on the way; what it has
+ * seen counts for nothing where the result is `large`. Throws `ENGINE_NOT_FOUND` where there is no workspace.
  */
 export async function readWorkspace(
   container: Container,
@@ -44,7 +44,10 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
 /** Bytes of a workspace that is read as a whole, at most. */
 export const smallWorkspace = workspaceFiles.bytes.whole;
 
-/** Bytes of all files of a workspace, by their lengths: of those that prepare made, so that it need not be bounded. */
+/**
+ * Bytes of all files of a workspace, by their lengths: of those that prepare made, so that it need not be
+ * bounded.
+ */
 export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
   let bytes = 0;
   for await (const { size } of container.archive(sandboxPaths.workspace, signal)) bytes += size;

@@ -14,7 +14,10 @@ import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
 import { WorkDesk } from './work/work-desk.ts';
 
-/** What passes between this process and the validator's: its order, its records, what it asks models, and what it runs of the work. */
+/**
+ * What passes between this process and the validator's: its order, its records, what it asks models, and what
+ * it runs of the work.
+ */
 export class ModuleConversation {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
@@ -77,7 +80,10 @@ export class ModuleConversation {
     await this.#send(await this.#desk.fulfill(record));
   }
 
-  /** Resolves once the validator's process has taken it, or is over. One after another: as JSON a text can be six times as long. Never rejects. */
+  /**
+   * Resolves once the validator's process has taken it, or is over. One after another: as JSON a text can be
+   * six times as long. Never rejects.
+   */
   #send(line: object): Promise<void> {
     return this.#sending(async () => {
       // The process may have ended while a model was still answering.

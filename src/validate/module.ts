@@ -17,7 +17,9 @@ const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${exten
   content: readFileSync(new URL(`../${path}`, import.meta.url)),
 }));
 
-/** A validator that is a module: Node runs it in the sandbox and prints a record for each of its validations. */
+/**
+ * A validator that is a module: Node runs it in the sandbox and prints a record for each of its validations.
+ */
 export async function runModule(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, timeoutMs } = request;
   await container.put(filesOf(request), '/', request.signal);
@@ -55,8 +57,8 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
 }
 
 /**
- * Git refuses another user's repository, which the workspace is; and what the agent wrote into its settings and hooks
- * is not to run because somebody asks for its status.
+ * Git refuses another user's repository, which the workspace is; and what the agent wrote into its settings
+ * and hooks is not to run because somebody asks for its status.
  */
 const gitEnvironment = gitSettings({
   'safe.directory': '*',

@@ -24,7 +24,10 @@ const tooLarge = {
   stderr: `offsite-run: a call may pass on no more than ${workForValidator.bytes.call} bytes of standard input\n`,
 };
 
-/** Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the pipe has no end of its own. */
+/**
+ * Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the
+ * pipe has no end of its own.
+ */
 const listen = `{ until [ -p "$1" ]; do sleep 0.05 2> /dev/null || sleep 1; done; exec cat 0<> "$1"; } &
 cat > /dev/null; kill "$!"`;
 
@@ -40,8 +43,8 @@ interface CallsRequest {
 }
 
 /**
- * The way by which a program has things of the work run as another user: the command `offsite-run` leaves each call in a folder that only
- * the validator's user may enter, and finds the answer there.
+ * The way by which a program has things of the work run as another user: the command `offsite-run` leaves
+ * each call in a folder that only the validator's user may enter, and finds the answer there.
  */
 export class ProgramCalls {
   readonly #request: CallsRequest;
@@ -127,8 +130,9 @@ export class ProgramCalls {
   }
 
   /**
-   * The files of a call. Undefined where they are too large: the work can be the reason, so that is no trouble of the engine's. `gone`
-   * where the validator has removed its folder, so that nobody waits for an answer.
+   * The files of a call. Undefined where they are too large: the work can be the reason, so that is no
+   * trouble of the engine's. `gone` where the validator has removed its folder, so that nobody waits for an
+   * answer.
    */
   async #given(
     call: string,

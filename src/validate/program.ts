@@ -16,19 +16,24 @@ import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
 /**
- * Starts the program $0 if there is its interpreter $1, and else says $2: what a kernel or `env` answers for a missing one looks the
- * same as a program that found nothing to be well.
+ * Starts the program $0 if there is its interpreter $1, and else says $2: what a kernel or `env` answers for
+ * a missing one looks the same as a program that found nothing to be well.
  */
 const start = `command -v "$1" > /dev/null || { printf %s "$2"; exit; }
 mkfifo -m 600 "$OFFSITE_CALLS/requests"
 OFFSITE_STDOUT=$(readlink /proc/$$/fd/1) exec "$0"`;
 
-/** Such a program would be started with what the agent left there; its author can have that only as a module. */
+/**
+ * Such a program would be started with what the agent left there; its author can have that only as a module.
+ */
 const notApart =
   'a validator that is a program cannot be graded in the agent’s own sandbox; make it a module';
 const nothing = { validations: [], judgments: [] };
 
-/** A validator with a shebang: one validation, passed when the program exits 0; or those of the test report that it prints. */
+/**
+ * A validator with a shebang: one validation, passed when the program exits 0; or those of the test report
+ * that it prints.
+ */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, source, files, timeoutMs } = request;
   if (request.work.kind === 'apart') return { ...nothing, trouble: { kind: 'broken', message: notApart } };

@@ -5,12 +5,18 @@ import { longestDocument } from '../parse-json.ts';
 import { readRecord } from './record-shape.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
-/** The part of this process's heap that all records of a validator may take, where that is less than their bound. */
+/**
+ * The part of this process's heap that all records of a validator may take, where that is less than their
+ * bound.
+ */
 const heapPart = 1 / 16;
 
 const tooMuch = 'the validator said more than is read';
 
-/** Takes the records out of a validator's output as it comes: the lines that begin with the nonce. All else is somebody's text. */
+/**
+ * Takes the records out of a validator's output as it comes: the lines that begin with the nonce. All else is
+ * somebody's text.
+ */
 export class RecordReader {
   readonly #start: string;
   readonly #onRecord: (record: SandboxedRecord) => void;
@@ -31,7 +37,9 @@ export class RecordReader {
     );
   }
 
-  /** A record that the end of its process cut is no record, so that the end of the stream is of no interest. */
+  /**
+   * A record that the end of its process cut is no record, so that the end of the stream is of no interest.
+   */
   push(bytes: Buffer): void {
     if (this.problem === undefined) this.#lines.push(bytes);
   }

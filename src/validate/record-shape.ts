@@ -17,7 +17,9 @@ const Options = z.object({
   timeout: z.number().positive().optional(),
 });
 
-/** What the validator's process may send, a line each; `sandboxed/records.ts` says the same to that process. */
+/**
+ * What the validator's process may send, a line each; `sandboxed/records.ts` says the same to that process.
+ */
 const Shape = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('broken'), message: z.string() }),
   z.object({ kind: z.literal('begin'), name: z.string() }),

@@ -6,7 +6,10 @@ export function capturedText(text: string, format: 'text' | 'json' = 'text'): Ca
   return { ...captured(text), format, state: 'captured' };
 }
 
-/** What a report may say of a validation: the specification leaves kind, status, formats, states, levels, methods, judgment and metadata out. */
+/**
+ * What a report may say of a validation: the specification leaves kind, status, formats, states, levels,
+ * methods, judgment and metadata out.
+ */
 export function reportedForm(validation: Validation): ReportedValidation {
   const { kind, status, judgment, metadata, input, output, error, calls, logs, ...same } = validation;
   return {
@@ -36,7 +39,10 @@ function reportedTexts<Name extends string>(texts: Texts<Name>): Partial<Record<
   return Object.fromEntries(kept);
 }
 
-/** For `capture: false`: timing, verdict and scores stay, all text that grading produced goes, and says that it was there. */
+/**
+ * For `capture: false`: timing, verdict and scores stay, all text that grading produced goes, and says that
+ * it was there.
+ */
 export function withoutContent(validation: Validation): Validation {
   const { message, judgment, input, output, error, metadata, calls, logs, ...rest } = validation;
   return {

@@ -6,8 +6,8 @@ import { structuredAnswer } from './structured-answer.ts';
 /** The human of a case, played by a model. */
 export interface SimulatedUser {
   /**
-   * What the user says to the harness's last message, or why they end the conversation. Rejects with an `OffsiteError` where the
-   * model does not answer, or not in a form that can be read.
+   * What the user says to the harness's last message, or why they end the conversation. Rejects with an
+   * `OffsiteError` where the model does not answer, or not in a form that can be read.
    */
   next(transcript: readonly Utterance[], signal: AbortSignal): Promise<UserTurn>;
 }
@@ -26,7 +26,9 @@ const Turn = z.strictObject({
   text: z.string(),
 });
 
-/** @param parts.goal what the user wants of the harness; @param parts.prompt who they are and how they talk */
+/**
+ * @param parts.goal what the user wants of the harness; @param parts.prompt who they are and how they talk
+ */
 export function openSimulatedUser(parts: { goal: string; prompt: string; chat: AskModel }): SimulatedUser {
   const system = systemText(parts);
   return {

@@ -4,8 +4,9 @@ import { OffsiteError } from '../offsite-error.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 
 /**
- * A model's answer that is JSON of a schema. The model is told to (servers differ in whether they enforce it), and an answer of another
- * form may be repaired once: the model is told what is wrong with it. A second one is an `OffsiteError` of code `ANSWER_FORM`.
+ * A model's answer that is JSON of a schema. The model is told to (servers differ in whether they enforce
+ * it), and an answer of another form may be repaired once: the model is told what is wrong with it. A second
+ * one is an `OffsiteError` of code `ANSWER_FORM`.
  */
 export async function structuredAnswer<Value>(
   request: Omit<ChatRequest, 'schema'>,

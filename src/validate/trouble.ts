@@ -3,7 +3,8 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 /** The validator itself could not do its work: trouble of the grading, not of the agent. */
 export interface GradingTrouble {
   /**
-   * `not-started`: the sandbox has not what the validator is to run with. `broken`: doing it again would end the same.
+   * `not-started`: the sandbox has not what the validator is to run with. `broken`: doing it again would end
+   * the same.
    * `infrastructure`: a judge could not be reached, and may be another time.
    */
   kind: 'not-started' | 'broken' | 'infrastructure';

@@ -1,6 +1,7 @@
 /**
- * Who runs in a grading sandbox. Neither is root, neither may signal, trace or read the other's processes, and only the work's user may
- * write to the workspace. The numbers are below what engines without root map (65,536).
+ * Who runs in a grading sandbox. Neither is root, neither may signal, trace or read the other's processes,
+ * and only the work's user may write to the workspace. The numbers are below what engines without root map
+ * (65,536).
  */
 export const users = {
   /** Runs the validator. It owns nothing but a folder for temporary files. */

@@ -4,12 +4,13 @@ import { users } from './users.ts';
 const { uid, gid } = users.validator;
 
 /**
- * The folder of a validator, for its user to read and nobody to write: root's, and its group's to look into. Within it a home that stays
- * empty, and a folder for temporary files, which alone is the user's own.
+ * The folder of a validator, for its user to read and nobody to write: root's, and its group's to look into.
+ * Within it a home that stays empty, and a folder for temporary files, which alone is the user's own.
  */
 export function validatorFolder(folder: string): NewEntry[] {
   return [
-    // The work may be called with a file of it, which is opened to it then; what it is not told of it can neither list nor read.
+    // The work may be called with a file of it, which is opened to it then; what it is not told of it can
+    // neither list nor read.
     { path: folder, folder: true, mode: 0o751, gid },
     { path: homeOf(folder), folder: true, mode: 0o550, gid },
     { path: temporaryOf(folder), folder: true, mode: 0o700, uid, gid },
@@ -21,8 +22,8 @@ export function ownFile(path: string, content: string | Buffer, mode = 0o640): N
 }
 
 /**
- * Where a validator's own programs keep what is theirs. No startup file of a user lies in an empty home; Python finds its modules beside the
- * program, and none in the working folder, which is the agent's.
+ * Where a validator's own programs keep what is theirs. No startup file of a user lies in an empty home;
+ * Python finds its modules beside the program, and none in the working folder, which is the agent's.
  */
 export function ownFolders(folder: string): Record<string, string> {
   return {

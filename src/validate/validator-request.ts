@@ -14,7 +14,10 @@ export interface ValidatorRequest {
   files: readonly SourceFile[];
   manifest: readonly { index: number; name: string }[];
   capture: boolean;
-  /** Absolute folder in the sandbox for the validator and its files. To be one that the harness cannot have known. */
+  /**
+   * Absolute folder in the sandbox for the validator and its files. To be one that the harness cannot have
+   * known.
+   */
   folder: string;
   workspace: string;
   env: Record<string, string>;

@@ -8,8 +8,8 @@ export interface VerifiedStep extends VerifyStep {
 }
 
 /**
- * `timed-out`, `out-of-disk`: the last step was killed, and what follows it never ran. `not-started`: the sandbox cannot run bash
- * there.
+ * `timed-out`, `out-of-disk`: the last step was killed, and what follows it never ran. `not-started`: the
+ * sandbox cannot run bash there.
  */
 export type Verification =
   | { ended: 'finished'; steps: VerifiedStep[]; devicesIntact: boolean; shielded: boolean }
@@ -27,12 +27,15 @@ export interface VerifyRequest {
   signal: AbortSignal;
 }
 
-/** 128 + SIGKILL: what a process that was killed exits with. A step whose end nobody told is never taken for a success. */
+/**
+ * 128 + SIGKILL: what a process that was killed exits with. A step whose end nobody told is never taken for a
+ * success.
+ */
 const killed = 137;
 
 /**
- * Runs a verify script, one step a command, in a sandbox where nothing of the harness runs. Throws where the engine
- * failed.
+ * Runs a verify script, one step a command, in a sandbox where nothing of the harness runs. Throws where the
+ * engine failed.
  */
 export async function runVerify(container: Container, request: VerifyRequest): Promise<Verification> {
   const result = await container.runScript({ ...request, shield: true });

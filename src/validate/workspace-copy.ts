@@ -5,8 +5,8 @@ import { OffsiteError } from '../offsite-error.ts';
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
 
 /**
- * What there is to carry over. `nothing`: nobody touched the workspace. `additions`: nothing of it was deleted, so
- * that what the fresh sandbox has need not go first.
+ * What there is to carry over. `nothing`: nobody touched the workspace. `additions`: nothing of it was
+ * deleted, so that what the fresh sandbox has need not go first.
  */
 export type Carry = 'nothing' | 'additions' | 'all';
 
@@ -17,8 +17,8 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * Removes the folder $1, or where its parent cannot be written, all that is in it: by a list of names without a limit.
- * Needs nothing but what every image has.
+ * Removes the folder $1, or where its parent cannot be written, all that is in it: by a list of names without
+ * a limit. Needs nothing but what every image has.
  */
 const empty = `rm -rf -- "$1" 2>&- || {
   cd "$1" && printf '%s\\0' ./* ./.[!.]* ./..?* | xargs -0 rm -rf --
@@ -33,8 +33,9 @@ export interface CopyRequest {
 }
 
 /**
- * Makes the workspace of `fresh` what it is in `graded`, in which nothing may run. It is a copy: whatever is done to
- * it there, the graded one stays as it is. Refused where there is no folder to copy, or where it is larger than
+ * Makes the workspace of `fresh` what it is in `graded`, in which nothing may run. It is a copy: whatever is
+ * done to it there, the graded one stays as it is. Refused where there is no folder to copy, or where it is
+ * larger than
  * `maxBytes`. Two round trips, five where something must go first.
  */
 export async function copyWorkspace(

@@ -80,7 +80,9 @@ async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Read
   return { filesChanged, carry: 'all', protectedChanged, collection };
 }
 
-/** The engine's list goes by sizes and times, which anybody can set: protected files are compared by content. */
+/**
+ * The engine's list goes by sizes and times, which anybody can set: protected files are compared by content.
+ */
 async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promise<string[]> {
   const { spec, container } = input;
   if (spec.protected.length === 0) return [];

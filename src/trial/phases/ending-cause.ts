@@ -5,9 +5,10 @@ import type { PhaseInput } from './phase.ts';
 /**
  * Whose doing the end of a harness is, where it drove its model.
  *
- * Once the model has answered, the agent may have acted: it can kill its CLI, and write what it likes into what the CLI prints. So neither is evidence
- * any more for an outage or for a CLI that does not work; the gateway's own account, out of the agent's reach, is. What it does not show is the
- * agent's doing, and its work is graded.
+ * Once the model has answered, the agent may have acted: it can kill its CLI, and write what it likes into
+ * what the CLI prints. So neither is evidence any more for an outage or for a CLI that does not work; the
+ * gateway's own account, out of the agent's reach, is. What it does not show is the agent's doing, and its
+ * work is graded.
  */
 export async function endingCause(
   ending: HarnessEnding,

@@ -4,10 +4,12 @@ import type { Cause } from '../result.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**
- * That a harness which drives a model came to a bad end before it asked that model anything: it is not installed, configured or called as it has to be,
- * and no agent was there to fail. Undefined where the agent's model was asked, or may have been.
+ * That a harness which drives a model came to a bad end before it asked that model anything: it is not
+ * installed, configured or called as it has to be, and no agent was there to fail. Undefined where the
+ * agent's model was asked, or may have been.
  *
- * An agent cannot earn itself a void so: it acts by its model's answers alone, and the gateway, out of its reach, keeps the account of them.
+ * An agent cannot earn itself a void so: it acts by its model's answers alone, and the gateway, out of its
+ * reach, keeps the account of them.
  */
 export async function harnessCause(
   runner: Runner,

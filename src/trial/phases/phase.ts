@@ -43,6 +43,9 @@ export interface PhaseInput {
 
 export interface Phase {
   name: PhaseName;
-  /** Returns what it found, which is added to the result; a verdict ends the trial. Throws where it can get none. */
+  /**
+   * Returns what it found, which is added to the result; a verdict ends the trial. Throws where it can get
+   * none.
+   */
   run(input: PhaseInput): Promise<Found>;
 }

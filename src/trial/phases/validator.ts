@@ -17,8 +17,8 @@ import type { PhaseInput } from './phase.ts';
 export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; why: string };
 
 /**
- * Runs the case's validator in a sandbox that no harness ran in, with a copy of the workspace. What it runs of the work runs there too, or
- * where its author wants that, in the harness's own.
+ * Runs the case's validator in a sandbox that no harness ran in, with a copy of the workspace. What it runs
+ * of the work runs there too, or where its author wants that, in the harness's own.
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
@@ -34,7 +34,10 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   return { kind: 'ran', ...(await runIn(own, validator, input, sandbox)) };
 }
 
-/** A strict sandbox has no root who could give the workspace to another user: there the work keeps the sandbox's own. */
+/**
+ * A strict sandbox has no root who could give the workspace to another user: there the work keeps the
+ * sandbox's own.
+ */
 function beside(container: Container, { security, user }: Sandbox): WorkSandbox {
   const own = security === 'strict' && user !== undefined;
   return { kind: 'beside', container, user: own ? { own: user } : 'nobody' };
@@ -51,7 +54,8 @@ async function runIn(
   return runValidator({
     container,
     ...validator,
-    // Where the harness cannot have put anything beforehand, such as a package of a name that the validator imports.
+    // Where the harness cannot have put anything beforehand, such as a package of a name that the validator
+    // imports.
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: sandboxPaths.workspace,
     env: gradingEnvironment(spec.variables),

@@ -20,8 +20,8 @@ import type { Found, Phase, PhaseInput } from './phase.ts';
 export const verify: Phase = { name: 'verify', run };
 
 /**
- * Python neither writes bytecode, which would be a change of the system that nobody meant, nor reads any beside a source: that
- * could be another program than its source, protected or not.
+ * Python neither writes bytecode, which would be a change of the system that nobody meant, nor reads any
+ * beside a source: that could be another program than its source, protected or not.
  */
 const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/offsite/no-bytecode' };
 
@@ -93,8 +93,8 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
 }
 
 /**
- * Bytes of the workspace's archive that are carried over. What prepare made is no fault of the agent's. What the
- * harness filled beyond its limit was really written; a file that is all hole is not.
+ * Bytes of the workspace's archive that are carried over. What prepare made is no fault of the agent's. What
+ * the harness filled beyond its limit was really written; a file that is all hole is not.
  */
 async function largestCopy(input: PhaseInput): Promise<number> {
   const { spec, container, preparedBytes, signal } = input;
@@ -128,7 +128,10 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
   }
 }
 
-/** A shell that is not linked dynamically takes no shield. That is told, since it is no fault of anybody's in the trial. */
+/**
+ * A shell that is not linked dynamically takes no shield. That is told, since it is no fault of anybody's in
+ * the trial.
+ */
 function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: Found): Found {
   if (shielded) return {};
   const lacking = 'a shield of the shells that run verify: what verify runs could say how other steps ended';
@@ -143,12 +146,18 @@ function allPassed(verification: Verification): verification is Extract<Verifica
   return verification.ended === 'finished' && verification.steps.every(({ exitCode }) => exitCode === 0);
 }
 
-/** With `/dev/null` gone, a step says something else than it would. No layer holds devices: the script's guardian looks. */
+/**
+ * With `/dev/null` gone, a step says something else than it would. No layer holds devices: the script's
+ * guardian looks.
+ */
 function brokenDevices(verification: Verification): string[] {
   return verification.ended === 'finished' && !verification.devicesIntact ? ['/dev'] : [];
 }
 
-/** What the work changed outside the workspace while verify ran it: all that an untouched workspace's verify does not. */
+/**
+ * What the work changed outside the workspace while verify ran it: all that an untouched workspace's verify
+ * does not.
+ */
 async function changedByWork(
   { container, imageId }: StartedSandbox,
   input: PhaseInput,
@@ -177,8 +186,8 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
 }
 
 /**
- * Protected files that are not what prepare made them once verify has run the work, though an untouched workspace's
- * verify does not change them so.
+ * Protected files that are not what prepare made them once verify has run the work, though an untouched
+ * workspace's verify does not change them so.
  */
 async function protectedAfter(
   { container, imageId }: StartedSandbox,

@@ -7,7 +7,10 @@ type Element = { [name: string]: Element[] | string | undefined };
 
 const lists = new Set(['testsuites', 'testsuite', 'testcase', 'failure', 'error', 'skipped']);
 
-/** Reads JUnit's XML as common programs write it: `testcase` elements in suites, with `failure`, `error` or `skipped` inside. */
+/**
+ * Reads JUnit's XML as common programs write it: `testcase` elements in suites, with `failure`, `error` or
+ * `skipped` inside.
+ */
 export function readJunit(text: string): TestReport {
   const valid = XMLValidator.validate(text);
   if (valid !== true) return { format: 'junit', problem: `line ${valid.err.line}: ${valid.err.msg}` };

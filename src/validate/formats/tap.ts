@@ -5,8 +5,9 @@ const plan = /^1\.\.(\d+)/;
 const directive = /(?:^|\s)#\s*(skip|todo)\S*\s*(.*)$/i;
 
 /**
- * Reads the Test Anything Protocol, versions 12 to 14: the top level only, since a subtest's outcome is told again by the line after
- * it. A report that ends before its plan does, or bails out, has a test that failed for it.
+ * Reads the Test Anything Protocol, versions 12 to 14: the top level only, since a subtest's outcome is told
+ * again by the line after it. A report that ends before its plan does, or bails out, has a test that failed
+ * for it.
  */
 export function readTap(text: string): TestReport {
   const tests: ReportedTest[] = [];

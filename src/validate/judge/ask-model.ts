@@ -2,7 +2,10 @@ import type { Clock } from '../../clock.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import { messageOf } from '../../offsite-error.ts';
 
-/** Asks a configured model, metered and limited as all of the trial's model traffic is. Rejects with an `OffsiteError`. */
+/**
+ * Asks a configured model, metered and limited as all of the trial's model traffic is. Rejects with an
+ * `OffsiteError`.
+ */
 export type AskModel = (request: ChatRequest, signal: AbortSignal) => Promise<ChatAnswer>;
 
 /** One request to a model for the record: the whole of it as JSON, and what came back. */

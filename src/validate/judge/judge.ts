@@ -15,7 +15,10 @@ export interface Judged {
   failure?: OffsiteError;
 }
 
-/** Has every judge cast its votes, all at once, and draws one judgment from them. A vote that cannot be had leaves no judgment. */
+/**
+ * Has every judge cast its votes, all at once, and draws one judgment from them. A vote that cannot be had
+ * leaves no judgment.
+ */
 export async function judge(request: JudgeRequest, name: string, asking: Asking): Promise<Judged> {
   const startedAt = asking.clock.now();
   const models: readonly (string | undefined)[] = request.models ?? [undefined];

@@ -8,8 +8,8 @@ export interface FencedMaterial {
 }
 
 /**
- * Puts what is judged where a model takes it for data: apart from the instructions, and between marks with a random part, which the
- * text, being older than the mark, cannot imitate.
+ * Puts what is judged where a model takes it for data: apart from the instructions, and between marks with a
+ * random part, which the text, being older than the mark, cannot imitate.
  */
 export function fencedMaterial(material: Readonly<Record<string, string>>): FencedMaterial {
   const fence = randomBytes(12).toString('hex');

@@ -14,7 +14,10 @@ export function median(scores: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** The word most votes chose. Of words chosen equally often, the one with the lowest score, else the one named last. */
+/**
+ * The word most votes chose. Of words chosen equally often, the one with the lowest score, else the one named
+ * last.
+ */
 export function majority(
   votes: readonly string[],
   choices: readonly { word: string; score?: number }[],

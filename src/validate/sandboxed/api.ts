@@ -1,6 +1,6 @@
 /**
- * What a validator imports as `offsite/validator`. This file runs inside the sandbox, beside the validator, in the sandbox's own
- * Node: it imports nothing of Offsite's.
+ * What a validator imports as `offsite/validator`. This file runs inside the sandbox, beside the validator,
+ * in the sandbox's own Node: it imports nothing of Offsite's.
  */
 
 /** What a validation is given. */
@@ -13,7 +13,10 @@ export interface ValidationContext {
   trajectory: TrajectoryCommand[];
   /** What the harness said last; undefined where it said nothing, or has no words. */
   finalMessage: string | undefined;
-  /** What the harness's model used, as far as it was measured: `inputTokens`, `outputTokens`, `costUsd` and others. */
+  /**
+   * What the harness's model used, as far as it was measured: `inputTokens`, `outputTokens`, `costUsd` and
+   * others.
+   */
   usage: Record<string, number>;
   /** Paths in the workspace that the harness added, changed or deleted. */
   filesChanged: string[];
@@ -25,9 +28,15 @@ export interface ValidationContext {
   files(glob?: string): Promise<string[]>;
   /** Runs a program in the workspace and waits for it. A program that cannot be started throws. */
   run(command: string, args?: readonly string[], options?: RunOptions): Promise<RunResult>;
-  /** Asks a model about the work. Recorded as a call of the validation. Where no model answers, the trial has no verdict. */
+  /**
+   * Asks a model about the work. Recorded as a call of the validation. Where no model answers, the trial has
+   * no verdict.
+   */
   answer(request: string | AnswerRequest): Promise<string>;
-  /** Has models judge the work by a rubric. Recorded as a judgment; with a threshold, the trial passes only if it is reached. */
+  /**
+   * Has models judge the work by a rubric. Recorded as a judgment; with a threshold, the trial passes only if
+   * it is reached.
+   */
   judge(request: JudgeRequest): Promise<JudgeResult>;
   /** Adds a line to the validation's logs, as `console.log` does. */
   log(...values: unknown[]): void;
@@ -53,7 +62,10 @@ export interface RunOptions {
   input?: string;
   /** Milliseconds; the program and its process group are killed then. Default 60,000. */
   timeout?: number;
-  /** `validator`: as the validator's own user, for programs of the validator's. Default: a user that cannot reach the validator. */
+  /**
+   * `validator`: as the validator's own user, for programs of the validator's. Default: a user that cannot
+   * reach the validator.
+   */
   as?: 'validator';
 }
 
@@ -85,7 +97,10 @@ export interface JudgeRequest {
   name?: string;
   /** The score, from 0 to 1, that is enough. */
   threshold?: number;
-  /** The words to choose one of, with the score of each, or without any. Left out: the judge gives a score from 0 to 1. */
+  /**
+   * The words to choose one of, with the score of each, or without any. Left out: the judge gives a score
+   * from 0 to 1.
+   */
   choices?: readonly string[] | Record<string, number>;
   /** Configured models; the judge model where left out. Each gives its votes. */
   models?: readonly string[];
@@ -121,9 +136,10 @@ export interface RegisteredValidation extends ValidationOptions {
 export const registered: RegisteredValidation[] = [];
 
 /**
- * Declares a named validation. It passes unless `check` throws or rejects; an assertion's message becomes the validation's. What
- * `check` returns is kept as its output, what it prints as its logs. Validations run one after the other; one that fails does not
- * stop the next.
+ * Declares a named validation. It passes unless `check` throws or rejects; an assertion's message becomes the
+ * validation's. What
+ * `check` returns is kept as its output, what it prints as its logs. Validations run one after the other; one
+ * that fails does not stop the next.
  *
  * @example
  * validate('reports the total', async ({ run }) => {

@@ -1,6 +1,9 @@
 import * as util from 'node:util';
 
-/** What a failed check says: its error's message, and where that compares two values and does not show how they differ, the difference. */
+/**
+ * What a failed check says: its error's message, and where that compares two values and does not show how
+ * they differ, the difference.
+ */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return util.inspect(error);
   const { message } = error;

@@ -19,8 +19,8 @@ export class AskFailed extends Error {
 }
 
 /**
- * This process's end of the conversation with Offsite. A record is a line of its own that begins with the order's nonce, which nothing
- * else in the sandbox has seen.
+ * This process's end of the conversation with Offsite. A record is a line of its own that begins with the
+ * order's nonce, which nothing else in the sandbox has seen.
  */
 export class Host {
   readonly order: SandboxedOrder;

@@ -15,7 +15,10 @@ export class Logs {
   }
 }
 
-/** Gives what is printed to the validation that prints it, be it one that is past its deadline while the next one runs. */
+/**
+ * Gives what is printed to the validation that prints it, be it one that is past its deadline while the next
+ * one runs.
+ */
 export class LogCapture {
   readonly #running = new AsyncLocalStorage<Logs>();
 

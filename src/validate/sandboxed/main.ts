@@ -1,4 +1,7 @@
-/** Runs a validator module inside the sandbox: reads its order from stdin, and prints a record for each of its validations. */
+/**
+ * Runs a validator module inside the sandbox: reads its order from stdin, and prints a record for each of its
+ * validations.
+ */
 import { registered } from './api.ts';
 import { attempt } from './attempt.ts';
 import { describe } from './failure-text.ts';

@@ -1,8 +1,8 @@
 import { validatorRecords } from '../../bounds/grading.ts';
 
 /**
- * Throws for more than models are asked about. Material is what the agent made: that there is too much of it must fail the validation, not
- * leave the trial without a verdict.
+ * Throws for more than models are asked about. Material is what the agent made: that there is too much of it
+ * must fail the validation, not leave the trial without a verdict.
  */
 export function refuseLarge(material: string | Record<string, string> | undefined): void {
   const texts = typeof material === 'string' ? [material] : Object.values(material ?? {});

@@ -1,4 +1,7 @@
-/** What passes between Offsite and the validator's process in the sandbox: lines of JSON, to its stdin and from its stdout. */
+/**
+ * What passes between Offsite and the validator's process in the sandbox: lines of JSON, to its stdin and
+ * from its stdout.
+ */
 
 /** The first line of stdin. */
 export interface SandboxedOrder {

@@ -7,8 +7,8 @@ import type { RunOptions, RunResult } from './api.ts';
 import type { Host } from './host.ts';
 
 /**
- * Runs a program of the work, by way of Offsite: as a user, or in a sandbox, that cannot reach this process. Rejects where it cannot be
- * started.
+ * Runs a program of the work, by way of Offsite: as a user, or in a sandbox, that cannot reach this process.
+ * Rejects where it cannot be started.
  */
 export async function runWork(
   host: Host,
@@ -78,7 +78,10 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
   return { exitCode, stdout: out.text(), stderr: err.text(), truncated: out.cut() || err.cut() };
 }
 
-/** Keeps the beginning of a stream, and reads all of it: a program whose output nobody takes would stand still. */
+/**
+ * Keeps the beginning of a stream, and reads all of it: a program whose output nobody takes would stand
+ * still.
+ */
 function keep(stream: Readable): { text(): string; cut(): boolean } {
   const chunks: Buffer[] = [];
   let room = workForValidator.bytes.output;

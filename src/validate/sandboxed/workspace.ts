@@ -1,7 +1,10 @@
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { matchesGlob, relative, resolve, sep } from 'node:path';
 
-/** Reads a file of the workspace. What a link leads out of it to is not the agent's work, but may be what the validator expects of it. */
+/**
+ * Reads a file of the workspace. What a link leads out of it to is not the agent's work, but may be what the
+ * validator expects of it.
+ */
 export async function readInside(workspace: string, path: string): Promise<string> {
   const [root, file] = await Promise.all([realpath(workspace), realpath(resolve(workspace, path))]);
   if (!file.startsWith(`${root}${sep}`)) throw new Error(`${path} leads out of the workspace`);

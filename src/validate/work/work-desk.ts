@@ -27,7 +27,10 @@ export class WorkDesk {
     this.#onFailure = onFailure;
   }
 
-  /** Never rejects: what the work does wrong is the reply, and what the engine does wrong goes to who listens for that. */
+  /**
+   * Never rejects: what the work does wrong is the reply, and what the engine does wrong goes to who listens
+   * for that.
+   */
   async fulfill(asked: SandboxedRun | SandboxedLook | SandboxedStill): Promise<SandboxedReply> {
     const { id } = asked;
     try {
@@ -43,7 +46,10 @@ export class WorkDesk {
     return this.#work.run({ command, args, options });
   }
 
-  /** Lets the work read, and start, the files of the validator's that it is called with; all others stay closed to it. */
+  /**
+   * Lets the work read, and start, the files of the validator's that it is called with; all others stay
+   * closed to it.
+   */
   async #show(words: readonly string[]): Promise<void> {
     const { work, folder, files, signal } = this.#request;
     const named = files.filter(({ path }) => words.includes(`${folder}/${path}`));

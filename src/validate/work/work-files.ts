@@ -4,7 +4,10 @@ import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** The text of a file of another sandbox, as the engine reads it: none of that sandbox's programs has a part in it. */
+/**
+ * The text of a file of another sandbox, as the engine reads it: none of that sandbox's programs has a part
+ * in it.
+ */
 export async function readApart(
   container: Container,
   workspace: string,
@@ -21,7 +24,10 @@ export async function readApart(
   throw new Error(`${path} is a link without end`);
 }
 
-/** Paths below the workspace of another sandbox of all that is no folder, sorted; links are named, not followed. */
+/**
+ * Paths below the workspace of another sandbox of all that is no folder, sorted; links are named, not
+ * followed.
+ */
 export async function filesApart(
   container: Container,
   workspace: string,

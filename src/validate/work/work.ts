@@ -36,9 +36,10 @@ export interface ProgramCall {
 }
 
 /**
- * Runs programs of the work for a validator: as a user, or in a sandbox, from which nothing of the validator's can be read, written or
- * signaled. Once nobody waits for a program any more, no process of the work is left, so that nothing of it acts while the validator
- * looks at what it made. Throws where the engine fails.
+ * Runs programs of the work for a validator: as a user, or in a sandbox, from which nothing of the
+ * validator's can be read, written or signaled. Once nobody waits for a program any more, no process of the
+ * work is left, so that nothing of it acts while the validator looks at what it made. Throws where the engine
+ * fails.
  */
 export class Work {
   readonly #request: WorkRequest;
@@ -58,7 +59,10 @@ export class Work {
       Math.min(workForValidator.time.verdict, request.timeoutMs / 2);
   }
 
-  /** Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to be put beside the work. */
+  /**
+   * Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to
+   * be put beside the work.
+   */
   async begin(): Promise<void> {
     const { sandbox, workspace, signal } = this.#request;
     if (sandbox.kind === 'apart') return;
