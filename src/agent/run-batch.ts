@@ -8,15 +8,14 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/base-image.ts';
 import type { TrialResult } from '../trial/result.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
-import type { CircuitEvent } from './circuit.ts';
+import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import type { Delivered, Delivery } from './delivery.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { lightResult } from './light-result.ts';
-import { resolvePrompt } from './prompt.ts';
 import { pullSetups } from './pull.ts';
-import { startBatch } from './start-batch.ts';
+import { resolvePrompt, startBatch } from './start-batch.ts';
 import { type WorkEvent, Worker } from './worker.ts';
 
 export interface BatchParts {

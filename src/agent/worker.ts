@@ -5,14 +5,12 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { LeftOut, QueuedTrial, QueueScope } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import { Admission } from './admission.ts';
+import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
-import type { CircuitEvent } from './circuit.ts';
-import { Circuits } from './circuits.ts';
+import { type CircuitEvent, Circuits } from './circuits.ts';
 import type { ConfigRevision, ConfigRevisions } from './config-revision.ts';
 import { type AttemptEvent, finishTrial } from './finish-trial.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
-import { requireRoomForResults } from './room.ts';
 import { MachineCheck, type NotReady, specify } from './specify.ts';
 import { WaitingRuns } from './waiting-runs.ts';
 

@@ -19,10 +19,9 @@ import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../tri
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
-import { integrationsOf } from './integrations.ts';
 import { type Interruption, interruption } from './interruption.ts';
 import { plural } from './output/quantities.ts';
-import { accessService, type ServiceAccess } from './service-access.ts';
+import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. A command takes those that it has a use for. */

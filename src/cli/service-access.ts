@@ -5,6 +5,7 @@ import { type Client, createClient } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
+import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
@@ -106,4 +107,15 @@ function agentKey(dataFolder: string): string {
     }
   }
   return readFileSync(file, 'utf8').trim();
+}
+
+/** What the embedded service says can be connected: the harnesses this Offsite has, and its sandbox. None takes credentials. */
+export function integrationsOf(runners: readonly Runner[]): Integration[] {
+  const harnesses = runners.map(({ name, label }) => ({
+    id: name,
+    label,
+    category: 'harness',
+    authMethods: [],
+  }));
+  return [...harnesses, { id: 'local', label: 'Local Docker sandbox', category: 'sandbox', authMethods: [] }];
 }

@@ -1,11 +1,8 @@
-import type { Records, Row } from './records.ts';
+import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { queueTrials } from './trial-states.ts';
 
-/** Keys are the ledger's own. */
-export type BatchKey = number;
-export type RunKey = number;
-export type TrialKey = number;
+export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
 export interface NewBatch {
   /** The service's name in the ledger. */

@@ -8,6 +8,11 @@ import type { Reserve } from './reserve.ts';
 export type Value = string | number | null;
 export type Row = Record<string, unknown>;
 
+/** Keys are the ledger's own. */
+export type BatchKey = number;
+export type RunKey = number;
+export type TrialKey = number;
+
 /** What the ledger's changes are about. */
 export type Subject = 'start' | 'batch' | 'run' | 'trial' | 'attempt' | 'report';
 

@@ -1,5 +1,4 @@
-import type { RunKey, TrialKey } from './batches.ts';
-import type { Records } from './records.ts';
+import type { Records, RunKey, TrialKey } from './records.ts';
 
 /** Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the transaction that ends the trial. */
 export function finishAbove(records: Records, trial: TrialKey): void {

@@ -9,9 +9,8 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
-import { resolvePrompt } from '../prompt.ts';
 import { pullSetups } from '../pull.ts';
-import { lookFor, recordBatch, type StartParts, startUnder } from '../start-batch.ts';
+import { lookFor, recordBatch, resolvePrompt, type StartParts, startUnder } from '../start-batch.ts';
 import type { KnownPlan } from '../stored-plan.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 

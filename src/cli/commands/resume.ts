@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';

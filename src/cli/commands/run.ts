@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
