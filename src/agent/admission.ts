@@ -3,7 +3,10 @@ import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Gate } from './gate.ts';
 
-/** Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the engine as one. */
+/**
+ * Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the
+ * engine as one.
+ */
 const paceMs = 50;
 
 /** Environments that are built at a time: each is bound by network and disk, and its trials wait for it. */
@@ -27,8 +30,8 @@ export interface Applicant {
 }
 
 /**
- * Who may work when: trials in their slots, gradings, and the building of environments, which takes no slot. Limits can be changed
- * while trials run.
+ * Who may work when: trials in their slots, gradings, and the building of environments, which takes no slot.
+ * Limits can be changed while trials run.
  */
 export class Admission {
   readonly trials: Gate;
@@ -56,7 +59,10 @@ export class Admission {
     return this.trials.limit;
   }
 
-  /** Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no room, and on abort. */
+  /**
+   * Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no
+   * room, and on abort.
+   */
   async enter({ model, maxParallel }: Applicant, signal: AbortSignal): Promise<Disposable> {
     using places = new DisposableStack();
     // The model's place first: a trial that waits for its model keeps no slot from others.
@@ -90,13 +96,14 @@ export class Admission {
 }
 
 /**
- * Bytes to be free in the data folder before a trial is begun: its result, and those of the trials that run already. More than the
- * ledger's reserve, so that giving that back doesn't let another trial in.
+ * Bytes to be free in the data folder before a trial is begun: its result, and those of the trials that run
+ * already. More than the ledger's reserve, so that giving that back doesn't let another trial in.
  */
 const neededBytes = 10 * 1024 ** 2;
 
 /**
- * Throws `DISK_FULL` where the results of another trial might not find room. What runs already goes on, and what is finished is kept.
+ * Throws `DISK_FULL` where the results of another trial might not find room. What runs already goes on, and
+ * what is finished is kept.
  */
 export async function requireRoomForResults(dataFolder: string): Promise<void> {
   const { bavail, bsize } = await statfs(dataFolder);

@@ -6,8 +6,8 @@ export interface BackoffLimits {
 }
 
 /**
- * Milliseconds to wait after so many failures in a row (from 1). Full jitter, anything between nothing and the bound: those who failed
- * together do not come back together, and on the whole come back soonest.
+ * Milliseconds to wait after so many failures in a row (from 1). Full jitter, anything between nothing and
+ * the bound: those who failed together do not come back together, and on the whole come back soonest.
  *
  * @param random from 0 (inclusive) to 1 (exclusive)
  */

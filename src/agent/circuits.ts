@@ -17,7 +17,10 @@ export interface CircuitParts {
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
-  /** Asks cheaply whether it works; rejects where it does not. Without one, a trial that is let through finds out. */
+  /**
+   * Asks cheaply whether it works; rejects where it does not. Without one, a trial that is let through finds
+   * out.
+   */
   probe?: ((signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Milliseconds that trials wait for it before they give up with `CIRCUIT_OPEN`. */
   patienceMs: number;
@@ -40,8 +43,8 @@ type State =
   | { _tag: 'open'; reason: string; failures: number; waitedMs: number; busy: boolean };
 
 /**
- * Keeps trials from something that is down: instead of failing one after another they wait, while one of them, or a probe, tries again
- * and again with growing pauses.
+ * Keeps trials from something that is down: instead of failing one after another they wait, while one of
+ * them, or a probe, tries again and again with growing pauses.
  */
 export class Circuit {
   readonly #parts: CircuitParts;
@@ -57,7 +60,10 @@ export class Circuit {
     return this.#state._tag === 'open';
   }
 
-  /** Resolves when a trial may go through. Rejects with `CIRCUIT_OPEN` after a long time in vain, and when the signal aborts. */
+  /**
+   * Resolves when a trial may go through. Rejects with `CIRCUIT_OPEN` when it stays down for too long, and
+   * when the signal aborts.
+   */
   async pass(signal: AbortSignal): Promise<Passage> {
     for (;;) {
       signal.throwIfAborted();
@@ -109,7 +115,8 @@ export class Circuit {
         },
       );
     }
-    // Sums of waits, not a clock that may be set while we wait. Never quite nothing, or a probe would be a busy loop.
+    // Sums of waits, not a clock that may be set while we wait. Never quite nothing, or a probe would be a
+    // busy loop.
     const ms = 250 + backoff(state.failures, waits, random);
     await clock.sleep(ms, signal);
     state.waitedMs += ms;
@@ -197,8 +204,9 @@ export interface CircuitsParts {
 export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the attempt does not count.
-   * Only what the gateway saw of a model keeps others from it: a harness can be made to say anything.
+   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the
+   * attempt does not count. Only what the gateway saw of a model keeps others from it: a harness can be made
+   * to say anything.
    */
   failed(cause: Cause, models: ModelAccount | undefined, signal: AbortSignal): Promise<boolean>;
 }
@@ -247,7 +255,8 @@ export class Circuits {
       worked: () => model.worked(),
       failed: async (cause, models, signal) => {
         const seen = models?.agent.modelFailure;
-        // One trial's failure is no proof that its model is down: attempts at it are counted, however many wait.
+        // One trial's failure is no proof that its model is down: attempts at it are counted, however many
+        // wait.
         if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
         return cause.kind === 'infrastructure' && (await this.#engine.suspect(cause.message, signal));
       },

@@ -7,7 +7,9 @@ import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { type BackoffLimits, backoff } from './backoff.ts';
 
-/** Milliseconds until an undelivered report is due again. The client has already repeated the call by then. */
+/**
+ * Milliseconds until an undelivered report is due again. The client has already repeated the call by then.
+ */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
@@ -25,8 +27,8 @@ export interface DeliveryParts {
 }
 
 /**
- * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service wants them where the
- * specification leaves it open.
+ * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service
+ * wants them where the specification leaves it open.
  */
 export class Delivery {
   readonly #parts: DeliveryParts;
@@ -44,12 +46,18 @@ export class Delivery {
     this.#parts = parts;
   }
 
-  /** Deliveries in a row that failed although the reports are good: the service is down, or the key is refused. */
+  /**
+   * Deliveries in a row that failed although the reports are good: the service is down, or the key is
+   * refused.
+   */
   get failures(): number {
     return this.#failures;
   }
 
-  /** Milliseconds that the service should be left alone; none where it works. Never longer than was decided, whatever the clock does. */
+  /**
+   * Milliseconds that the service should be left alone; none where it works. Never longer than was decided,
+   * whatever the clock does.
+   */
   get pauseMs(): number {
     const left = this.#pausedUntil - this.#parts.clock.now();
     return this.#failures === 0 ? 0 : Math.min(waits.longest, Math.max(0, left));
@@ -106,7 +114,10 @@ export class Delivery {
     }
   }
 
-  /** The specification does not say whether a report's `id` is the run's or the batch's: a service that knows no such run is asked with the other. */
+  /**
+   * The specification does not say whether a report's `id` is the run's or the batch's: a service that knows
+   * no such run is asked with the other.
+   */
   async #sendByBatch(
     report: PendingReport,
     trial: ReportedTrial,
@@ -128,7 +139,9 @@ export class Delivery {
     );
   }
 
-  /** Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure. */
+  /**
+   * Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure.
+   */
   async #isRecorded(report: PendingReport, signal: AbortSignal): Promise<boolean> {
     for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
       if (run.id !== report.runId) continue;
@@ -162,8 +175,8 @@ function refusesEvents(error: unknown): boolean {
 }
 
 /**
- * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or our own disk has lost the
- * report. A refused key can be mended.
+ * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or
+ * our own disk has lost the report. A refused key can be mended.
  */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
@@ -175,7 +188,8 @@ function nameOf({ runId, ordinal }: PendingReport): string {
 }
 
 /**
- * Delivers what could not be reported to this service before. Says how many went out. Rejects only where the signal aborts.
+ * Delivers what could not be reported to this service before. Says how many went out. Rejects only where the
+ * signal aborts.
  *
  * @param due only reports whose next try is due by then (epoch milliseconds); others failed a moment ago
  */

@@ -44,9 +44,10 @@ export interface AttemptSignals {
 const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
- * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt that infrastructure or
- * model have spoilt is kept, and another is made, up to a limit; an agent that fails is never run again. Rejects where the result
- * cannot be kept, where no trial may be begun, and where a signal aborts; the trial is queued again then.
+ * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt
+ * that infrastructure or model have spoilt is kept, and another is made, up to a limit; an agent that fails
+ * is never run again. Rejects where the result cannot be kept, where no trial may be begun, and where a
+ * signal aborts; the trial is queued again then.
  *
  * @param begun called when an attempt has its place, with the trial's sandbox not yet taken
  */
@@ -153,8 +154,8 @@ const tries = 5;
 const storeWaits: BackoffLimits = { first: 1_000, longest: 8_000 };
 
 /**
- * Puts a finished result on disk. Where the disk does not take it, the result stays in memory and is tried again a few times: others
- * may make room. Rejects with the last error, after saying so.
+ * Puts a finished result on disk. Where the disk does not take it, the result stays in memory and is tried
+ * again a few times: others may make room. Rejects with the last error, after saying so.
  */
 async function storeResult(
   store: () => Promise<void>,

@@ -14,7 +14,9 @@ const mostBroken = 3;
 const firstLines = 4;
 const lastLines = 8;
 
-/** Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was. */
+/**
+ * Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was.
+ */
 export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
   return ledger.trials.brokenHarnesses.count(trial) >= mostBroken;
 }
@@ -41,7 +43,10 @@ export function resultOfStopped(
   };
 }
 
-/** What a user is told of a trial whose harness did not work: at the first of a variant what to look at, and when it is stopped. */
+/**
+ * What a user is told of a trial whose harness did not work: at the first of a variant what to look at, and
+ * when it is stopped.
+ */
 export function tellBrokenHarness(
   place: number,
   { harness, profile, model }: TrialSpec,
@@ -67,7 +72,10 @@ function shown(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, firstLines), '…', ...lines.slice(-lastLines)];
 }
 
-/** The result of a trial that its process came to its end with too often to be tried again; undefined of any other. */
+/**
+ * The result of a trial that its process came to its end with too often to be tried again; undefined of any
+ * other.
+ */
 export function crashedTooOften(
   { errors, deaths, detail }: CrashCount,
   now: number,

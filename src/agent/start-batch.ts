@@ -30,8 +30,9 @@ export interface LockedBatch {
 }
 
 /**
- * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch is forgotten and none
- * started twice: where the answer is lost, the batch is looked for. Throws what the call threw, and `START_UNKNOWN`.
+ * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch
+ * is forgotten and none started twice: where the answer is lost, the batch is looked for. Throws what the
+ * call threw, and `START_UNKNOWN`.
  */
 export async function startBatch(
   known: KnownPlan,
@@ -101,7 +102,10 @@ async function askToStart(
   }
 }
 
-/** The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where several fit. */
+/**
+ * The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where
+ * several fit.
+ */
 export async function lookFor(
   { plan }: KnownPlan,
   start: OpenStart,
@@ -164,8 +168,9 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
 }
 
 /**
- * The suite's prompt as text, read from the service where it holds it. Throws an `input` error where that text names a variable that a
- * case does not have: a prompt in the suite file was checked when the file was read, this one can only be now.
+ * The suite's prompt as text, read from the service where it holds it. Throws an `input` error where that
+ * text names a variable that a case does not have: a prompt in the suite file was checked when the file was
+ * read, this one can only be now.
  */
 export async function resolvePrompt(plan: SuitePlan, client: Client, signal: AbortSignal): Promise<string> {
   const { prompt } = plan.suite;

@@ -70,8 +70,9 @@ export interface Workshop extends Reporting {
 }
 
 /**
- * What a command works with. Configuration, data folder and terminal are there from the start. Ledger, service, engine and gateway
- * are opened when the command first asks for them, always in the same way. Disposing closes what was opened, the last part first.
+ * What a command works with. Configuration, data folder and terminal are there from the start. Ledger,
+ * service, engine and gateway are opened when the command first asks for them, always in the same way.
+ * Disposing closes what was opened, the last part first.
  */
 export class CommandContext implements AsyncDisposable {
   readonly config: Config;
@@ -135,7 +136,10 @@ export class CommandContext implements AsyncDisposable {
 
   readonly redact = (text: string): string => this.redactor.text(text);
 
-  /** Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay until all is closed. */
+  /**
+   * Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay
+   * until all is closed.
+   */
   interruption(): Interruption {
     return this.#opened.use(interruption((message) => this.note(message)));
   }
@@ -264,7 +268,10 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
   return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }
 
-/** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */
+/**
+ * Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At
+ * least one.
+ */
 export function concurrencyFor(
   { capabilities }: Engine,
   sandboxes: readonly { cpus: number; memory: number }[],

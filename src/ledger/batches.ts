@@ -52,7 +52,9 @@ export interface StoredRun {
   taskIndex: number;
   caseId: string;
   variantIndex: number;
-  /** The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled. */
+  /**
+   * The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled.
+   */
   variantId: string | undefined;
   /** The blob with the pulled setup; undefined until it was pulled. */
   setup: string | undefined;
@@ -182,7 +184,10 @@ export class Batches {
     return row && Number(row.key);
   }
 
-  /** Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever works on it. */
+  /**
+   * Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever
+   * works on it.
+   */
   claim(run: FoundRun): boolean {
     const records = this.#records;
     return records.transaction(() => {
@@ -192,7 +197,9 @@ export class Batches {
     });
   }
 
-  /** The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one. */
+  /**
+   * The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one.
+   */
   #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
     const records = this.#records;
     const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);

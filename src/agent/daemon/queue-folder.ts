@@ -24,8 +24,9 @@ export interface QueueFolderParts extends StartParts {
 }
 
 /**
- * Starts the batches of the files in the queue, one after another, each once: the ledger knows which file it has asked the service to
- * start. Resolves with the milliseconds until the next look; rejects where the service or the engine is not there.
+ * Starts the batches of the files in the queue, one after another, each once: the ledger knows which file it
+ * has asked the service to start. Resolves with the milliseconds until the next look; rejects where the
+ * service or the engine is not there.
  */
 export async function startQueued(parts: QueueFolderParts, signal: AbortSignal): Promise<number> {
   const { ledger, log } = parts;

@@ -65,7 +65,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
-    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
+    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
   await deliverLeftovers(workshop, signal, progress.note, clock.now());
