@@ -50,8 +50,8 @@ export function batchRun(plan: SuitePlan, started: StartedRun, taskIndex: number
 }
 
 /**
- * A batch as the ledger has it. Read it under its lock: another process may have worked on it before. Throws `NOT_RESUMABLE` for a
- * batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
+ * A batch as the ledger has it. Read it under its lock: another process may have worked on it before. Throws
+ * `NOT_RESUMABLE` for a batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
  */
 export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);

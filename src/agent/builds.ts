@@ -17,8 +17,9 @@ export interface BuildParts {
 }
 
 /**
- * The environments of a batch's trials. Each is looked for when its first trial is, and built once, a few at a time, where it is not
- * there. A build takes no slot. Trials keep the order in which they came, but overtake those whose environment is being built.
+ * The environments of a batch's trials. Each is looked for when its first trial is, and built once, a few at
+ * a time, where it is not there. A build takes no slot. Trials keep the order in which they came, but
+ * overtake those whose environment is being built.
  */
 export class Builds {
   readonly #parts: BuildParts;
@@ -30,8 +31,9 @@ export class Builds {
   }
 
   /**
-   * Resolves when the trial's image is there, or cannot be made: the trial's own attempt says why, then. All trials of a run wait for
-   * one build. Rejects only where the signal aborts; the next to ask starts the build again.
+   * Resolves when the trial's image is there, or cannot be made: the trial's own attempt says why, then. All
+   * trials of a run wait for one build. Rejects only where the signal aborts; the next to ask starts the
+   * build again.
    */
   async ready(run: string, spec: TrialSpec, signal: AbortSignal): Promise<void> {
     const build = this.#ofRuns.get(run) ?? this.#begin(run, spec, signal);

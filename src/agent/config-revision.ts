@@ -19,8 +19,8 @@ interface Kept {
 }
 
 /**
- * The current configuration, and earlier revisions that running trials still use. A revision's gateway closes when it is no longer the
- * current one and its last trial has ended.
+ * The current configuration, and earlier revisions that running trials still use. A revision's gateway closes
+ * when it is no longer the current one and its last trial has ended.
  */
 export class ConfigRevisions implements AsyncDisposable {
   #kept: Kept;

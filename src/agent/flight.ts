@@ -38,9 +38,10 @@ interface ModelLimit {
 }
 
 /**
- * The trials that a worker has taken from the queue, and which others may join them. As many are in flight as run at a time, and as many
- * again that are ready to follow. A trial whose environment is being built, or whose model is down, does not count. Of a model that takes
- * few requests only a few trials join. So no trial holds up another that could run, and memory does not grow with the queue.
+ * The trials that a worker has taken from the queue, and which others may join them. As many are in flight as
+ * run at a time, and as many again that are ready to follow. A trial whose environment is being built, or
+ * whose model is down, does not count. Of a model that takes few requests only a few trials join. So no trial
+ * holds up another that could run, and memory does not grow with the queue.
  */
 export class Flight<Trial extends InFlight> {
   readonly #isDown: (model: string) => boolean;
@@ -119,7 +120,10 @@ export class Flight<Trial extends InFlight> {
     return [...this.#givenUp.values()];
   }
 
-  /** Whether enough trials of a model are in flight. While it is down, one that waits for it finds out when it works. */
+  /**
+   * Whether enough trials of a model are in flight. While it is down, one that waits for it finds out when it
+   * works.
+   */
   #isFull({ model, maxParallel = Number.POSITIVE_INFINITY }: ModelLimit): boolean {
     if (this.#givenUp.has(model)) return true;
     const ofModel = this.trials.filter(({ spec }) => spec.model === model);

@@ -5,7 +5,10 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 
-/** Pulls the setups of runs that the ledger does not have yet, and queues the trials of these runs, whatever the setups say. */
+/**
+ * Pulls the setups of runs that the ledger does not have yet, and queues the trials of these runs, whatever
+ * the setups say.
+ */
 export async function pullSetups(
   batch: OpenBatch,
   { client, ledger }: { client: Client; ledger: Ledger },
@@ -38,8 +41,8 @@ async function pulledRun(
 }
 
 /**
- * The records of runs, as the service has them now, by run id. Asks page after page of each case until all its runs are
- * found. Throws where the service does not list a run that it has started.
+ * The records of runs, as the service has them now, by run id. Asks page after page of each case until all
+ * its runs are found. Throws where the service does not list a run that it has started.
  */
 async function pullRuns(
   client: Client,

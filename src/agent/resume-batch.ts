@@ -20,7 +20,10 @@ export type Resumable =
   /** `evals.start` was asked, and the process died before it knew the answer. */
   | { kind: 'start'; start: OpenStart };
 
-/** All that can be resumed at a service, oldest first. What other processes are at is among it; {@link resume} tells. */
+/**
+ * All that can be resumed at a service, oldest first. Other processes may work on some of it; {@link resume}
+ * tells.
+ */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
   const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
@@ -37,14 +40,15 @@ export function planOf(what: Resumable, ledger: Ledger): SuitePlan | undefined {
 
 export type Resumed =
   | { kind: 'finished'; batch: FinishedBatch }
-  /** Another process is at it. */
+  /** Another process works on it. */
   | { kind: 'busy' }
   /** The service has started nothing, so that there is nothing to resume. */
   | { kind: 'never-started' };
 
 /**
- * Goes on with a batch, whatever stopped it: trials with a result are not run again, half-run ones start afresh as a new attempt, and
- * reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and as {@link workOffBatch}.
+ * Continues a batch, whatever stopped it: trials with a result are not run again, half-run ones start again
+ * as a new attempt, and reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and
+ * as {@link workOffBatch}.
  */
 export async function resume(
   what: Resumable,

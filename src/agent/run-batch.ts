@@ -8,15 +8,14 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/base-image.ts';
 import type { TrialResult } from '../trial/result.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
-import type { CircuitEvent } from './circuit.ts';
+import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import type { Delivered, Delivery } from './delivery.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { lightResult } from './light-result.ts';
-import { resolvePrompt } from './prompt.ts';
 import { pullSetups } from './pull.ts';
-import { startBatch } from './start-batch.ts';
+import { resolvePrompt, startBatch } from './start-batch.ts';
 import { type WorkEvent, Worker } from './worker.ts';
 
 export interface BatchParts {
@@ -77,8 +76,8 @@ export interface FinishedBatch {
 }
 
 /**
- * Starts a planned batch at the service, runs its trials, and reports each as soon as it is done. Rejects where the batch cannot be
- * started, and as {@link workOffBatch}; `resume` continues then.
+ * Starts a planned batch at the service, runs its trials, and reports each as soon as it is done. Rejects
+ * where the batch cannot be started, and as {@link workOffBatch}; `resume` continues then.
  */
 export async function runBatch(
   plan: SuitePlan,
@@ -109,9 +108,9 @@ export async function checkPlanned(
 }
 
 /**
- * Queues the trials of a batch, and works until each has a result and is reported. Rejects where a trial cannot be finished or `signal`
- * aborts, and in the end where no trial can be made of what the service says of a run. What was finished is in the ledger then, its
- * sandboxes are gone, and the batch can be resumed.
+ * Queues the trials of a batch, and works until each has a result and is reported. Rejects where a trial
+ * cannot be finished or `signal` aborts, and in the end where no trial can be made of what the service says
+ * of a run. What was finished is in the ledger then, its sandboxes are gone, and the batch can be resumed.
  *
  * @param lock the name of the batch's lock, which the caller holds
  */

@@ -136,8 +136,9 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
 }
 
 /**
- * What to do in a trial of a run that somebody else planned: the texts of its setup, which the service has expanded already; whatever
- * validations the validator declares; everything captured. Throws `SETUP_MISSING`, `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
+ * What to do in a trial of a run that somebody else planned: the texts of its setup, which the service has
+ * expanded already; whatever validations the validator declares; everything captured. Throws `SETUP_MISSING`,
+ * `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;
@@ -179,7 +180,9 @@ function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, bat
   const [variant, other] = byId ? [byId] : batch.plan.variants.filter((one) => isCalled(one, names));
   if (!variant) return { kind: 'unplanned' };
   if (other) {
-    const reason = `its batch has several variants of ${variant.model} in ${variant.harness}, and the service does not say which one was rerun`;
+    const { model, harness } = variant;
+    const which = `several variants of ${model} in ${harness}`;
+    const reason = `its batch has ${which}, and the service does not say which one was rerun`;
     return { kind: 'ambiguous', reason };
   }
   return { kind: 'planned', case: plannedCase, variant, batch, taskIndex: 0 };

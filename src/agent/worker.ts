@@ -5,18 +5,19 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { LeftOut, QueuedTrial, QueueScope } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import { Admission } from './admission.ts';
+import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
-import type { CircuitEvent } from './circuit.ts';
-import { Circuits } from './circuits.ts';
+import { type CircuitEvent, Circuits } from './circuits.ts';
 import type { ConfigRevision, ConfigRevisions } from './config-revision.ts';
 import { type AttemptEvent, finishTrial } from './finish-trial.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
-import { requireRoomForResults } from './room.ts';
 import { MachineCheck, type NotReady, specify } from './specify.ts';
 import { WaitingRuns } from './waiting-runs.ts';
 
-/** Milliseconds between two looks at the queue when nothing tells of anything new: a run may have waited for its time. */
+/**
+ * Milliseconds between two looks at the queue when nothing tells of anything new: a run may have waited for
+ * its time.
+ */
 const idleMs = 10_000;
 
 /** Milliseconds without new trials after one could not be finished, as on a full disk. */
@@ -43,7 +44,8 @@ export interface WorkerParts {
   /** Whether each trial is checked against engine and configuration first, since its plan was not. */
   checks: boolean;
   /**
-   * What follows where a trial cannot be finished: `pause` puts it back and starts no trial for some seconds, `stop` starts no other.
+   * What follows where a trial cannot be finished: `pause` puts it back and starts no trial for some seconds,
+   * `stop` starts no other.
    */
   onTrouble: 'pause' | 'stop';
   observe(event: WorkEvent): void;
@@ -61,8 +63,8 @@ export type WorkEvent =
   | CircuitEvent;
 
 /**
- * Runs the trials of its part of the queue, oldest first. Its caller either works off what there is, or calls `fill` again and again
- * until it ends the worker.
+ * Runs the trials of its part of the queue, oldest first. Its caller either works off what there is, or calls
+ * `fill` again and again until it ends the worker.
  */
 export class Worker implements AsyncDisposable {
   /** Runs that cannot be started now. */
@@ -127,8 +129,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Works until nothing is left that can be started. Rejects where the signal aborts, then with what stopped the work, then with why a
-   * trial gave up waiting.
+   * Works until nothing is left that can be started. Rejects where the signal aborts, then with what stopped
+   * the work, then with why a trial gave up waiting.
    */
   async workOff(signal: AbortSignal): Promise<void> {
     const { batch } = this.#parts.scope;
@@ -173,7 +175,9 @@ export class Worker implements AsyncDisposable {
     this.#changed();
   }
 
-  /** Ends the trials that run: what they found so far is kept with their attempts, and they are queued again. */
+  /**
+   * Ends the trials that run: what they found so far is kept with their attempts, and they are queued again.
+   */
   stop(reason: unknown): void {
     this.hold();
     this.#stopped.abort(reason);
@@ -326,7 +330,10 @@ export class Worker implements AsyncDisposable {
     this.#parts.observe({ ...event, trial: inFlight.trial });
   }
 
-  /** Queues a trial again. With a trouble of its own no other is begun, since none would fare better: the disk is full, mostly. */
+  /**
+   * Queues a trial again. With a trouble of its own no other is begun, since none would fare better: the disk
+   * is full, mostly.
+   */
   #putBack({ trial, spec }: WorkedTrial, trouble: { error: unknown } | undefined): void {
     const { ledger, scope } = this.#parts;
     if (trouble && isOutage(trouble.error)) {

@@ -19,10 +19,9 @@ import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../tri
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
-import { integrationsOf } from './integrations.ts';
 import { type Interruption, interruption } from './interruption.ts';
 import { plural } from './output/quantities.ts';
-import { accessService, type ServiceAccess } from './service-access.ts';
+import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. A command takes those that it has a use for. */
@@ -71,8 +70,9 @@ export interface Workshop extends Reporting {
 }
 
 /**
- * What a command works with. Configuration, data folder and terminal are there from the start. Ledger, service, engine and gateway
- * are opened when the command first asks for them, always in the same way. Disposing closes what was opened, the last part first.
+ * What a command works with. Configuration, data folder and terminal are there from the start. Ledger,
+ * service, engine and gateway are opened when the command first asks for them, always in the same way.
+ * Disposing closes what was opened, the last part first.
  */
 export class CommandContext implements AsyncDisposable {
   readonly config: Config;
@@ -136,7 +136,10 @@ export class CommandContext implements AsyncDisposable {
 
   readonly redact = (text: string): string => this.redactor.text(text);
 
-  /** Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay until all is closed. */
+  /**
+   * Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay
+   * until all is closed.
+   */
   interruption(): Interruption {
     return this.#opened.use(interruption((message) => this.note(message)));
   }
@@ -265,7 +268,10 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
   return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }
 
-/** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */
+/**
+ * Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At
+ * least one.
+ */
 export function concurrencyFor(
   { capabilities }: Engine,
   sandboxes: readonly { cpus: number; memory: number }[],

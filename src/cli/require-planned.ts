@@ -6,8 +6,9 @@ import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 
 /**
- * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and sandboxes are in the plan
- * itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing; nothing has been begun then.
+ * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and
+ * sandboxes are in the plan itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing;
+ * nothing has been begun then.
  */
 export async function requirePlanned(
   name: string,

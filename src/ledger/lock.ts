@@ -11,8 +11,9 @@ export interface Lock extends Disposable {
 }
 
 /**
- * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends; undefined where another
- * process (or another part of this one) has it. Node has no flock: an exclusive transaction on an empty SQLite file holds the same.
+ * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends;
+ * undefined where another process (or another part of this one) has it. Node has no flock: an exclusive
+ * transaction on an empty SQLite file holds the same.
  *
  * @param name letters, digits and dashes
  */

@@ -21,15 +21,17 @@ import { watchQueue } from './ticket.ts';
 /** Attempts of a trial that fails through no fault of the agent's. */
 const attempts = 3;
 
-/** Milliseconds that the last reports are waited for, and failures in a row after which they no longer are. */
+/**
+ * Milliseconds that the last reports are waited for, and failures in a row after which they no longer are.
+ */
 const grace = { ms: 60_000, failures: 3 };
 
 /** Milliseconds between two looks whether a daemon that is to end by itself has come to its end. */
 const overMs = 200;
 
 /**
- * Finds runs, claims them, runs their trials and reports them until it is told to end. All that must not be lost is in the ledger:
- * after a crash, the next daemon that uses this data folder continues.
+ * Finds runs, claims them, runs their trials and reports them until it is told to end. All that must not be
+ * lost is in the ledger: after a crash, the next daemon that uses this data folder continues.
  */
 export class Daemon {
   readonly metrics = new Metrics();
@@ -86,8 +88,8 @@ export class Daemon {
   }
 
   /**
-   * Works until it is told to end, or with `once` until all that there is has been run and reported. Everything it made on the engine is
-   * gone then, but for what `engine` itself removes.
+   * Works until it is told to end, or with `once` until all that there is has been run and reported.
+   * Everything it made on the engine is gone then, but for what `engine` itself removes.
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
@@ -122,7 +124,10 @@ export class Daemon {
     return this.#end();
   }
 
-  /** Begins no trial until {@link unpause}; those that run go on. As all that can be told, answers with a line for people. */
+  /**
+   * Begins no trial until {@link unpause}; those that run go on. As all that can be told, answers with a line
+   * for people.
+   */
   pause(): string {
     if (this.#mode !== 'working') return `nothing to pause: the daemon is ${this.#mode}`;
     this.#setMode('paused');
@@ -147,7 +152,10 @@ export class Daemon {
     return `${this.#mode}: ${this.#worker.running().length} trials run; the daemon ends when they have ended and are reported`;
   }
 
-  /** Ends the trials that run: what they found is kept with their attempts, and they are queued again. Ends without waiting for reports. */
+  /**
+   * Ends the trials that run: what they found is kept with their attempts, and they are queued again. Ends
+   * without waiting for reports.
+   */
   cancel(): void {
     this.drain();
     this.#setMode('canceling');
@@ -169,7 +177,10 @@ export class Daemon {
     return `${trials} ${trials === 1 ? 'trial' : 'trials'} at a time, until the configuration is read again`;
   }
 
-  /** Uses another revision of the configuration for all that starts from now on. Its gateway is closed with the others. */
+  /**
+   * Uses another revision of the configuration for all that starts from now on. Its gateway is closed with
+   * the others.
+   */
   change(revision: ConfigRevision): void {
     this.#parts.revisions.replace(revision);
     this.#places.change(revision.config.daemon);

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -16,7 +16,7 @@ import { requirePlanned } from '../require-planned.ts';
 export function resumeCommand() {
   return withService(new Command('resume'))
     .description(
-      'go on with batches that were stopped, however: finished trials are not run again, and results are reported',
+      'continue batches that were stopped: finished trials are not run again, and results are reported',
     )
     .argument('[batch]', "a batch's id (default: all that are not finished)")
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
@@ -39,7 +39,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const workshop = await context.workshop(signal);
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  // Batches may have been started with other sandboxes than are configured now, which are the best guess at their sizes.
+  // Batches may have been started with other sandboxes than are configured now, which are the best guess at
+  // their sizes.
   const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const summaries: BatchSummary[] = [];
@@ -54,7 +55,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
     } else if (resumed.kind === 'busy') {
       busy++;
-      progress.note(text`another process is at ${nameOf(what)}`);
+      progress.note(text`another process works on ${nameOf(what)}`);
     } else {
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
@@ -96,7 +97,9 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
 }
 
-/** Without its configuration a command asks the embedded service, which has none of the batches of another. */
+/**
+ * Without its configuration a command asks the embedded service, which has none of the batches of another.
+ */
 function refuseElsewhere(ledger: Ledger, service: string): void {
   const all = [...ledger.batches.open(), ...ledger.starts.open()];
   const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
@@ -65,7 +65,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
-    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
+    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
   await deliverLeftovers(workshop, signal, progress.note, clock.now());

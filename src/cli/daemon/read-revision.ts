@@ -10,7 +10,10 @@ const fixed: [name: string, of: (config: Config) => unknown][] = [
   ['daemon.listen', ({ daemon }) => daemon.listen],
 ];
 
-/** Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as `loadConfig`. */
+/**
+ * Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as
+ * `loadConfig`.
+ */
 export function readAgain(
   named: string | undefined,
   env: NodeJS.ProcessEnv,

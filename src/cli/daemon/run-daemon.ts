@@ -96,10 +96,10 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
   const workshop = await context.workshop(interrupted.signal);
   const lock = workshop.ledger.takeLock(daemonLock);
   if (!lock) {
-    throw new OffsiteError(`another daemon, or \`offsite resume\`, is at work in ${context.dataFolder}`, {
+    throw new OffsiteError(`another daemon, or \`offsite resume\`, works in ${context.dataFolder}`, {
       code: 'DAEMON_RUNNING',
       kind: 'input',
-      hint: '`offsite status` shows what it is at. A second daemon needs a data folder of its own: --data-folder.',
+      hint: '`offsite status` shows what it is doing. A second daemon needs a data folder of its own: --data-folder.',
     });
   }
   context.closeWith(lock);
