@@ -16,7 +16,7 @@ export interface BaseImageRecipe {
 }
 
 export const baseImageRecipe: BaseImageRecipe = {
-  revision: 1,
+  revision: 2,
   repository: 'offsite/base',
   debianSuite: 'bookworm',
   debianPackages: ['bash', 'ca-certificates', 'curl', 'git', 'procps', 'python3'],
