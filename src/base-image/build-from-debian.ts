@@ -30,8 +30,8 @@ const neededBytes = 1.2e9;
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
 /**
- * Makes the image from Debian's packages, npm's registry and our own Node binary, without a container registry.
- * Throws an infrastructure `OffsiteError` when this host can't, saying what to do.
+ * Makes the image from Debian's packages, npm's registry and our own Node binary, without a container
+ * registry. Throws an infrastructure `OffsiteError` when this host can't, saying what to do.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, during, env, caBundle, signal } = build;
@@ -49,9 +49,9 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
 }
 
 /**
- * The command that prints a minimal Debian with the recipe's packages as an archive. The packages are checked against
- * Debian's keyring, so that plain HTTP is no risk. Its sources include updates and security fixes, unless the user
- * names a mirror, which may lack them.
+ * The command that prints a minimal Debian with the recipe's packages as an archive. The packages are checked
+ * against Debian's keyring, so that plain HTTP is no risk. Its sources include updates and security fixes,
+ * unless the user names a mirror, which may lack them.
  */
 function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string[] {
   return [

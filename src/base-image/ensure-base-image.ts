@@ -31,8 +31,8 @@ export interface BaseImage {
 }
 
 /**
- * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is there;
- * a registry's Node image, with our packages on top; Debian packages on this host. Throws an
+ * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is
+ * there; a registry's Node image, with our packages on top; Debian packages on this host. Throws an
  * infrastructure `OffsiteError` that gives the reason of each when none does.
  */
 export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseImage> {

@@ -19,8 +19,9 @@ const deadlineMs = 900_000;
 const shownLines = 15;
 
 /**
- * Streams what a program prints into the engine as an image of one layer, under the recipe's name and with its label.
- * Throws an infrastructure `OffsiteError` with the program's last words, and leaves no image, where it fails.
+ * Streams what a program prints into the engine as an image of one layer, under the recipe's name and with
+ * its label. Throws an infrastructure `OffsiteError` with the program's last words, and leaves no image,
+ * where it fails.
  */
 export async function importArchive({ engine, recipe, command, env, signal }: ArchiveImport): Promise<void> {
   const [name = '', ...args] = command;

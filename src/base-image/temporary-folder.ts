@@ -14,8 +14,8 @@ const prefix = 'offsite-base-image-';
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * Makes a folder for unpacking a whole system: on a real disk, as memory would be short, with `neededBytes` free.
- * Disposing of it removes it, unless something is still mounted inside: then it throws rather than
+ * Makes a folder for unpacking a whole system: on a real disk, as memory would be short, with `neededBytes`
+ * free. Disposing of it removes it, unless something is still mounted inside: then it throws rather than
  * delete what belongs to the host.
  */
 export async function temporaryFolder(neededBytes: number): Promise<TemporaryFolder> {

@@ -16,7 +16,9 @@ const engine = await testEngine();
 const docker = dockerOf(engine);
 afterAll(() => engine[Symbol.asyncDispose]());
 
-/** What a command prints in a new container without a network; with a terminal, as its log then has no frames. */
+/**
+ * What a command prints in a new container without a network; with a terminal, as its log then has no frames.
+ */
 async function printed(image: string, command: string[], user = ''): Promise<string> {
   const container = await docker.createContainer({
     Image: image,

@@ -21,9 +21,9 @@ const TYPES: Readonly<Record<string, ArchivedType>> = {
 };
 
 /**
- * Reads a file, or a folder with all below it, entry by entry while it arrives. Stopping early (`break`) ends the transfer;
- * the engine holds the container for as long as it lasts, so do not stop in between.
- * Throws `ENGINE_NOT_FOUND` when the path does not exist. A path that is itself a symlink gives that link only.
+ * Reads a file, or a folder with all below it, entry by entry while it arrives. Stopping early (`break`) ends
+ * the transfer; the engine holds the container for as long as it lasts, so do not stop in between. Throws
+ * `ENGINE_NOT_FOUND` when the path does not exist. A path that is itself a symlink gives that link only.
  */
 export async function* readArchive(
   { port, id }: Pick<RunningContainer, 'port' | 'id'>,
@@ -73,7 +73,9 @@ function linkTarget({ linkName }: TarHeader, type: ArchivedType): string | undef
   return type === 'hardlink' ? innerPath(linkName) : undefined;
 }
 
-/** The engine names everything after the last part of the path that was asked for; that part is cut off here. */
+/**
+ * The engine names everything after the last part of the path that was asked for; that part is cut off here.
+ */
 function innerPath(name: Buffer): string {
   const text = nameText(name);
   const parts = text.split('/').filter((part) => part !== '' && part !== '.');
