@@ -1,6 +1,6 @@
-import type { Capabilities } from './capabilities.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
+import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';

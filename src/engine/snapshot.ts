@@ -10,7 +10,10 @@ export interface SnapshotRequest {
   parentImageId: string;
   /** The container it is built in. */
   container: Omit<ContainerSpec, 'imageId'>;
-  /** All that the result depends on beside the parent image: script, files, environment, user. Hashed, never shown. */
+  /**
+   * All that the result depends on beside the parent image: script, files, environment, user. Hashed, never
+   * shown.
+   */
   key: string;
   /** What it is, for whoever lists images; shown, and no part of the key. */
   description?: string;
@@ -29,8 +32,8 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another process's. One round trip
- * for a snapshot that is there.
+ * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another
+ * process's. One round trip for a snapshot that is there.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();

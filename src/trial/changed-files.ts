@@ -5,8 +5,9 @@ import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
- * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A rename is both names. A
- * folder is named where it came or went empty, or has another mode, not for what happened inside it.
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
+ * rename is both names. A folder is named where it came or went empty, or has another mode, not for what
+ * happened inside it.
  */
 export function changedFiles(
   before: Exclude<WorkspaceState, 'large'>,
@@ -21,8 +22,8 @@ export function changedFiles(
 }
 
 /**
- * The same for workspaces too large to be read, as the engine reports it: a folder that went is named, not what was in
- * it. Of very many, the first ones.
+ * The same for workspaces too large to be read, as the engine reports it: a folder that went is named, not
+ * what was in it. Of very many, the first ones.
  */
 export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
   const { paths } = await changedPaths(container, {

@@ -27,9 +27,9 @@ export interface SystemChangesRequest {
 }
 
 /**
- * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own sandbox, its lists
- * alone say what may change; in a fresh one, the usual places for caches, logs and temporary files may as well.
- * Nothing may run in the container.
+ * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own
+ * sandbox, its lists alone say what may change; in a fresh one, the usual places for caches, logs and
+ * temporary files may as well. Nothing may run in the container.
  */
 export async function systemChanges(
   container: Container,

@@ -6,8 +6,8 @@ import { PathRoom, tooManyPaths } from './path-room.ts';
 
 export interface ChangesRequest {
   /**
-   * `every`: all changes, however they were disguised, or an error. `reported`: those that the engine reports, which
-   * goes by sizes and times; of very many the first ones.
+   * `every`: all changes, however they were disguised, or an error. `reported`: those that the engine
+   * reports, which goes by sizes and times; of very many the first ones.
    */
   wanted: 'every' | 'reported';
   /** Only paths below this absolute folder. */
@@ -20,13 +20,19 @@ export interface ChangesRequest {
 }
 
 export interface Changes {
-  /** Absolute and sorted. A folder is there for itself, not for what changed in it; one that went, without its content. */
+  /**
+   * Absolute and sorted. A folder is there for itself, not for what changed in it; one that went, without its
+   * content.
+   */
   paths: string[];
   /** There were more. Never so of `every` change. */
   isCut: boolean;
 }
 
-/** An engine writes these itself when it starts a container, and mounts most of them over what the image has; so do we. */
+/**
+ * An engine writes these itself when it starts a container, and mounts most of them over what the image has;
+ * so do we.
+ */
 const notTheWork = [
   '/.dockerenv',
   '/etc/hostname',
@@ -37,10 +43,11 @@ const notTheWork = [
 ];
 
 /**
- * What was made, changed or deleted in a container since it was created. Nothing may run in it, and none of its
- * programs is trusted. One round trip for what the engine reports, and for `every` change where this process can read
- * the container's layer. Elsewhere seven: a `find` that is brought along sees what was made or changed, by times that
- * no process can set, and the engine reports what was deleted. Throws `SANDBOX_UNWITNESSED` where there are too many.
+ * What was made, changed or deleted in a container since it was created. Nothing may run in it, and none of
+ * its programs is trusted. One round trip for what the engine reports, and for `every` change where this
+ * process can read the container's layer. Elsewhere seven: a `find` that is brought along sees what was made
+ * or changed, by times that no process can set, and the engine reports what was deleted. Throws
+ * `SANDBOX_UNWITNESSED` where there are too many.
  */
 export async function changedPaths(container: Container, request: ChangesRequest): Promise<Changes> {
   const { wanted, below = '', kit, signal } = request;

@@ -16,9 +16,9 @@ export interface SshForward {
 }
 
 /**
- * Forwards a local socket to the engine's by the system's own `ssh`, so that the user's settings, keys and agent apply.
- * One connection carries all requests: a connection each would soon meet the server's MaxStartups.
- * `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
+ * Forwards a local socket to the engine's by the system's own `ssh`, so that the user's settings, keys and
+ * agent apply. One connection carries all requests: a connection each would soon meet the server's
+ * MaxStartups. `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
  */
 export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOptions): Promise<SshForward> {
   // In /tmp itself, since a socket's path may have some 100 bytes only.

@@ -20,8 +20,8 @@ export type Built =
   | { kind: 'not-snapshotable'; processes: string[] };
 
 /**
- * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it waits, and takes what that
- * one made, or its turn where it made nothing. What `build` throws is thrown.
+ * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it
+ * waits, and takes what that one made, or its turn where it made nothing. What `build` throws is thrown.
  */
 export async function buildOnce(
   builder: Builder,
