@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a fresh Debian, whose root is the first argument, into the base image's content. Run by mmdebstrap as a hook.
-# $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
+# Makes a fresh Debian, whose root is the first argument, into the base image's content. Run by mmdebstrap as
+# a hook. $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
 set -eu
 root=$1
 # What is printed here would be part of the image's archive.
