@@ -3,9 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { startDeadline } from '../deadline.ts';
-import type { ReachOptions } from './reach.ts';
+
+export interface ReachOptions {
+  clock: Clock;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal | undefined;
+}
 
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 50;

@@ -3,7 +3,8 @@ import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { type ContainerSpec, requestOf } from './container-spec.ts';
+import { requestOf } from './container-request.ts';
+import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
 
 export interface CreateOptions {

@@ -4,8 +4,8 @@ import type { Container } from '../container.ts';
 import { DESCRIPTION_LABEL, PARENT_LABEL } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { SnapshotRequest } from '../snapshot.ts';
 import { otherBuildOver } from './other-build.ts';
+import type { SnapshotRequest } from './snapshot-request.ts';
 
 export interface Builder {
   port: EnginePort;
