@@ -1,6 +1,7 @@
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
+import { daemonLock } from '../ledger/queue.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
@@ -62,10 +63,12 @@ export async function resume(
   const lock = ledger.takeLock(name);
   if (!lock) return { kind: 'busy' };
   using _lock: Lock = lock;
+  // A daemon takes its lock again; nobody takes a batch's again.
+  const endLock = () => (name === daemonLock ? lock[Symbol.dispose]() : lock.remove());
   const batch =
     what.kind === 'batch' ? openBatch(what.batch, ledger) : await lostBatch(what.start, parts, signal);
   if (!batch) {
-    lock.remove();
+    endLock();
     return { kind: 'never-started' };
   }
   await checkPlanned(batch.plan, parts, signal);
@@ -73,7 +76,7 @@ export async function resume(
   const halfRun = ledger.queue.interrupt(scope);
   if (halfRun > 0) observe({ kind: 'note', message: `${halfRun} half-run trials start afresh` });
   const finished = await workOffBatch(batch, name, parts, signal, observe);
-  lock.remove();
+  endLock();
   return { kind: 'finished', batch: finished };
 }
 
