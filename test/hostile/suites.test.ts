@@ -18,25 +18,20 @@ import { openPlace, type Place } from '../cli/place.ts';
 /** One or two of each suite; `npm run test:hostile` runs them all. */
 const representative = [
   'same-grep-replaced',
-  'checker-in-opt',
-  'home-npmrc',
   'null-device-folder',
+  'checker-in-opt',
   'work-writes-verdict',
   'result-is-pipe',
   'sockets',
-  'connections-reset',
-  'tool-replaced',
-  'python-cache-at-home',
-  'grep-replaced',
-  'protected-test',
-  'work-replaces-grep',
-  'result-is-link',
-  'mounts',
-  'addresses',
   'other-token',
+  'connections-reset',
+  'protected-test',
+  'python-cache-at-home',
   'npm-install-folder',
-  'files-linked',
 ];
+
+/** Milliseconds for it; a busy machine may need many. */
+const longest = 900_000;
 
 const all = hostileSuites.flatMap((suite) => attacksOf(suite));
 
@@ -54,12 +49,14 @@ test('the hostile suites are good suites, and say of each case what it should co
   expect(all.filter(({ id }) => representative.includes(id)).length).toBe(representative.length);
 });
 
-test('a representative part of the attacks is held, and of the honest agents passes', async () => {
+test('a representative part of the attacks is held, and of the honest agents passes', {
+  timeout: longest,
+}, async () => {
   const report = await runHostile({
     chosen: ({ id }) => representative.includes(id),
     env: process.env,
     engineHost: undefined,
-    signal: AbortSignal.timeout(170_000),
+    signal: AbortSignal.timeout(longest),
   });
   expect(report.rows.filter(({ broke }) => broke !== undefined)).toEqual([]);
   expect(report.rows.filter(({ id }) => id !== undefined).length).toBe(representative.length);
