@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { until } from '../engine/engine-fixture.ts';
 import { runsOf } from './ask.ts';
 import { containersOnce } from './containers.ts';
 import { type Running, start } from './offsite.ts';
@@ -22,14 +24,18 @@ function startWithDefect(place: Place, args: string[]): Running {
   });
 }
 
-/** Lets an error escape once the slow trial's sandbox works, and waits for the end. */
-async function crash(place: Place, running: Running, batch: string) {
-  await containersOnce([`offsite.batch=${batch}`], (containers) =>
-    containers.some(({ role, state }) => role === 'container' && state === 'running'),
-  );
+/** The numbers of the attempts that the ledger has as not ended. */
+function openAttempts(place: Place) {
+  const database = new DatabaseSync(join(place.dataFolder, 'ledger.db'), { readOnly: true });
+  const attempts = database.prepare('SELECT number FROM attempts WHERE ended_at IS NULL').all();
+  database.close();
+  return attempts.map(({ number }) => number);
+}
+
+/** Lets an error escape once this attempt of the slow trial runs, and waits for the end. */
+async function crash(place: Place, running: Running, attempt: number) {
   await running.printed(/✓ quick|batch \S+: 1 trials/);
-  // The sandbox is seen a moment before its trial's attempt is.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await until(() => openAttempts(place).join() === String(attempt));
   writeFileSync(join(place.folder, 'escape'), '');
   return running.ended;
 }
@@ -39,15 +45,15 @@ describe.concurrent('an error that escapes', { timeout }, () => {
     using place = openPlace();
     const running = startWithDefect(place, ['run', place.suite({ cases }), '-c', '2']);
     const [, batch = ''] = await running.printed(/batch (\S+): 2 trials/);
-    const first = await crash(place, running, batch);
+    const first = await crash(place, running, 1);
     expect(first.exitCode).toBe(3);
     const [, file = ''] = /Please report (\S+)/.exec(first.stderr) ?? [];
     expect(readFileSync(file, 'utf8')).toMatch(/a defect that was made for a test\n\s+at Timeout.look/);
     expect(first.stderr).not.toContain('    at ');
-    expect(first.stderr).toContain('`offsite resume` goes on');
+    expect(first.stderr).toContain('`offsite resume` continues');
     await containersOnce([`offsite.batch=${batch}`], (containers) => containers.length === 0);
 
-    const second = await crash(place, startWithDefect(place, ['resume', batch]), batch);
+    const second = await crash(place, startWithDefect(place, ['resume', batch]), 2);
     expect(second.exitCode).toBe(3);
 
     const third = await startWithDefect(place, ['resume', batch, '--json']).ended;
