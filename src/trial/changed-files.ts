@@ -5,24 +5,25 @@ import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
- * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A rename is both names. A
- * folder is named where it came or went empty, or has another mode, not for what happened inside it.
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
+ * rename gives both names. A folder is listed if it was added or removed empty or has another mode, not
+ * because something inside it changed.
  */
 export function changedFiles(
   before: Exclude<WorkspaceState, 'large'>,
   after: Exclude<WorkspaceState, 'large'>,
 ): string[] {
   const changes = manifestChanges(before, after);
-  const ways = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
+  const parents = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
   const isFolder = (path: string) => (after.get(path) ?? before.get(path))?.type === 'folder';
   return changes
-    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !ways.has(path)))
+    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !parents.has(path)))
     .map(({ path }) => path);
 }
 
 /**
- * The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. Of very
- * many, the first ones.
+ * The same, from the engine's list of changes, for workspaces that are too large to read. It names a deleted
+ * folder but not the files in it. If there are very many changes, it returns only the first ones.
  */
 export async function changedFilesByEngine(container: Container): Promise<string[]> {
   const { changes } = await namedChanges(container, (path) => path.startsWith(`${sandboxPaths.workspace}/`));

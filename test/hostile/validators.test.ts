@@ -308,7 +308,7 @@ test.concurrent('an agent that leaves nothing to judge has failed, though judges
     verdict: 'failed',
     cause: {
       kind: 'agent',
-      message: expect.stringContaining('with an untouched workspace it can be graded'),
+      message: expect.stringContaining('an untouched workspace can be graded'),
     },
   });
 });
