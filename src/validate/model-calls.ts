@@ -11,30 +11,30 @@ import type { GradingTrouble } from './trouble.ts';
 
 export interface CallsOfValidation {
   calls: NonNullable<Validation['calls']>;
-  /** The first that was made under the validation's own name. */
+  /** The first judgment made under the validation's own name. */
   judgment: Judgment | undefined;
-  /** Whether something that was asked for never came. */
+  /** Whether at least one request got no answer. */
   failed: boolean;
 }
 
-/** Failures of a model that another try may not meet. */
+/** Codes of model failures that may not occur again on a retry. */
 const passing = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
 
-/** Asks models for a validator's validations, and keeps what was asked and answered. */
+/** Asks models for a validator's validations, and records each request and answer. */
 export class ModelCalls {
   readonly #parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal };
   readonly #calls = new Map<string, CallsOfValidation['calls']>();
   readonly #failed = new Set<string>();
   readonly #pending = new Set<Promise<unknown>>();
   readonly judgments: Judgment[] = [];
-  /** The first thing that went wrong. */
+  /** The first failure. */
   trouble: GradingTrouble | undefined;
 
   constructor(parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal }) {
     this.#parts = parts;
   }
 
-  /** Never rejects: what goes wrong is the reply, and the grading's trouble. */
+  /** Never rejects: a failure becomes the reply and is kept in `trouble`. */
   fulfill(ask: SandboxedAsk): Promise<SandboxedReply> {
     const reply = this.#reply(ask);
     this.#pending.add(reply);
@@ -42,7 +42,7 @@ export class ModelCalls {
     return reply;
   }
 
-  /** Resolves once nothing is being asked any more. */
+  /** Resolves when no request is in progress. */
   async settled(): Promise<void> {
     await Promise.all(this.#pending);
   }
@@ -107,5 +107,5 @@ export class ModelCalls {
 function troubleOf(error: unknown, validation: string, method: string): GradingTrouble {
   if (!(error instanceof OffsiteError)) throw error;
   const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
-  return { kind, message: `${method}() of "${validation}" came to nothing: ${error.message}` };
+  return { kind, message: `${method}() of "${validation}" failed: ${error.message}` };
 }

@@ -14,7 +14,10 @@ import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
 import { WorkDesk } from './work/work-desk.ts';
 
-/** What passes between this process and the validator's: its order, its records, what it asks models, and what it runs of the work. */
+/**
+ * The messages between this process and the validator's process: its order, its records, its requests to
+ * models, and its requests to run programs of the work.
+ */
 export class ModuleConversation {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
@@ -28,10 +31,13 @@ export class ModuleConversation {
   #running: string | undefined;
   #broken: string | undefined;
   #ended = false;
-  /** Aborted when the stream to the process is closed. */
+  /** Aborts when the stream to the process is closed. */
   readonly #over = new AbortController();
 
-  /** @param onFailure told of trouble with the engine, which the validator must not take for the work's */
+  /**
+   * @param onFailure called for failures of the engine, which the validator must not take for failures of the
+   * work
+   */
   constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.stdin.once('close', () => this.#over.abort());
@@ -61,7 +67,7 @@ export class ModuleConversation {
       case 'files':
         this.#looks(() => this.#reply(record));
         break;
-      case 'still':
+      case 'end-work':
         this.#reply(record);
         break;
       case 'broken':
@@ -77,7 +83,10 @@ export class ModuleConversation {
     await this.#send(await this.#desk.fulfill(record));
   }
 
-  /** Resolves once the validator's process has taken it, or is over. One after another: as JSON a text can be six times as long. Never rejects. */
+  /**
+   * Resolves when the validator's process has taken the line or has ended. Never rejects. Lines are sent one
+   * after another, because a text as JSON can be six times as long.
+   */
   #send(line: object): Promise<void> {
     return this.#sending(async () => {
       // The process may have ended while a model was still answering.
@@ -110,18 +119,20 @@ export class ModuleConversation {
     return { ...trouble, message: `${trouble.message}, in "${this.#running}"` };
   }
 
-  /** What is wrong with a validator that was run and ended by itself. */
+  /** What is wrong with a validator whose process ended by itself. */
   #troubleOf(result: ExecResult, missing: readonly string[]): GradingTrouble | undefined {
     const broken = (message: string): GradingTrouble => ({ kind: 'broken', message });
     if (this.#broken !== undefined)
       return { ...broken('the validator could not be loaded'), output: this.#broken };
     if (this.reader.problem !== undefined) return broken(this.reader.problem);
     if (!this.#ended)
-      return this.#named(broken(`the validator exited with ${result.exitCode} before its end`));
+      return this.#named(broken(`the validator exited with ${result.exitCode} before it finished`));
     const overdue = this.#validations.find(({ status }) => status === 'voided');
-    if (overdue) return broken(`"${overdue.name}" came to no verdict: ${overdue.message}`);
+    if (overdue) return broken(`"${overdue.name}" gave no verdict: ${overdue.message}`);
     if (missing.length === 0) return undefined;
-    return broken(`the validator never declared what its manifest names: ${missing.join(', ')}`);
+    return broken(
+      `the validator declared no validation for these names in its manifest: ${missing.join(', ')}`,
+    );
   }
 }
 

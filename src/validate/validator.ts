@@ -4,8 +4,8 @@ import { judgmentWithoutContent, withoutContent } from './record.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 
 /**
- * Runs a validator in a sandbox. A source with a shebang runs as that program, and its exit code decides; any other is a
- * JavaScript or TypeScript module that declares named validations with `offsite/validator`.
+ * Runs a validator in a sandbox. A source with a shebang runs as a program, and its exit code decides. Any
+ * other source is a JavaScript or TypeScript module that declares named validations with `offsite/validator`.
  */
 export async function runValidator(request: ValidatorRequest): Promise<ValidatorRun> {
   const run = request.source.startsWith('#!') ? await runProgram(request) : await runModule(request);

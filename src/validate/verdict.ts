@@ -8,8 +8,8 @@ export interface Findings {
 }
 
 /**
- * `passed` when every verify step exited 0, every validation passed and every judgment with a threshold reached it; `void` when
- * there was nothing to check. The harness's own exit code does not decide.
+ * `passed` if every verify step exited 0, every validation passed and every judgment with a threshold reached
+ * it. `void` if there was nothing to check. The harness's exit code does not count.
  */
 export function verdictOf({ verifySteps, validations, judgments }: Findings): 'passed' | 'failed' | 'void' {
   const checks = [

@@ -71,7 +71,7 @@ describe('a validation', () => {
       validate('next', async () => { await new Promise((done) => setTimeout(done, 100)); console.log('mine'); });`);
     expect(trouble).toMatchObject({
       kind: 'broken',
-      message: '"slow" came to no verdict: it was not done after 0.02 s',
+      message: '"slow" gave no verdict: it did not finish within 0.02 s',
     });
     expect(validations).toMatchObject([
       { name: 'slow', status: 'voided' },
@@ -196,9 +196,7 @@ describe('a model', () => {
     expect(none.validations).toMatchObject([{ status: 'voided' }]);
     const { ask } = scriptedJudge('x');
     const wrong = await bench.run(shrugs(`judge({ rubric: '', material: 'x', votes: 0 })`), { judge: ask });
-    expect(wrong.trouble?.message).toMatch(
-      /judge\(\) of "v" came to nothing: it was asked wrongly: rubric.*votes/,
-    );
+    expect(wrong.trouble?.message).toMatch(/judge\(\) of "v" failed: the request is invalid: rubric.*votes/);
   });
 
   test('that cannot be reached is trouble that another try may not meet', async () => {
@@ -209,7 +207,7 @@ describe('a model', () => {
     });
     expect(trouble).toMatchObject({
       kind: 'infrastructure',
-      message: 'answer() of "v" came to nothing: nobody answers',
+      message: 'answer() of "v" failed: nobody answers',
     });
     expect(validations).toMatchObject([{ status: 'voided', calls: [{ error: { text: 'nobody answers' } }] }]);
   });
@@ -262,7 +260,7 @@ describe('a program that prints a test report', () => {
     const missing = await bench.run('#!/bin/sh\nprintf "1..1\\nok 1 - a\\n"', {
       manifest: [{ index: 0, name: 'b' }],
     });
-    expect(missing.trouble?.message).toBe('the validator printed no test of these names of its manifest: b');
+    expect(missing.trouble?.message).toBe('the validator printed no test for these names in its manifest: b');
   });
 
   test('comes from node --test as it is', async () => {

@@ -94,7 +94,7 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
     ['cannot be parsed', 'validate("x", () => {', 'could not be loaded', 'SyntaxError'],
     ['imports what is not there', "import './gone.ts';", 'could not be loaded', 'gone.ts'],
     ['throws at its top level', "throw new Error('at the top')", 'could not be loaded', 'at the top'],
-    ['leaves the process', "validate('a', () => process.exit(0))", 'exited with 0 before its end', ''],
+    ['leaves the process', "validate('a', () => process.exit(0))", 'exited with 0 before it finished', ''],
     [
       'declares a name twice',
       "validate('a', () => 1); validate('a', () => 2)",
@@ -104,7 +104,7 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
     [
       'rejects where nobody waits',
       "validate('a', () => { Promise.reject(new Error('stray')); return new Promise((done) => setTimeout(done, 50)) })",
-      'exited with 1 before its end',
+      'exited with 1 before it finished',
       'stray',
     ],
   ])('%s', async (_, source, message, output) => {
@@ -126,7 +126,9 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
   test('does not declare what its manifest names', async () => {
     const manifest = ['first', 'second', 'third'].map((name, index) => ({ index, name }));
     const { trouble, validations } = await run("validate('third', () => 1)", { manifest });
-    expect(trouble?.message).toBe('the validator never declared what its manifest names: first, second');
+    expect(trouble?.message).toBe(
+      'the validator declared no validation for these names in its manifest: first, second',
+    );
     expect(validations).toMatchObject([{ index: 2, name: 'third' }]);
   });
 
@@ -148,7 +150,7 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
   test('needs more memory than there is', async () => {
     const source = "validate('a', () => { const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1)); })";
     const { trouble } = await run(source);
-    expect(trouble?.message).toMatch(/ran out of memory|before its end/);
+    expect(trouble?.message).toMatch(/ran out of memory|before it finished/);
   });
 });
 
@@ -194,6 +196,6 @@ test('capture: false keeps no text of a validator, not even where it breaks', as
       { name: 'first', exitCode: 0 },
       { name: 'second', exitCode: 1 },
     ],
-    trouble: { message: 'the validator exited with 2 before its end, in "third"' },
+    trouble: { message: 'the validator exited with 2 before it finished, in "third"' },
   });
 });
