@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { memoryOf, startRequest } from '../suite/plan.ts';
+import { keptCaseOf, startRequest } from '../suite/plan.ts';
 import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 import { type KnownPlan, storedPlan } from './stored-plan.ts';
@@ -146,7 +146,7 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
       caseName: run.case.request.name,
       variant: run.variant.name,
       variantIndex: run.variantIndex,
-      memory: memoryOf(run.case),
+      memory: keptCaseOf(run.case),
     })),
   });
   return {
