@@ -7,7 +7,10 @@ export interface Announcer {
   during: During;
 }
 
-/** On a terminal a running step is one line that counts its seconds; elsewhere it is plain lines, now and then. */
+/**
+ * On a terminal a running step is one line that counts its seconds; elsewhere it is plain lines, now and
+ * then.
+ */
 export function announcer(output: NodeJS.WriteStream, clock: Clock): Announcer {
   if (!output.isTTY) {
     const log = (line: string) => void output.write(`${line}\n`);

@@ -7,9 +7,9 @@ export interface ProcessFile {
 }
 
 /**
- * Removes those of the files whose process is gone or is another program's, and returns their paths. A `dockerd` that was
- * killed leaves such files, and the next one takes any living process of that number for its predecessor, or for
- * its containerd.
+ * Removes those of the files whose process is gone or is another program's, and returns their paths. A
+ * `dockerd` that was killed leaves such files, and the next one takes any living process of that number for
+ * its predecessor, or for its containerd.
  */
 export async function clearLeftovers(files: readonly ProcessFile[], proc = '/proc'): Promise<string[]> {
   const cleared: string[] = [];
@@ -25,8 +25,8 @@ export async function clearLeftovers(files: readonly ProcessFile[], proc = '/pro
 export async function isRunning(file: ProcessFile, proc = '/proc'): Promise<boolean> {
   const pid = (await textOf(file.path))?.trim() ?? '';
   if (!/^\d+$/.test(pid)) return false;
-  // `1234 (dockerd) S ...`, from proc(5). A zombie (Z) has ended, though its number is taken until somebody reaps it,
-  // which in a container without an init process nobody does.
+  // `1234 (dockerd) S ...`, from proc(5). A zombie (Z) has ended, though its number is taken until somebody
+  // reaps it, which in a container without an init process nobody does.
   const [, program, state] = (await textOf(`${proc}/${pid}/stat`))?.match(/\((.*)\) (.)/s) ?? [];
   return program === file.program && state !== 'Z' && state !== 'X';
 }

@@ -13,7 +13,10 @@ export interface Readiness {
   gone?: () => Promise<string | undefined>;
 }
 
-/** Waits until the engine answers. Throws an infrastructure error with the last lines of its log when it won't. */
+/**
+ * Waits until the engine answers. Throws an infrastructure error with the last lines of its log when it
+ * won't.
+ */
 export async function engineReady(readiness: Readiness): Promise<void> {
   const { home, clock, signal, deadlineMs = 60_000, gone } = readiness;
   const deadline = clock.now() + deadlineMs;

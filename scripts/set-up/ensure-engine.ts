@@ -19,8 +19,8 @@ export interface EnsureEngine {
 }
 
 /**
- * Connects to a running engine, where there is one that Offsite itself would find; else starts the installed one, or
- * installs Debian's. Throws what the user has to do.
+ * Connects to a running engine, where there is one that Offsite itself would find; else starts the installed
+ * one, or installs Debian's. Throws what the user has to do.
  */
 export async function ensureEngine({ env, log, during, clock, signal }: EnsureEngine): Promise<Connection> {
   const found = await runningEngine({ host: undefined, env, clock, signal });

@@ -8,8 +8,8 @@ import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
 
 /**
- * Makes sure that there is a Docker engine with the base image, saying on standard output what it does. When both are
- * there it takes a moment. Throws an `OffsiteError` that says what the user has to do.
+ * Makes sure that there is a Docker engine with the base image, saying on standard output what it does. When
+ * both are there it takes a moment. Throws an `OffsiteError` that says what the user has to do.
  */
 export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
   const { log, during } = announcer(process.stdout, systemClock);

@@ -1,5 +1,5 @@
 import { manifestChanges } from '../engine/archive/manifest.ts';
-import { namedChanges } from '../engine/changes/changed-paths.ts';
+import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Container } from '../engine/container.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
@@ -25,7 +25,11 @@ export function changedFiles(
  * The same, from the engine's list of changes, for workspaces that are too large to read. It names a deleted
  * folder but not the files in it. If there are very many changes, it returns only the first ones.
  */
-export async function changedFilesByEngine(container: Container): Promise<string[]> {
-  const { changes } = await namedChanges(container, (path) => path.startsWith(`${sandboxPaths.workspace}/`));
-  return changes.map(({ path }) => path.slice(sandboxPaths.workspace.length + 1)).sort();
+export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
+  const { paths } = await changedPaths(container, {
+    wanted: 'reported',
+    below: sandboxPaths.workspace,
+    signal,
+  });
+  return paths.map((path) => path.slice(sandboxPaths.workspace.length + 1));
 }

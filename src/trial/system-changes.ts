@@ -36,7 +36,7 @@ export async function systemChanges(
   { kit, place, signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
   const except = place.in === 'same' ? notTheSystem : scratchPaths;
-  const paths = await changedPaths(container, { except, kit, signal });
+  const { paths } = await changedPaths(container, { wanted: 'every', except, kit, signal });
   const isKept = globMatcher(place.keep, false);
   const isIgnored = globMatcher(place.ignore, false);
   return {
