@@ -225,7 +225,7 @@ export function loadConfig(options: {
     named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
   if (file === undefined) return { ...ConfigFile.parse({}), file };
   const { value: config, issue } = readYamlFile(file, ConfigFile);
-  const beside = (path: string | undefined) =>
+  const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
@@ -236,8 +236,8 @@ export function loadConfig(options: {
   return {
     ...config,
     models,
-    caBundle: beside(config.caBundle),
-    dataFolder: beside(config.dataFolder),
+    caBundle: absolute(config.caBundle),
+    dataFolder: absolute(config.dataFolder),
     file,
     issue,
   };

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { GradingFailure } from './grading-failure.ts';
 import { answer } from './judge/answer.ts';
 import type { AskModel, RecordedAsk } from './judge/ask-model.ts';
 import { judge } from './judge/judge.ts';
 import { AnswerRequest, JudgeRequest, readAsk } from './judge/requests.ts';
 import { capturedText } from './record.ts';
 import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
-import type { GradingTrouble } from './trouble.ts';
 
 export interface CallsOfValidation {
   calls: NonNullable<Validation['calls']>;
@@ -28,13 +28,13 @@ export class ModelCalls {
   readonly #pending = new Set<Promise<unknown>>();
   readonly judgments: Judgment[] = [];
   /** The first failure. */
-  trouble: GradingTrouble | undefined;
+  failure: GradingFailure | undefined;
 
   constructor(parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal }) {
     this.#parts = parts;
   }
 
-  /** Never rejects: a failure becomes the reply and is kept in `trouble`. */
+  /** Never rejects: a failure becomes the reply and is kept in `failure`. */
   fulfill(ask: SandboxedAsk): Promise<SandboxedReply> {
     const reply = this.#reply(ask);
     this.#pending.add(reply);
@@ -59,10 +59,10 @@ export class ModelCalls {
     try {
       return { id, value: await this.#value(validation, method, request) };
     } catch (error) {
-      const trouble = troubleOf(error, validation, method);
+      const failure = failureOf(error, validation, method);
       this.#failed.add(validation);
-      this.trouble ??= trouble;
-      return { id, error: trouble.message };
+      this.failure ??= failure;
+      return { id, error: failure.message };
     }
   }
 
@@ -104,7 +104,7 @@ export class ModelCalls {
   }
 }
 
-function troubleOf(error: unknown, validation: string, method: string): GradingTrouble {
+function failureOf(error: unknown, validation: string, method: string): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
   const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
   return { kind, message: `${method}() of "${validation}" failed: ${error.message}` };

@@ -4,15 +4,15 @@ import { PassThrough } from 'node:stream';
 import pLimit from 'p-limit';
 import { workForValidator } from '../bounds/grading.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import { type GradingFailure, processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
 import { ModelCalls } from './model-calls.ts';
 import { moduleValidation } from './module-validation.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
-import { type GradingTrouble, processTrouble } from './trouble.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
-import { WorkDesk } from './work/work-desk.ts';
+import { WorkRequests } from './work/work-requests.ts';
 
 /**
  * The messages between this process and the validator's process: its order, its records, its requests to
@@ -21,7 +21,7 @@ import { WorkDesk } from './work/work-desk.ts';
 export class ModuleConversation {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
-  readonly #desk: WorkDesk;
+  readonly #workRequests: WorkRequests;
   readonly #validations: SandboxedValidation[] = [];
   readonly #programs = pLimit(workForValidator.count.programs);
   readonly #looks = pLimit(workForValidator.count.looks);
@@ -41,7 +41,7 @@ export class ModuleConversation {
   constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.stdin.once('close', () => this.#over.abort());
-    this.#desk = new WorkDesk(request, work, onFailure);
+    this.#workRequests = new WorkRequests(request, work, onFailure);
     this.#calls = new ModelCalls(request);
     const nonce = randomBytes(16).toString('hex');
     this.reader = new RecordReader(nonce, (record) => this.#take(record));
@@ -78,9 +78,9 @@ export class ModuleConversation {
     }
   }
 
-  async #reply(record: Parameters<WorkDesk['fulfill']>[0]): Promise<void> {
+  async #reply(record: Parameters<WorkRequests['fulfill']>[0]): Promise<void> {
     if (this.#request.signal.aborted) return;
-    await this.#send(await this.#desk.fulfill(record));
+    await this.#send(await this.#workRequests.fulfill(record));
   }
 
   /**
@@ -103,25 +103,25 @@ export class ModuleConversation {
       this.#request.manifest,
     );
     const output = result.stderr.text.trim();
-    const trouble =
-      this.#calls.trouble ??
-      this.#named(processTrouble(result, this.#request.timeoutMs)) ??
-      this.#troubleOf(result, missing);
+    const failure =
+      this.#calls.failure ??
+      this.#named(processFailure(result, this.#request.timeoutMs)) ??
+      this.#failureOf(result, missing);
     return {
       validations: found,
       judgments: this.#calls.judgments,
-      trouble: trouble && { output, ...trouble },
+      failure: failure && { output, ...failure },
     };
   }
 
-  #named(trouble: GradingTrouble | undefined): GradingTrouble | undefined {
-    if (trouble === undefined || this.#running === undefined) return trouble;
-    return { ...trouble, message: `${trouble.message}, in "${this.#running}"` };
+  #named(failure: GradingFailure | undefined): GradingFailure | undefined {
+    if (failure === undefined || this.#running === undefined) return failure;
+    return { ...failure, message: `${failure.message}, in "${this.#running}"` };
   }
 
   /** What is wrong with a validator whose process ended by itself. */
-  #troubleOf(result: ExecResult, missing: readonly string[]): GradingTrouble | undefined {
-    const broken = (message: string): GradingTrouble => ({ kind: 'broken', message });
+  #failureOf(result: ExecResult, missing: readonly string[]): GradingFailure | undefined {
+    const broken = (message: string): GradingFailure => ({ kind: 'broken', message });
     if (this.#broken !== undefined)
       return { ...broken('the validator could not be loaded'), output: this.#broken };
     if (this.reader.problem !== undefined) return broken(this.reader.problem);

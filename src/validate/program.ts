@@ -5,11 +5,11 @@ import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { TestReport } from './formats/reported-test.ts';
 import { readTestReport } from './formats/test-report.ts';
+import { processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
-import { processTrouble } from './trouble.ts';
 import { execUser, users } from './users.ts';
 import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
@@ -36,7 +36,7 @@ const nothing = { validations: [], judgments: [] };
  */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, source, files, timeoutMs } = request;
-  if (request.work.kind === 'apart') return { ...nothing, trouble: { kind: 'broken', message: notApart } };
+  if (request.work.kind === 'apart') return { ...nothing, failure: { kind: 'broken', message: notApart } };
   const program = `${folder}/validator`;
   await container.put(
     [
@@ -70,17 +70,17 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   await listening;
   const { reason } = failed.signal;
   if (reason instanceof CallsRefused)
-    return { ...nothing, trouble: { kind: 'broken', message: reason.message } };
+    return { ...nothing, failure: { kind: 'broken', message: reason.message } };
   signal.throwIfAborted();
   // No caller waits for the programs that still run.
   failed.abort();
   const output = `${result.stdout.text}${result.stderr.text}`;
-  const trouble = processTrouble(result, timeoutMs);
-  if (trouble || result.ended !== 'exited')
-    return { validations: [], judgments: [], trouble: trouble && { ...trouble, output } };
+  const failure = processFailure(result, timeoutMs);
+  if (failure || result.ended !== 'exited')
+    return { validations: [], judgments: [], failure: failure && { ...failure, output } };
   if (result.stdout.text === nonce) {
     const message = `the validator could not be started: the sandbox has no ${interpreter}`;
-    return { validations: [], judgments: [], trouble: { kind: 'not-started', message } };
+    return { validations: [], judgments: [], failure: { kind: 'not-started', message } };
   }
   return outcome(result, request, output);
 }
@@ -100,7 +100,7 @@ async function outcome(
   }
   if ('problem' in report) {
     const message = `the validator printed a ${report.format} report that cannot be read: ${report.problem}`;
-    return { validations: [], judgments: [], trouble: { kind: 'broken', message, output } };
+    return { validations: [], judgments: [], failure: { kind: 'broken', message, output } };
   }
   const tests = report.tests.map((test) => testValidation(test, result));
   // If the program fails although its tests pass, or reports no tests, its exit code is a validation too.
@@ -118,7 +118,7 @@ function run(
   const { found, missing } = matchManifest(validations, manifest);
   if (missing.length === 0) return { validations: found, judgments: [] };
   const message = `${lacking} ${missing.join(', ')}`;
-  return { validations: found, judgments: [], trouble: { kind: 'broken', message, output } };
+  return { validations: found, judgments: [], failure: { kind: 'broken', message, output } };
 }
 
 function wholeProgram(

@@ -3,8 +3,8 @@ import type { SourceFile } from '../contract/definition.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import type { Container } from '../engine/container.ts';
+import type { GradingFailure } from './grading-failure.ts';
 import type { AskModel } from './judge/ask-model.ts';
-import type { GradingTrouble } from './trouble.ts';
 import type { WorkSandbox } from './work/work-sandbox.ts';
 
 export interface ValidatorRequest {
@@ -39,5 +39,5 @@ export interface ValidatorRun {
   validations: Validation[];
   /** The judgments of the validations, and judgments with other names. */
   judgments: Judgment[];
-  trouble?: GradingTrouble | undefined;
+  failure?: GradingFailure | undefined;
 }

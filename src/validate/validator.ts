@@ -10,10 +10,10 @@ import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 export async function runValidator(request: ValidatorRequest): Promise<ValidatorRun> {
   const run = request.source.startsWith('#!') ? await runProgram(request) : await runModule(request);
   if (request.capture) return run;
-  const { validations, judgments, trouble } = run;
+  const { validations, judgments, failure } = run;
   return {
     validations: validations.map(withoutContent),
     judgments: judgments.map(judgmentWithoutContent),
-    trouble: trouble && { kind: trouble.kind, message: trouble.message },
+    failure: failure && { kind: failure.kind, message: failure.message },
   };
 }

@@ -1,6 +1,6 @@
 import type { Validation } from '../../contract/validation.ts';
+import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
-import type { GradingTrouble } from '../../validate/trouble.ts';
 import { verdictOf } from '../../validate/verdict.ts';
 import { protectedState } from '../protected.ts';
 import type { Cause } from '../result.ts';
@@ -33,7 +33,7 @@ async function run(input: PhaseInput): Promise<Found> {
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(`the workspace ${ran.why}`) };
   }
-  if (validator && ran.trouble) return { ...graded, ...failedValidator(input, validator, ran.trouble) };
+  if (validator && ran.failure) return { ...graded, ...failedValidator(input, validator, ran.failure) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
   return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
@@ -55,7 +55,7 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   });
 }
 
-const nothing = { validations: [], judgments: [], trouble: undefined };
+const nothing = { validations: [], judgments: [], failure: undefined };
 
 function withIndexes(
   findings: readonly IntegrityFinding[],
@@ -70,9 +70,9 @@ function withIndexes(
 function failedValidator(
   { found }: PhaseInput,
   validator: ValidatorSpec,
-  { kind, ...told }: GradingTrouble,
+  { kind, ...details }: GradingFailure,
 ): Pick<Found, 'verdict' | 'cause'> {
-  const cause: Cause = { kind: 'grading', phase: 'validate', ...told };
+  const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
   // An infrastructure failure is never the agent's failure, whatever `onError` says.
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
   if (validator.onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };

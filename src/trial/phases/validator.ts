@@ -31,7 +31,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   });
   if (copied.kind === 'refused') return copied;
   const sandbox: WorkSandbox =
-    validator.runsIn === 'same' ? { kind: 'apart', container } : beside(own, spec.sandbox);
+    validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
   return { kind: 'ran', ...(await runIn(own, validator, input, sandbox)) };
 }
 
@@ -39,7 +39,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
  * A strict sandbox has no root that could give the workspace to another user, so there the work runs as the
  * sandbox's own user.
  */
-function beside(container: Container, { security, user }: Sandbox): WorkSandbox {
+function inOwnSandbox(container: Container, { security, user }: Sandbox): WorkSandbox {
   const own = security === 'strict' && user !== undefined;
   return { kind: 'beside', container, user: own ? { own: user } : 'nobody' };
 }
@@ -49,7 +49,7 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
-  work: WorkSandbox = beside(container, spec.sandbox),
+  work: WorkSandbox = inOwnSandbox(container, spec.sandbox),
 ): Promise<ValidatorRun> {
   const account = await models?.session.account();
   return runValidator({

@@ -7,7 +7,7 @@ import type { Work } from './work.ts';
 import { filesApart, readApart } from './work-files.ts';
 import type { WorkSandbox } from './work-sandbox.ts';
 
-interface DeskRequest {
+interface WorkRequestsContext {
   folder: string;
   files: readonly SourceFile[];
   work: WorkSandbox;
@@ -16,12 +16,12 @@ interface DeskRequest {
 }
 
 /** Answers a validator's requests about the work. */
-export class WorkDesk {
-  readonly #request: DeskRequest;
+export class WorkRequests {
+  readonly #request: WorkRequestsContext;
   readonly #work: Work;
   readonly #onFailure: (error: unknown) => void;
 
-  constructor(request: DeskRequest, work: Work, onFailure: (error: unknown) => void) {
+  constructor(request: WorkRequestsContext, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.#work = work;
     this.#onFailure = onFailure;

@@ -1,7 +1,7 @@
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 
 /** The validator did not complete. This is a failure of the grading, not of the agent. */
-export interface GradingTrouble {
+export interface GradingFailure {
   /**
    * `not-started`: the sandbox does not have the program that runs the validator. `broken`: a retry would end
    * the same way. `infrastructure`: a judge could not be reached; a retry may succeed.
@@ -13,7 +13,7 @@ export interface GradingTrouble {
 }
 
 /** What stopped the validator's process. Undefined if it ended by itself. */
-export function processTrouble(result: ExecResult, timeoutMs: number): GradingTrouble | undefined {
+export function processFailure(result: ExecResult, timeoutMs: number): GradingFailure | undefined {
   if (result.ended === 'not-started') {
     return { kind: 'not-started', message: `the validator could not be started: ${result.message}` };
   }
