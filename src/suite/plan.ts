@@ -114,7 +114,7 @@ export interface Sandbox extends SandboxConfig {
 }
 
 /** What the agent keeps about a case of its own batch, because a run record's `setup` has no field for it. */
-export interface KeptCase extends CaseExtras {
+export interface RunDetails extends CaseExtras {
   variables: Variables;
   manifest: { index: number; name: string }[];
   capture: boolean;
@@ -132,7 +132,7 @@ export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   };
 }
 
-export function keptCaseOf({ request, local }: PlannedCase): KeptCase {
+export function runDetails({ request, local }: PlannedCase): RunDetails {
   return {
     ...local,
     variables: request.variables ?? {},
