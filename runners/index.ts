@@ -7,5 +7,5 @@ import { opencode } from './opencode/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
 
-/** Every harness this Offsite has. A new one is a folder here and a line in this list. */
+/** All harnesses of Offsite. To add one, add a folder here and a line to this list. */
 export const runners: readonly Runner[] = [command, bash, claudeCode, codex, opencode, pi, qwenCode];

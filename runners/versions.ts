@@ -1,15 +1,15 @@
 import type { NpmCli } from '../src/harness/npm-cli.ts';
 
 /**
- * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise one, record them again: docs/runners.md.
- * A profile's `version` overrides these.
+ * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise a version, record
+ * its streams again: see docs/runners.md. A profile's `version` overrides these.
  */
 export const versions = {
   'claude-code': {
     package: '@anthropic-ai/claude-code',
     version: '2.1.197',
     program: 'claude',
-    // Puts the platform's binary in place of a stub.
+    // Replaces a stub by the platform's binary.
     script: 'install.cjs',
   },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },

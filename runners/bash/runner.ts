@@ -4,8 +4,8 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 import { takeTurn } from './turn.ts';
 
 /**
- * Our own agent, as small as one can be: a model with a shell. The loop runs in this process and only its commands in the sandbox, so
- * that the trajectory is exact and any model in any wire will do.
+ * Offsite's own minimal agent: a model with a shell. The loop runs in this process, and only its commands run
+ * in the sandbox. So the trajectory is exact, and it works with any model on any wire.
  */
 export const bash: Runner = {
   name: 'bash',
@@ -28,6 +28,6 @@ function needsModel({ profile }: HarnessContext): OffsiteError {
   return new OffsiteError(`the bash harness${of} has no model to ask`, {
     code: 'RUNNER_NEEDS_MODEL',
     kind: 'input',
-    hint: "Configure the variant's model under models in offsite.yaml, and let the sandbox's network be model.",
+    hint: "Configure the variant's model under models in offsite.yaml, and give the sandbox network: model.",
   });
 }

@@ -5,18 +5,22 @@ import type { HarnessContext, HarnessEnding, HarnessRun, ModelAccess } from '../
 
 export type BashContext = HarnessContext & { model: ModelAccess };
 
-/** A turn without how it ended. */
+/** The result of a turn, without its ending. */
 export type Turn = Omit<HarnessRun, 'ending'>;
 
 const DEFAULT_TIMEOUT_SECONDS = 120;
 const MAX_TIMEOUT_SECONDS = 600;
-/** Of a command's output, for model and trajectory alike: beginning and end. About 8,000 tokens. */
+/**
+ * The bytes kept of a command's output, from its beginning and end, for the model and the trajectory. About
+ * 8,000 tokens.
+ */
 const OUTPUT_BYTES = 32 * 1024;
 
 export const shellTool: ChatTool = {
   name: 'bash',
   description:
-    'Runs a command with bash and gives its output and exit code. Long outputs lose their middle. Programs that ask for input get none.',
+    'Runs a command with bash and gives its output and exit code. Long outputs lose their middle. ' +
+    'Programs that ask for input get none.',
   parameters: {
     type: 'object',
     properties: {
@@ -35,11 +39,15 @@ export const shellTool: ChatTool = {
 
 interface Outcome {
   result: { text: string; failed: boolean };
-  /** What the whole turn ends with. */
+  /** The ending of the whole turn, if this call ends it. */
   ending?: HarnessEnding | 'cut-off';
 }
 
-/** Does what the model asked for and adds it to the turn's record. `cut`: the answer was cut, so that the call may not be whole. */
+/**
+ * Runs the model's tool call and adds it to the turn's record.
+ *
+ * @param cut whether the model's answer was cut, so that the call may be incomplete
+ */
 export async function runCall(
   context: BashContext,
   call: ToolCall,
@@ -55,7 +63,7 @@ export async function runCall(
     return { result: { text: output, failed: true } };
   }
   const result = await context.container.exec({
-    // One stream for both outputs keeps their order.
+    // Both outputs share one stream, which keeps their order.
     argv: ['bash', '-c', 'exec bash -lc "$1" 2>&1', 'bash', wanted.command],
     env: context.env,
     cwd: context.workspace,

@@ -4,16 +4,20 @@ import type { HarnessEnding, HarnessRun, TurnLimits } from '../../src/harness/ru
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { type BashContext, runCall, shellTool, type Turn } from './shell-tool.ts';
 
-/** Raised when the prompt, the tool or the loop changes what agents can do. */
+/** Raise this when a change of the prompt, the tool or the loop changes what agents can do. */
 const VERSION = '1';
 const DEFAULT_MAX_TURNS = 50;
 
 const system = `You solve the user's task by running commands in a Linux sandbox with the tool "bash".
-Each command starts in a new shell in the task's folder: changes of folder and variables do not last, files do.
+Each command starts in a new shell in the task's folder: changes of folder and variables do not last, \
+files do.
 Nobody can answer questions or watch. Look before you change things, and check your work by running it.
 When the task is done, answer with a short summary and call no tool.`;
 
-/** Asks and runs until the model calls no tool any more, or something ends it. What was done until then is in the result in any case. */
+/**
+ * Asks the model and runs its commands until the model calls no tool or something ends the turn. The result
+ * always contains what was done until then.
+ */
 export async function takeTurn(
   context: BashContext,
   conversation: ChatMessage[],
@@ -23,7 +27,8 @@ export async function takeTurn(
   const { clock } = context;
   const ended = AbortSignal.any([signal, stop]);
   using deadline = startDeadline(clock, timeoutMs, ended);
-  // A deadline hears of its caller's signal a moment late, and what fails by that signal must not look like the model's failure.
+  // The deadline's signal aborts slightly later than its caller's signal. A failure caused by the caller's
+  // signal must not look like a failure of the model.
   const cutOff = AbortSignal.any([ended, deadline.signal]);
   const run: Turn = {
     trajectory: [],
@@ -47,7 +52,7 @@ async function work(
   const maxTurns = context.profile.maxTurns ?? DEFAULT_MAX_TURNS;
   for (let turn = 0; turn < maxTurns; turn++) {
     const answer = await ask(context, conversation, cutOff);
-    // An answer that comes as time runs out is not acted on.
+    // An answer that arrives when the time is over is ignored.
     if (answer === 'cut-off' || cutOff.aborted) return 'cut-off';
     if ('ended' in answer) return answer;
     conversation.push({ from: 'model', text: answer.text, calls: answer.calls });
@@ -56,7 +61,7 @@ async function work(
       run.finalMessage = answer.text;
     }
     if (answer.stopped === 'refused') {
-      return { ended: 'agent-failed', message: `the model refused to go on: ${answer.text}` };
+      return { ended: 'agent-failed', message: `the model refused to continue: ${answer.text}` };
     }
     if (answer.calls.length === 0) {
       if (answer.stopped !== 'length') return { ended: 'exited', exitCode: 0 };
@@ -71,7 +76,7 @@ async function work(
       conversation.push({ from: 'tool', callId: call.id, ...result });
     }
   }
-  return { ended: 'agent-failed', message: `it was not done after ${maxTurns} turns (maxTurns)` };
+  return { ended: 'agent-failed', message: `it did not finish within ${maxTurns} turns (maxTurns)` };
 }
 
 async function ask(

@@ -14,7 +14,7 @@ export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAcc
       programPath(versions['claude-code']),
       '-p',
       ...['--output-format', 'stream-json'],
-      // Without it, stream-json is refused.
+      // The CLI refuses stream-json without it.
       '--verbose',
       '--dangerously-skip-permissions',
       ...['--model', model.name],
@@ -24,15 +24,15 @@ export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAcc
       ...profile.args,
     ],
     defaults: {
-      // It refuses to skip permissions as root anywhere else.
+      // As root, the CLI skips permissions only in a sandbox.
       IS_SANDBOX: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
       DISABLE_ERROR_REPORTING: '1',
-      // The gateway tries again by itself.
+      // The gateway retries.
       CLAUDE_CODE_MAX_RETRIES: '0',
-      // Names of models that sub-agents and summaries would ask for.
+      // The models that sub-agents and summaries use.
       ANTHROPIC_DEFAULT_OPUS_MODEL: model.name,
       ANTHROPIC_DEFAULT_SONNET_MODEL: model.name,
       ANTHROPIC_DEFAULT_HAIKU_MODEL: model.name,
@@ -59,7 +59,7 @@ export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAcc
           ],
     versionFile: versionFile(versions['claude-code']),
     takerFor: claudeCodeLines,
-    usageCountsOn: false,
+    usageIsCumulative: false,
   };
 }
 

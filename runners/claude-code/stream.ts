@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
-import { gaveUpOver } from '../../src/harness/model-failure.ts';
-import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
+import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
 const System = z.looseObject({ subtype: z.string() });
 const Init = z.object({ session_id: z.string(), claude_code_version: z.string().optional() });
@@ -22,12 +22,13 @@ const Result = z.object({
 });
 
 /**
- * `claude -p --output-format stream-json`: `system` (init, retries), `assistant` and `user` messages, and one `result`. The exit code of a command
- * stands in the text of its result where it is not 0; times only on `user` lines.
+ * Reads `claude -p --output-format stream-json`: `system` (init, retries), `assistant` and `user` messages,
+ * and one `result`. If a command's exit code is not 0, it is in the text of the command's result. Only `user`
+ * lines have times.
  */
 export function claudeCodeLines(record: TurnRecord): LineTaker {
   const takeMessage = messageLines(record, 'Bash', outcomeOf);
-  /** Of the last message, where the model's API failed in place of it. */
+  /** Whether the model's API failed instead of giving the last message. */
   let apiError = false;
   return (line, at) => {
     switch (line.type) {
@@ -41,7 +42,7 @@ export function claudeCodeLines(record: TurnRecord): LineTaker {
       case 'result': {
         const result = Result.parse(line);
         record.usage = usageOf(result.usage);
-        record.told = toldBy(result, apiError);
+        record.status = statusOf(result, apiError);
       }
     }
   };
@@ -55,16 +56,18 @@ function takeSystem(record: TurnRecord, line: Record<string, unknown>, at: numbe
     record.version = init.claude_code_version ?? record.version;
   } else if (subtype === 'api_retry') {
     const { attempt, error_status } = Retry.parse(line);
-    record.note(`asks its model again (${attempt}), after ${error_status ?? 'a lost connection'}`, at);
+    record.note(`retries its model (attempt ${attempt}) after ${error_status ?? 'a lost connection'}`, at);
   }
 }
 
-/** Whether it failed is in `is_error`; `subtype` is "success" even then. */
-function toldBy(result: z.infer<typeof Result>, apiError: boolean): Told {
-  if (!result.is_error) return { told: 'done' };
+/**
+ * The status of a turn by its result. `is_error` says whether it failed; `subtype` is "success" even then.
+ */
+function statusOf(result: z.infer<typeof Result>, apiError: boolean): TurnStatus {
+  if (!result.is_error) return { kind: 'done' };
   const message = result.result ?? result.errors?.join('; ') ?? result.subtype;
-  if (apiError || result.api_error_status != null) return gaveUpOver(message);
-  return { told: 'agent-failed', message };
+  if (apiError || result.api_error_status != null) return modelFailure(message);
+  return { kind: 'agent-failed', message };
 }
 
 const Details = z.object({
@@ -74,10 +77,12 @@ const Details = z.object({
   backgroundTaskId: z.string().optional(),
 });
 
-/** What the CLI adds to stderr where a command left the workspace. */
+/** A line that the CLI adds to stderr when a command leaves the workspace. */
 const OWN_REMARK = /\n?Shell cwd was reset to [^\n]*$/;
 
-/** A failed command's text begins with its exit code; its details say no more than that. */
+/**
+ * How a command ended. The text of a failed command begins with its exit code, and its details add nothing.
+ */
 function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
   const code = failed ? /^Exit code (\d+)(?:\n|$)/.exec(text) : null;
   if (code) {
@@ -86,7 +91,7 @@ function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
     return { exitCode: Number(code[1]), output, truncated };
   }
   const known = Details.safeParse(details).data;
-  // Refused, stopped, or in the background: it has no exit code, or none yet.
+  // The command was refused, stopped or moved to the background, so it has no exit code yet.
   if (failed || known === undefined || known.backgroundTaskId !== undefined) return { output: text };
   const { stdout, stderr, persistedOutputPath } = known;
   const remarks = stderr.replace(OWN_REMARK, '');
@@ -94,7 +99,7 @@ function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
   return { exitCode: 0, output, truncated: persistedOutputPath !== undefined };
 }
 
-/** Anthropic counts cached input apart from the rest. */
+/** Anthropic does not include cached input in its count of input tokens. */
 function usageOf(usage: z.infer<typeof Result>['usage']): TurnRecord['usage'] {
   const cacheReadTokens = usage.cache_read_input_tokens ?? 0;
   const cacheWriteTokens = usage.cache_creation_input_tokens ?? 0;

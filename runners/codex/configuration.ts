@@ -5,10 +5,10 @@ import type { McpServer } from '../../src/suite/config-file.ts';
 import { versions } from '../versions.ts';
 import { codexLines } from './stream.ts';
 
-/** Not OPENAI_API_KEY, which would have Codex look for an account as well. */
+/** Not OPENAI_API_KEY: with that variable, Codex would also look for an account. */
 const KEY = 'OFFSITE_MODEL_KEY';
 
-/** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps all that is not ours. */
+/** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps its other settings. */
 export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
   const settings: Record<string, string | number | boolean | undefined> = {
     model: model.name,
@@ -17,10 +17,10 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
     'model_providers.offsite.base_url': `${model.origin}/v1`,
     'model_providers.offsite.env_key': KEY,
     'model_providers.offsite.wire_api': 'responses',
-    // The gateway tries again by itself, and knows better when.
+    // The gateway retries, and it knows better when.
     'model_providers.offsite.request_max_retries': 0,
     'model_providers.offsite.stream_max_retries': 0,
-    // It runs at the model's provider, outside the sandbox.
+    // The search runs at the model's provider, outside the sandbox.
     web_search: 'disabled',
     check_for_update_on_startup: false,
     'analytics.enabled': false,
@@ -36,12 +36,12 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       '--json',
       '--skip-git-repo-check',
       '--dangerously-bypass-approvals-and-sandbox',
-      // They are looked for on the network.
+      // Codex looks for plugins on the network.
       ...['--disable', 'plugins'],
       ...given.flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]),
       ...profile.args,
       ...(sessionId === undefined ? [] : ['resume', sessionId]),
-      // The prompt is on stdin.
+      // Read the prompt from stdin.
       '-',
     ],
     defaults: {},
@@ -58,16 +58,21 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
           ],
     versionFile: versionFile(versions.codex),
     takerFor: codexLines,
-    usageCountsOn: true,
+    usageIsCumulative: true,
   };
 }
 
-/** As TOML, whose strings and arrays of strings are written as JSON's are. */
+/** The server as a TOML table. TOML strings and arrays of strings are written as in JSON. */
 function serverTable(name: string, server: McpServer): string {
   const heading = `[mcp_servers.${name}]\n`;
   if ('url' in server) return `${heading}url = ${JSON.stringify(server.url)}\n`;
   const env = Object.entries(server.env).map(
     ([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`,
   );
-  return `${heading}command = ${JSON.stringify(server.command)}\nargs = ${JSON.stringify(server.args)}\nenv = { ${env.join(', ')} }\n`;
+  return [
+    `${heading}command = ${JSON.stringify(server.command)}`,
+    `args = ${JSON.stringify(server.args)}`,
+    `env = { ${env.join(', ')} }`,
+    '',
+  ].join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * The command of the model in what Codex shows of it: `/bin/bash -lc 'COMMAND'`, quoted as a shell would need it. What is not of that
- * form is returned as it is.
+ * Returns the model's command from what Codex shows: `/bin/bash -lc 'COMMAND'`, quoted for a shell. A text of
+ * another form is returned unchanged.
  */
 export function innerCommand(shown: string): string {
   const words = shellWords(shown);
@@ -9,7 +9,10 @@ export function innerCommand(shown: string): string {
   return isShell && /^-l?c$/.test(flag) && words?.length === 3 && script !== undefined ? script : shown;
 }
 
-/** The words of a line by the shell's rules of quoting, and nothing else of it; undefined where a quote is not closed. */
+/**
+ * Splits a line into words by the shell's quoting rules, without other shell syntax. Undefined if a quote is
+ * not closed.
+ */
 function shellWords(line: string): string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
@@ -41,11 +44,11 @@ function shellWords(line: string): string[] | undefined {
   return word === undefined ? words : [...words, word];
 }
 
-/** What stands between double quotes from `start`, and where it goes on after them. */
+/** The text between double quotes from `start`, and the position after the closing quote. */
 function doubleQuoted(line: string, start: number): { text: string; end: number } | undefined {
   const [whole, inside] = /((?:[^"\\]|\\[\s\S])*)"/y.exec(line.slice(start)) ?? [];
   if (whole === undefined || inside === undefined) return undefined;
-  // A backslash means itself before any other character.
+  // Before any other character, a backslash is literal.
   return {
     text: inside.replace(/\\([$`"\\\n])/g, (_, next) => (next === '\n' ? '' : next)),
     end: start + whole.length,

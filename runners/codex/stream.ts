@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { gaveUpOver } from '../../src/harness/model-failure.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 import { innerCommand } from './inner-command.ts';
 
@@ -12,7 +12,7 @@ const Command = z.object({
   exit_code: z.number().nullish(),
 });
 const Spoken = z.object({ text: z.string() });
-const Trouble = z.object({ message: z.string() });
+const ErrorItem = z.object({ message: z.string() });
 const McpCall = z.looseObject({ server: z.string(), tool: z.string(), arguments: z.unknown().optional() });
 const Completed = z.object({
   usage: z.object({
@@ -25,8 +25,8 @@ const Completed = z.object({
 const Failed = z.object({ error: z.object({ message: z.string() }) });
 
 /**
- * `codex exec --json`: `thread.started`, `turn.started`, `item.started` and `item.completed`, `turn.completed` or `turn.failed`. It tells exit
- * codes and no times.
+ * Reads `codex exec --json`: `thread.started`, `turn.started`, `item.started` and `item.completed`,
+ * `turn.completed` or `turn.failed`. It reports exit codes but no times.
  */
 export function codexLines(record: TurnRecord): LineTaker {
   return (line, at) => {
@@ -38,18 +38,18 @@ export function codexLines(record: TurnRecord): LineTaker {
       case 'item.completed':
         return complete(record, line.item, at);
       case 'error':
-        return record.note(Trouble.parse(line).message, at);
+        return record.note(ErrorItem.parse(line).message, at);
       case 'turn.completed':
         record.usage = usageOf(Completed.parse(line).usage);
-        record.told = { told: 'done' };
+        record.status = { kind: 'done' };
         return;
       case 'turn.failed':
-        record.told = gaveUpOver(Failed.parse(line).error.message);
+        record.status = modelFailure(Failed.parse(line).error.message);
     }
   };
 }
 
-/** Of these, only the completion is told. */
+/** Items of these types have only a completion. */
 const withoutBeginning = new Set(['agent_message', 'reasoning', 'error', 'todo_list']);
 
 function begin(record: TurnRecord, source: unknown, at: number): void {
@@ -75,9 +75,9 @@ function complete(record: TurnRecord, source: unknown, at: number): void {
     case 'agent_message':
       record.message(Spoken.parse(item).text, at);
       break;
-    // A warning, such as of a model that Codex has no data of; the turn goes on.
+    // A warning, for example about a model that Codex does not know. The turn continues.
     case 'error':
-      record.note(Trouble.parse(item).message, at);
+      record.note(ErrorItem.parse(item).message, at);
       break;
     case 'reasoning':
     case 'todo_list':

@@ -11,8 +11,8 @@ import type {
 import { OffsiteError } from '../../src/offsite-error.ts';
 
 /**
- * Any program as a harness: the profile's `run` script, one command a line, each of which is a command of the trajectory. The exit
- * code is the last command's.
+ * Runs any program as a harness: the profile's `run` script, with one command per line. Each line is a
+ * command of the trajectory. The exit code is that of the last command.
  */
 export const command: Runner = {
   name: 'command',
@@ -25,7 +25,9 @@ export const command: Runner = {
   open: (context) => ({ turn: (_message, limits) => run(context, limits) }),
 };
 
-/** The model under the names that most clients look for; what the profile's `env` says wins. */
+/**
+ * The model's address and token in the variables that most clients read. The profile's `env` overrides them.
+ */
 function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
   return {
     OFFSITE_MODEL: name,
@@ -36,7 +38,7 @@ function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, 
   };
 }
 
-/** 128 + SIGKILL: what a program that was killed exits with. */
+/** 128 + SIGKILL: the exit code of a killed program. */
 const killed = 137;
 
 async function run(

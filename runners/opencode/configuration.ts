@@ -8,10 +8,10 @@ import { opencodeLines } from './stream.ts';
 
 const KEY = 'OFFSITE_MODEL_KEY';
 
-/** It is given a limit of output wherever it is given a window. Tokens. */
+/** opencode needs an output limit whenever it has a context window. Tokens. */
 const DEFAULT_OUTPUT = 32_000;
 
-/** All of them are part of its binary; any other it would fetch. */
+/** These adapters are part of opencode's binary. It would download any other. */
 const adapters: Record<Wire, string> = {
   'openai-chat': '@ai-sdk/openai-compatible',
   'openai-responses': '@ai-sdk/openai',
@@ -27,7 +27,7 @@ export function opencodeCli({ profile, home }: HarnessContext, model: ModelAcces
       'run',
       ...['--format', 'json'],
       '--auto',
-      // Without one, it asks the model for a title.
+      // Without a title, it asks the model for one.
       ...['--title', 'trial'],
       ...['-m', `offsite/${model.name}`],
       ...(sessionId === undefined ? [] : ['-s', sessionId]),
@@ -44,7 +44,7 @@ export function opencodeCli({ profile, home }: HarnessContext, model: ModelAcces
     files: [{ path: configFile, content: JSON.stringify(configuration(profile.mcpServers, model)) }],
     versionFile: versionFile(versions.opencode),
     takerFor: opencodeLines,
-    usageCountsOn: false,
+    usageIsCumulative: false,
   };
 }
 

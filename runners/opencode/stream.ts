@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { gaveUpOver } from '../../src/harness/model-failure.ts';
-import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
+import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
 const Line = z.object({ sessionID: z.string(), timestamp: z.number() });
 const Spoken = z.object({ part: z.object({ text: z.string() }) });
@@ -35,8 +35,9 @@ const Failure = z.object({
 });
 
 /**
- * `opencode run --format json`: steps of `step_start`, `text`, `tool_use` and `step_finish`, and `error`. A tool is told of only once it has ended, with
- * its times; a turn ends with the step that asks for no tool.
+ * Reads `opencode run --format json`: steps of `step_start`, `text`, `tool_use` and `step_finish`, and
+ * `error`. A tool is reported only after it ended, with its times. A turn ends with the step that calls no
+ * tool.
  */
 export function opencodeLines(record: TurnRecord): LineTaker {
   return (line, _at) => {
@@ -44,7 +45,7 @@ export function opencodeLines(record: TurnRecord): LineTaker {
     record.begin(sessionID);
     switch (line.type) {
       case 'step_start':
-        record.told = { told: 'begun' };
+        record.status = { kind: 'started' };
         return;
       case 'text':
         return record.message(Spoken.parse(line).part.text, timestamp);
@@ -53,11 +54,11 @@ export function opencodeLines(record: TurnRecord): LineTaker {
       case 'step_finish': {
         const { reason, tokens } = Finish.parse(line).part;
         record.addUsage(usageOf(tokens));
-        record.told = reason === 'tool-calls' ? { told: 'begun' } : { told: 'done' };
+        record.status = reason === 'tool-calls' ? { kind: 'started' } : { kind: 'done' };
         return;
       }
       case 'error':
-        record.told = toldBy(Failure.parse(line).error);
+        record.status = statusOf(Failure.parse(line).error);
     }
   };
 }
@@ -80,26 +81,26 @@ function takeTool(record: TurnRecord, { tool, callID, state }: z.infer<typeof To
   }
 }
 
-/** Stands for no output; of a command that prints the same, there is a newline as well. */
+/** Stands for no output. If a command really prints this text, a newline follows. */
 const NO_OUTPUT = '(no output)';
 
-/** By opencode's own names of its errors. */
-function toldBy({ name, data }: z.infer<typeof Failure>['error']): Told {
+/** The status of a turn, by opencode's name for the error. */
+function statusOf({ name, data }: z.infer<typeof Failure>['error']): TurnStatus {
   const message = data?.message ?? name;
   switch (name) {
     case 'APIError':
     case 'ProviderAuthError':
-      return gaveUpOver(message);
+      return modelFailure(message);
     case 'ContextOverflowError':
     case 'MessageOutputLengthError':
     case 'MessageAbortedError':
-      return { told: 'agent-failed', message };
+      return { kind: 'agent-failed', message };
     default:
-      return { told: 'runner-broke', message: `opencode failed with ${name}: ${message}` };
+      return { kind: 'runner-broke', message: `opencode failed with ${name}: ${message}` };
   }
 }
 
-/** Cached and reasoning tokens are counted apart from the others. */
+/** opencode does not include cached and reasoning tokens in its other counts. */
 function usageOf({ input, output, reasoning, cache }: z.infer<typeof Finish>['part']['tokens']) {
   const inputTokens = input + cache.read + cache.write;
   const outputTokens = output + reasoning;

@@ -31,16 +31,16 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       { path: '~/.pi/agent/models.json', content: JSON.stringify(provider(model)) },
       {
         path: '~/.pi/agent/settings.json',
-        // The gateway tries again by itself.
+        // The gateway retries.
         content: JSON.stringify({ retry: { enabled: false, provider: { maxRetries: 0 } } }),
         existing: 'kept',
       },
     ],
     versionFile: versionFile(versions.pi),
     takerFor: piLines,
-    // They repeat the whole message or output for each piece that is new.
+    // These lines repeat the whole message or output for each new piece.
     skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
-    usageCountsOn: false,
+    usageIsCumulative: false,
   };
 }
 
@@ -50,7 +50,7 @@ function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelA
       offsite: {
         baseUrl: wire === 'anthropic-messages' ? origin : `${origin}/v1`,
         api: apis[wire],
-        // The name of the variable that holds it.
+        // The name of the variable that holds the key.
         apiKey: KEY,
         models: [{ id: name, contextWindow, maxTokens: maxOutputTokens }],
       },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { gaveUpOver } from '../../src/harness/model-failure.ts';
-import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
+import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
 const Session = z.object({ id: z.string() });
 const Message = z.object({
@@ -36,8 +36,8 @@ const ToolEnd = z.object({
 const Retry = z.object({ errorMessage: z.string().optional() });
 
 /**
- * `pi --mode json`: `session`, `agent_start`, messages and executions of tools, `agent_end`. It exits with 0 whatever happened: how the turn
- * ended is in the last message of the model's.
+ * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`. pi exits with
+ * 0 whatever happened. The model's last message says how the turn ended.
  */
 export function piLines(record: TurnRecord): LineTaker {
   let last: Answer | undefined;
@@ -46,7 +46,7 @@ export function piLines(record: TurnRecord): LineTaker {
       case 'session':
         return record.begin(Session.parse(line).id);
       case 'agent_start':
-        record.told = { told: 'begun' };
+        record.status = { kind: 'started' };
         return;
       case 'message_end': {
         const { message } = Message.parse(line);
@@ -64,9 +64,9 @@ export function piLines(record: TurnRecord): LineTaker {
       case 'tool_execution_end':
         return endTool(record, ToolEnd.parse(line), at);
       case 'auto_retry_start':
-        return record.note(`asks its model again, after ${Retry.parse(line).errorMessage}`, at);
+        return record.note(`retries its model after ${Retry.parse(line).errorMessage}`, at);
       case 'agent_end':
-        record.told = toldBy(last);
+        record.status = statusOf(last);
     }
   };
 }
@@ -75,7 +75,7 @@ function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, 
   for (const { type, text } of content) {
     if (type === 'text' && text !== undefined) record.message(text, at);
   }
-  // It counts nothing of what failed.
+  // pi counts no tokens for a failed answer.
   if (stopReason === 'error') return;
   const inputTokens = usage.input + usage.cacheRead + usage.cacheWrite;
   record.addUsage({
@@ -87,20 +87,21 @@ function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, 
   });
 }
 
-function toldBy(last: Answer | undefined): Told {
-  if (last === undefined) return { told: 'runner-broke', message: 'pi ended without an answer of its model' };
+function statusOf(last: Answer | undefined): TurnStatus {
+  if (last === undefined)
+    return { kind: 'runner-broke', message: 'pi ended without an answer from its model' };
   const message = last.errorMessage ?? `pi stopped: ${last.stopReason}`;
-  if (last.stopReason === 'error') return gaveUpOver(message);
-  return last.stopReason === 'aborted' ? { told: 'agent-failed', message } : { told: 'done' };
+  if (last.stopReason === 'error') return modelFailure(message);
+  return last.stopReason === 'aborted' ? { kind: 'agent-failed', message } : { kind: 'done' };
 }
 
-/** What pi puts after the output of a command that failed. */
+/** The text that pi adds after the output of a failed command. */
 const EXIT_CODE = /\n\nCommand exited with code (\d+)$/;
-/** What it puts there of one that it stopped itself. */
+/** The text that pi adds for a command that pi stopped. */
 const STOPPED = /\n*Command (?:aborted|timed out after [\d.]+ seconds)$/;
-/** And of output that it cut. */
+/** The text that pi adds to output that it cut. */
 const CUT = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
-/** Stands for no output; of a command that prints the same, there is a newline as well. */
+/** Stands for no output. If a command really prints this text, a newline follows. */
 const NO_OUTPUT = '(no output)';
 
 function endTool(

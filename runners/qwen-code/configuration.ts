@@ -6,7 +6,7 @@ import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { qwenCodeLines } from './stream.ts';
 
-/** What it exits with at its limit of turns, which it tells on stderr alone. */
+/** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
 const TURN_LIMIT_EXIT = 53;
 
 const authTypes: Record<Wire, string> = {
@@ -21,7 +21,8 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
     label: 'Qwen Code',
     argv: (sessionId) => [
       'node',
-      // Started without these, it compiles a large parser when it exits: 2 GB of memory and 5 s, once it has run a command.
+      // Without these flags, it compiles a large parser when it exits after a command, which takes 2 GB of
+      // memory and 5 s.
       ...['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--liftoff-only'],
       packagePath(versions['qwen-code'], 'cli.js'),
       ...['--output-format', 'stream-json'],
@@ -33,7 +34,7 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
       ...profile.args,
     ],
     defaults: {
-      // It would start itself again, without the flags above.
+      // Without this, it would start itself again, without the flags above.
       QWEN_CODE_NO_RELAUNCH: '1',
       QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
       ...(model.maxOutputTokens !== undefined && {
@@ -41,17 +42,17 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
       }),
     },
     access: { ...accessOf(model), QWEN_CODE_SYSTEM_SETTINGS_PATH: settingsFile },
-    // The system's settings, which come before the user's and are joined with them.
+    // The system's settings override the user's and are merged with them.
     files: [{ path: settingsFile, content: JSON.stringify(settings(profile.mcpServers, model)) }],
     versionFile: versionFile(versions['qwen-code']),
     takerFor: qwenCodeLines,
-    // Deltas of messages; the messages follow.
+    // Deltas of messages. The whole messages follow.
     skips: ['{"type":"stream_event"'],
-    usageCountsOn: true,
-    toldByExit: (exitCode, stderr) =>
+    usageIsCumulative: true,
+    statusOfExit: (exitCode, stderr) =>
       exitCode === TURN_LIMIT_EXIT
         ? {
-            told: 'agent-failed',
+            kind: 'agent-failed',
             message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
           }
         : undefined,
@@ -70,11 +71,11 @@ function settings(servers: Record<string, McpServer>, model: ModelAccess): unkno
     general: { enableAutoUpdate: false },
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
-    // A second agent that would read along and run commands of its own.
+    // This feature is a second agent that reads along and runs its own commands.
     memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
     model: {
       generationConfig: {
-        // The gateway tries again by itself.
+        // The gateway retries.
         maxRetries: 0,
         ...(model.contextWindow !== undefined && { contextWindowSize: model.contextWindow }),
       },

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
-import { gaveUpOver } from '../../src/harness/model-failure.ts';
-import type { Told, TurnRecord } from '../../src/harness/turn-record.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
+import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
 const System = z.looseObject({ subtype: z.string() });
 const Init = z.object({ session_id: z.string(), qwen_code_version: z.string().optional() });
@@ -18,7 +18,9 @@ const Result = z.object({
   }),
 });
 
-/** `qwen --output-format stream-json`: the lines of Claude Code, with other contents. No times. */
+/**
+ * Reads `qwen --output-format stream-json`: the lines of Claude Code, with other contents and without times.
+ */
 export function qwenCodeLines(record: TurnRecord): LineTaker {
   const takeMessage = messageLines(record, 'run_shell_command', outcomeOf);
   return (line, at) => {
@@ -36,27 +38,27 @@ export function qwenCodeLines(record: TurnRecord): LineTaker {
       case 'result': {
         const result = Result.parse(line);
         record.usage = usageOf(result.usage);
-        record.told = toldBy(result);
+        record.status = statusOf(result);
       }
     }
   };
 }
 
-/** How its messages begin where the model's API failed; nothing else tells that apart. */
+/** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const API_ERROR = '[API Error';
 
-function toldBy({ is_error, error, subtype }: z.infer<typeof Result>): Told {
-  if (!is_error) return { told: 'done' };
+function statusOf({ is_error, error, subtype }: z.infer<typeof Result>): TurnStatus {
+  if (!is_error) return { kind: 'done' };
   const message = error?.message ?? subtype;
-  return message.startsWith(API_ERROR) ? gaveUpOver(message) : { told: 'agent-failed', message };
+  return message.startsWith(API_ERROR) ? modelFailure(message) : { kind: 'agent-failed', message };
 }
 
-/** 128 + the signal, as a shell has it. */
+/** A shell's exit code for a killed program is 128 plus the signal. */
 const SIGNAL_BASE = 128;
 
 /**
- * A command that prints and exits with 0 is told by its output alone; any other by a block of labelled lines, of which `Output` may
- * be many.
+ * How a command ended. For a command that prints something and exits with 0, the result is only its output.
+ * For any other command, it is a block of labelled lines, and `Output` may have many lines.
  */
 function outcomeOf({ command, text, failed }: CommandResult): CommandOutcome {
   const start = text.indexOf(`Command: ${command}\nDirectory: `);
@@ -79,7 +81,7 @@ function outcomeOf({ command, text, failed }: CommandResult): CommandOutcome {
 
 function exitCodeOf(code: string | undefined, signal: string | undefined): number | undefined {
   const number = Number(signal);
-  // It says 0 of a command that was killed.
+  // Qwen Code reports exit code 0 for a killed command.
   if (Number.isInteger(number) && number > 0) return SIGNAL_BASE + number;
   return code !== undefined && /^\d+$/.test(code) ? Number(code) : undefined;
 }

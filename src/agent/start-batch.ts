@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { memoryOf, type SuitePlan, startRequest } from '../suite/plan.ts';
+import { runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
@@ -151,7 +151,7 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
       caseName: run.case.request.name,
       variant: run.variant.name,
       variantIndex: run.variantIndex,
-      memory: memoryOf(run.case),
+      memory: runDetails(run.case),
     })),
   });
   return {

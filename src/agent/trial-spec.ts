@@ -1,7 +1,7 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { freshVerify, memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
+import { freshVerify, type PlannedCase, type PlannedVariant, runDetails } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -29,7 +29,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const { request } = run.case;
   const setup = readSetup(record);
   refuseSource(setup.source?.kind ?? 'empty');
-  const { variables, manifest, capture, artifacts, user, ...memory } = memoryOf(run.case);
+  const { variables, manifest, capture, artifacts, user, ...details } = runDetails(run.case);
   const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
     pulled === undefined || pulled === null || pulled === ''
       ? undefined
@@ -47,7 +47,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
     // A plan that an older Offsite stored has none.
-    verifyPlace: memory.verifyPlace ?? freshVerify,
+    verifyPlace: details.verifyPlace ?? freshVerify,
     validator:
       validator === undefined
         ? undefined
@@ -56,12 +56,12 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             files: setup.validatorFiles ?? [],
             manifest,
             capture,
-            runsIn: memory.runsIn,
-            onError: memory.onError,
+            runsIn: details.runsIn,
+            onError: details.onError,
           },
     variables,
     artifacts,
-    protected: memory.protected,
+    protected: details.protected,
     user:
       user === undefined || variant.userModel === undefined
         ? undefined
@@ -69,7 +69,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             goal: expandVariables(user.goal, variables, 'keep'),
             prompt: expandVariables(user.prompt, variables, 'keep'),
             model: variant.userModel,
-            turns: memory.userTurns,
+            turns: details.userTurns,
           },
     judges: run.judges,
     model: variant.model,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Identifier, openValue } from './primitives.ts';
 import { Distribution } from './record.ts';
 
-/** Connectors, cases and prompts: what a service offers to evaluate with. */
+/** Schemas of connectors, cases and prompts, which a service offers for evaluations. */
 
 export const Integration = z.strictObject({
   id: z.string(),
@@ -54,9 +54,9 @@ export const BaselineRequest = z.strictObject({
   variant: Identifier.meta({ description: "A variant's id." }),
 });
 export const BaselineResponse = z.strictObject({
-  runs: z.number().meta({ description: 'Platform runs of the cell; reported runs never count.' }),
+  runs: z.number().meta({ description: 'Platform runs of the cell. Reported runs never count.' }),
   distribution: Distribution.optional().meta({
-    description: 'Over their trials; absent while there are none.',
+    description: 'The distribution over their trials. Absent while there are none.',
   }),
 });
 

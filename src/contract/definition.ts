@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Identifier } from './primitives.ts';
 
-/** What an evaluation is, as `evals.start` carries it. */
+/** Schemas of an evaluation's definition, as `evals.start` carries it. */
 
 export const Suite = z.strictObject({
   id: Identifier,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Error bodies of the wire. */
+/** Schemas of error bodies. */
 
 export const Issue = z.strictObject({
   _tag: z.enum([
@@ -27,7 +27,10 @@ export const DecodeErrorBody = z.strictObject({
 });
 export type DecodeErrorBody = z.infer<typeof DecodeErrorBody>;
 
-/** `_tag` of the error body by status. 400 has {@link DecodeErrorBody}; the others `{_tag, message}`. */
+/**
+ * The `_tag` of the error body for each status. 400 has {@link DecodeErrorBody}; the others have `{_tag,
+ * message}`.
+ */
 export const errorTags = {
   400: 'HttpApiDecodeError',
   401: 'Unauthorized',
@@ -45,8 +48,9 @@ export const ErrorBody = z.strictObject({
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /**
- * An issue's path as a person reads it: `cases[2].validator.source`. Keys that are no names are quoted: `variables["my key"]`.
- * A step of a kind we do not know (another service may have one) is written as JSON.
+ * An issue's path in the form that people read: `cases[2].validator.source`. Keys that are not names are
+ * quoted: `variables["my key"]`. A step of an unknown kind, which another service may send, is written as
+ * JSON.
  */
 export function printPath(path: readonly unknown[]): string {
   return path

@@ -16,7 +16,7 @@ import {
 } from './report.ts';
 import { CapturedText, Judgment, ReportedValidation, Validation } from './validation.ts';
 
-/** Schemas that the document names once and refers to. */
+/** Schemas that the document defines once and refers to by name. */
 const named = {
   Artifact,
   CapturedText,
@@ -49,7 +49,9 @@ const named = {
   VerifyStep,
 };
 
-/** The OpenAPI 3.1 document of the contract: a plain value, made from the table of operations and nothing else. */
+/**
+ * The OpenAPI 3.1 document of the contract, as a plain value. It is made only from the table of operations.
+ */
 export function openApiDocument() {
   const schemas = componentSchemas();
   const names = Object.keys(operations) as OperationName[];
@@ -60,9 +62,10 @@ export function openApiDocument() {
       version: '1.0.0',
       description: [
         'The Eval Service as Offsite implements it. Every operation is a POST with a JSON body.',
-        'Operations with `x-offsite-addition` are additions of Offsite; the specification does not name them.',
-        'Any operation may also answer 405 (another method than POST), 408 (a request that is too slow), 413 (a body beyond',
-        '32 MiB), 415 (no application/json) and 431 (headers too large), with a body of the form of ErrorBody.',
+        'Operations with `x-offsite-addition` are additions of Offsite that the specification does not have.',
+        'Any operation may also answer 405 (a method other than POST), 408 (a request that is too slow),',
+        '413 (a body larger than 32 MiB), 415 (not application/json) and 431 (headers too large),',
+        'with a body of the form of ErrorBody.',
       ].join('\n'),
     },
     servers: [{ url: '/' }],
@@ -82,7 +85,7 @@ function operationOf(name: OperationName) {
   return {
     operationId: name,
     summary,
-    description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key will do.',
+    description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key is accepted.',
     ...('ours' in operation && { 'x-offsite-addition': true }),
     requestBody: {
       required: true,
@@ -103,7 +106,7 @@ function errorResponse(status: ErrorStatus) {
     description: errorTags[status],
     ...(status === 401 && {
       headers: {
-        'WWW-Authenticate': { description: 'Names where to authenticate.', schema: { type: 'string' } },
+        'WWW-Authenticate': { description: 'Says where to authenticate.', schema: { type: 'string' } },
       },
     }),
     content: {
@@ -116,7 +119,7 @@ function componentSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   for (const [name, { request, response }] of Object.entries(operations)) {
-    // A clone: a schema that is named above, or that two operations share, has a name already.
+    // Clone the schema, because a schema that is named above or shared by two operations already has a name.
     registry.add(request.clone(), { id: `${name}.request` });
     registry.add(response.clone(), { id: `${name}.response` });
   }

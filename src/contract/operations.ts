@@ -21,15 +21,21 @@ import { ReportRequest } from './report.ts';
 
 interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   summary: string;
-  /** What the key must hold; undefined where any active key will do. Our choice: the specification does not show it. */
+  /**
+   * The permission that the key needs. Undefined if any active key is accepted. This is our choice, because
+   * the specification does not say it.
+   */
   permission: Permission | undefined;
   request: Request;
   response: Response;
-  /** Besides 401 and 500, which any operation may answer. */
+  /** The error statuses in addition to 401 and 500, which any operation may answer. */
   errors: readonly ErrorStatus[];
-  /** Whether asking twice does no more than asking once, so that a client may repeat it after an unknown outcome. */
+  /**
+   * Whether repeating the request has no further effect, so that a client may repeat it after an unknown
+   * outcome.
+   */
   repeatable: boolean;
-  /** An operation of this service that the specification does not name. */
+  /** Whether this operation is an addition that the specification does not have. */
   ours?: boolean;
 }
 
@@ -39,7 +45,7 @@ function operation<Request extends z.ZodType, Response extends z.ZodType>(
   return parts;
 }
 
-/** Every operation: the one table that the client, the service and the documentation are made from. */
+/** All operations. The client, the service and the documentation are made from this one table. */
 export const operations = {
   'auth.whoami': operation({
     summary: 'Shows which organization a credential uses.',
@@ -75,7 +81,7 @@ export const operations = {
   }),
   'evals.reportTrial': operation({
     summary:
-      'Reports a trial that ran outside the platform; it is recorded as reported and kept out of baselines.',
+      'Reports a trial that ran outside the platform. It is marked as reported and kept out of baselines.',
     permission: 'evals:write',
     request: ReportRequest,
     response: z.strictObject({}),
@@ -91,7 +97,7 @@ export const operations = {
     repeatable: true,
   }),
   'evals.baseline': operation({
-    summary: "Reads a cell's baseline, which platform trials alone make.",
+    summary: "Reads a cell's baseline, which is made only from platform trials.",
     permission: 'evals:read',
     request: BaselineRequest,
     response: BaselineResponse,
@@ -124,7 +130,7 @@ export const operations = {
     repeatable: true,
   }),
   'prompts.write': operation({
-    summary: 'Appends a version to a prompt; the first write makes it.',
+    summary: 'Appends a version to a prompt. The first write creates the prompt.',
     permission: 'prompts:write',
     request: WritePromptRequest,
     response: Prompt,

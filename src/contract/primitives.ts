@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** A name that other records refer to: not empty, and able to travel as UTF-8 (no lone surrogates, no NUL). */
+/**
+ * A name that other records refer to. It is not empty and can be encoded as UTF-8: no lone surrogates, no
+ * NUL.
+ */
 export const Identifier = z
   .string()
   .min(1)
@@ -9,18 +12,18 @@ export const Identifier = z
   });
 
 /**
- * A string whose full list of values the specification does not show. `known` are the values this service writes;
- * others are accepted.
+ * A string for which the specification does not list all values. `known` are the values that this service
+ * writes. Others are accepted.
  */
 export function openValue(...known: string[]) {
   return z.string().meta({ examples: known });
 }
 
-/** A count, an index or a size: a whole number from 0. */
+/** A count, an index or a size: a whole number, at least 0. */
 export const Count = z.int().min(0);
 
-/** Epoch milliseconds, as `at`, `startedAt` and `startedAtMillis` carry them inside a trial. */
+/** Epoch milliseconds. The fields `at`, `startedAt` and `startedAtMillis` inside a trial use this. */
 export const EpochMillis = z.number().meta({ description: 'Epoch milliseconds.' });
 
-/** ISO 8601 date-time, as the `...At` fields of a run record carry it. */
+/** ISO 8601 date-time. The `...At` fields of a run record use this. */
 export const DateTime = z.string().meta({ format: 'date-time' });

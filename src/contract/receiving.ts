@@ -1,10 +1,14 @@
 import { z } from 'zod';
 
 /**
- * The tolerant reading of a schema: fields it does not know are kept, values of its enumerations are any string, whole numbers
- * any number, an optional field may be null (and then reads as absent, which is what its type promises), and an object whose tag
- * the schema does not know is kept as it is. Required fields stay required. For what comes *from* another service, which may
- * have decided otherwise where the specification is silent; what we send is checked against the schema as it stands.
+ * Returns a tolerant version of a schema, for what another service sends, because that service may have
+ * chosen differently where the specification says nothing. What we send is checked against the schema itself.
+ * The tolerant version:
+ *
+ * - keeps unknown fields, and objects whose tag the schema does not know;
+ * - accepts any string for an enumeration and any number for a whole number;
+ * - accepts null for an optional field and reads it as absent, as the field's type promises;
+ * - still requires the required fields.
  */
 export function receiving<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return loosen(schema) as z.ZodType<z.output<Schema>>;
@@ -39,7 +43,7 @@ function loosenOptional(inner: z.core.$ZodType): z.ZodType {
 
 function loosenUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   const objects = options.filter((option) => option instanceof z.ZodObject);
-  // An object's own unknown member would accept the tags of the others.
+  // Without this, the unknown member of one object would accept the tags of the others.
   const members = options.map((option) =>
     option instanceof z.ZodObject ? loosenFields(option) : loosen(option),
   );
@@ -47,7 +51,10 @@ function loosenUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   return z.union(unknown ? [...members, unknown] : members);
 }
 
-/** An object with a tag (a field with one literal value) that none of these has; undefined where they have no tag in common. */
+/**
+ * The schema of an object with a tag (a field with one literal value) that none of these objects has.
+ * Undefined if they have no tag in common.
+ */
 function unknownMember(objects: readonly z.ZodObject[]): z.ZodType | undefined {
   const [first, ...others] = objects;
   if (!first) return undefined;
@@ -56,7 +63,7 @@ function unknownMember(objects: readonly z.ZodObject[]): z.ZodType | undefined {
   );
   if (tag === undefined) return undefined;
   const known = new Set(objects.flatMap(({ shape }) => [...(shape[tag] as z.ZodLiteral).values]));
-  // Aborting, so that a known tag without its shape is reported with what that shape lacks.
+  // Abort here, so that the error for a known tag says what its shape lacks.
   const other = z.string().refine((value) => !known.has(value), { message: 'has a known tag', abort: true });
   return z.looseObject({ [tag]: other });
 }

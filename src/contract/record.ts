@@ -4,7 +4,10 @@ import { DateTime, Identifier, openValue } from './primitives.ts';
 import { Artifact, TrajectoryEntry, Usage, VerifyStep } from './report.ts';
 import { Validation } from './validation.ts';
 
-/** Runs and trials as `evals.runs.list` returns them. Which fields are required is ours; the specification does not show it. */
+/**
+ * Schemas of runs and trials as `evals.runs.list` returns them. Which fields are required is our choice,
+ * because the specification does not say it.
+ */
 
 export const Costs = z.strictObject({
   allocatedUsd: z.number().optional(),
@@ -107,7 +110,7 @@ export type RunRecord = z.infer<typeof RunRecord>;
 
 export const RunsRequest = z.strictObject({
   caseId: Identifier,
-  page: z.int().min(0).optional().meta({ description: 'From 1; 0 is read as 1.' }),
+  page: z.int().min(0).optional().meta({ description: 'The page, from 1. 0 means 1.' }),
   variant: z.string().optional().meta({ description: "A variant's id, or a model." }),
 });
 export type RunsRequest = z.infer<typeof RunsRequest>;

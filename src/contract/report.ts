@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Count, EpochMillis, Identifier } from './primitives.ts';
 import { Judgment, ReportedValidation } from './validation.ts';
 
-/** A trial that ran outside the platform, as `evals.reportTrial` carries it. */
+/** Schemas of a trial that ran outside the platform, as `evals.reportTrial` carries it. */
 
-/** An unmeasured number is left out, never 0. */
+/** A number that was not measured is left out. It is never 0. */
 export const Usage = z.strictObject({
   cacheReadTokens: z.number().optional(),
   cacheWriteTokens: z.number().optional(),
@@ -43,11 +43,11 @@ const StartedEvent = z.strictObject({
   at: EpochMillis,
 });
 
-/** The specification shows `Started` alone; kinds it does not show are kept as they are. */
+/** The specification shows only `Started`. Events of other kinds are kept unchanged. */
 const UnknownEvent = z.looseObject({
   _tag: z.string().refine((tag) => tag !== 'Started' && tag !== 'command', {
     message: 'has a known _tag but not its shape',
-    // So that what is wrong is told by the schema of that _tag, not by this one.
+    // Abort here, so that the error comes from the schema of that _tag.
     abort: true,
   }),
 });
@@ -64,7 +64,7 @@ export const ReportedOutcome = z.strictObject({
   verifySteps: z.array(VerifyStep).optional(),
   voidFields: z.array(z.string()).optional().meta({
     description:
-      'Names of outcome fields that do not hold. With `passed` among them the trial counts as voided.',
+      'Names of outcome fields that are not valid. If `passed` is one of them, the trial counts as voided.',
   }),
   artifacts: z.array(Artifact).optional(),
   validations: z.array(ReportedValidation).optional(),
@@ -75,7 +75,7 @@ export type ReportedOutcome = z.infer<typeof ReportedOutcome>;
 export const ReportedTrial = z.strictObject({
   caseName: z.string(),
   ordinal: Count,
-  taskIndex: Count.meta({ description: "The run's position in the `runs` of evals.start; 0 where unknown." }),
+  taskIndex: Count.meta({ description: "The run's position in the `runs` of evals.start, or 0 if unknown." }),
   sandboxId: z.string().optional(),
   events: z.array(TrialEvent),
   outcome: ReportedOutcome,
@@ -84,7 +84,7 @@ export const ReportedTrial = z.strictObject({
 export type ReportedTrial = z.infer<typeof ReportedTrial>;
 
 export const ReportRequest = z.strictObject({
-  id: Identifier.meta({ description: 'The run; the batch is accepted too.' }),
+  id: Identifier.meta({ description: 'The run. The batch is accepted too.' }),
   trial: ReportedTrial,
 });
 export type ReportRequest = z.infer<typeof ReportRequest>;

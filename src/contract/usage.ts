@@ -9,7 +9,7 @@ export const usageFields = [
   'costUsd',
 ] as const satisfies readonly (keyof Usage)[];
 
-/** Each number's sum; a number that one of the parts does not know is left out. Without parts each is 0. */
+/** The sum of each number. A number that one of the parts lacks is left out. Without parts, each sum is 0. */
 export function sumOfUsage(parts: readonly Usage[]): Usage {
   const sums = usageFields.flatMap((field) => {
     const known = parts.map((part) => part[field]).filter((value) => value !== undefined);

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { EpochMillis, openValue } from './primitives.ts';
 
-/** What grading found, stored (full records) and reported (the restricted form of `evals.reportTrial`). */
+/**
+ * Schemas of grading results: as stored (full records), and as reported (the restricted form of
+ * `evals.reportTrial`).
+ */
 
 export const CapturedText = z.strictObject({
   text: z.string(),
@@ -91,7 +94,7 @@ export const ReportedValidation = z.strictObject({
   exitCode: z
     .number()
     .optional()
-    .meta({ description: '0 where the validation passed; absent where no verdict was reached.' }),
+    .meta({ description: '0 if the validation passed. Absent if it has no verdict.' }),
   truncated: z.boolean().optional(),
   input: ReportedText.optional(),
   output: ReportedText.optional(),

@@ -1,22 +1,25 @@
 import { harnessLines } from '../bounds/sandbox.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { HarnessEnding, TurnLimits } from './runner.ts';
-import type { Told } from './turn-record.ts';
+import type { TurnStatus } from './turn-record.ts';
 
-/** What a shell says of a program that SIGHUP, SIGINT, SIGKILL or SIGTERM ended, which no program does to itself. */
+/**
+ * Exit codes that a shell gives for a program ended by SIGHUP, SIGINT, SIGKILL or SIGTERM. Programs do not
+ * send these signals to themselves.
+ */
 const endedBySignal = new Set([129, 130, 137, 143]);
 
-/** Characters that are kept of what a CLI says of its end. */
+/** The maximum length, in characters, of a CLI's message about its end. */
 const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;
 
 /**
- * How a turn of a CLI ended. What its stream said counts for more than its exit code: some exit with 0 whatever happened, and some run
- * out of memory after all is done.
+ * Decides how a turn of a CLI ended. Its stream counts for more than its exit code: some CLIs exit with 0
+ * whatever happened, and some run out of memory after the turn is done.
  */
 export function cliEnding(
   label: string,
   result: ExecResult,
-  { told, trouble, isOverlarge }: { told: Told; trouble: string | undefined; isOverlarge: boolean },
+  { status, problem, isOverlarge }: { status: TurnStatus; problem: string | undefined; isOverlarge: boolean },
   { timeoutMs, stop }: TurnLimits,
 ): HarnessEnding {
   switch (result.ended) {
@@ -33,45 +36,47 @@ export function cliEnding(
   }
   const { exitCode } = result;
   if (isOverlarge) {
-    // Before anything else that is wrong with the stream: no agent is to earn a void by having its CLI print much.
-    const message = `${label} printed a line that is too large to be read, so that nobody knows how the turn went`;
+    // Check this before other problems of the stream: an agent must not earn a void by making its CLI print a
+    // lot.
+    const message = `${label} printed a line that is too large to be read, so its outcome is unknown`;
     return { ended: 'agent-failed', message, exitCode };
   }
-  if (trouble !== undefined) {
+  if (problem !== undefined) {
     return {
       ended: 'runner-broke',
-      message: `${label} printed what this Offsite cannot read: ${trouble}`,
+      message: `${label} printed a line that this version of Offsite cannot read: ${problem}`,
       exitCode,
     };
   }
-  switch (told.told) {
+  switch (status.kind) {
     case 'done':
       return { ended: 'exited', exitCode };
     case 'agent-failed':
     case 'model-failed':
     case 'runner-broke':
-      return { ended: told.told, message: told.message.slice(0, MESSAGE_LENGTH), exitCode };
-    case 'nothing':
-    case 'begun':
+      return { ended: status.kind, message: status.message.slice(0, MESSAGE_LENGTH), exitCode };
+    case 'unknown':
+    case 'started':
       return unfinished(label, result, exitCode);
   }
 }
 
-/** It is gone, and has not said how its turn ended. */
+/** The CLI ended without saying how its turn ended. */
 function unfinished(label: string, result: ExecResult, exitCode: number): HarnessEnding {
   if (result.oomKilled) return { ended: 'out-of-memory' };
   if (endedBySignal.has(exitCode)) {
-    // Nothing but what the agent runs is in the sandbox with it, and it was not us.
+    // Offsite did not send the signal, and only the agent's processes share the sandbox with the CLI.
     return {
       ended: 'agent-failed',
-      message: `${label} was ended by a signal from within the sandbox`,
+      message: `${label} was ended by a signal from inside the sandbox`,
       exitCode,
     };
   }
-  const lastWords = result.stderr.text.trim().slice(-harnessLines.bytes.lastWords);
+  const end = result.stderr.text.trim().slice(-harnessLines.bytes.lastWords);
+  const lastWords = end === '' ? '' : `: ${end}`;
   return {
     ended: 'runner-broke',
-    message: `${label} exited with ${exitCode} and did not say how its turn ended${lastWords === '' ? '' : `: ${lastWords}`}`,
+    message: `${label} exited with ${exitCode} and did not say how its turn ended${lastWords}`,
     exitCode,
   };
 }

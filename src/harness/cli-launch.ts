@@ -1,26 +1,26 @@
 import { VERSION_LINE } from './cli-stream.ts';
 
-/** A file that a CLI wants to find, made with mode 600. */
+/** A file that a CLI needs. It is created with mode 600. */
 export interface LaunchFile {
-  /** Absolute, or below the home folder of the sandbox's user: `~/…`. */
+  /** An absolute path, or a path below the home folder of the sandbox's user: `~/…`. */
   path: string;
   content: string;
-  /** Where there is one already, from the profile. Default: replaced. */
+  /** What happens to a file that the profile already put there. Default: it is replaced. */
   existing?: 'kept' | 'appended-to';
 }
 
 export interface Launch {
-  /** Starts with an absolute path. */
+  /** The command line. It starts with an absolute path. */
   argv: readonly string[];
   env: Record<string, string>;
   files: readonly LaunchFile[];
-  /** A file that holds the CLI's version. */
+  /** The path of a file that contains the CLI's version. */
   versionFile: string;
 }
 
 /**
- * The command that writes the files, tells the version and becomes the CLI: one round trip in place of one for each. The files' contents come
- * by the environment, which the CLI does not inherit of them.
+ * The command that writes the files, prints the version and then becomes the CLI, in one round trip for all
+ * of it. The files' contents are passed in environment variables, which the CLI does not inherit.
  */
 export function launchCommand({ argv, env, files, versionFile }: Launch): {
   argv: string[];

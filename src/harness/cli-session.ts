@@ -6,31 +6,36 @@ import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import { cliStream, type LineTaker } from './cli-stream.ts';
 import { RecordRoom } from './record-room.ts';
 import type { HarnessContext, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
-import { type Told, TurnRecord, usageSince } from './turn-record.ts';
+import { TurnRecord, type TurnStatus, usageSince } from './turn-record.ts';
 
-/** A CLI that takes a message on its stdin, prints one JSON object a line, and exits at the end of its turn. */
+/**
+ * A CLI that reads a message from stdin, prints one JSON object per line, and exits at the end of its turn.
+ */
 export interface Cli {
-  /** For messages. */
+  /** The name that people see in messages. */
   label: string;
-  /** Its program and arguments; `sessionId` is its own name of the conversation to continue. Never a key, never a prompt. */
+  /**
+   * The program and its arguments. `sessionId` is the CLI's own name of the conversation to continue. The
+   * arguments never contain a key or a prompt.
+   */
   argv(sessionId: string | undefined): string[];
-  /** Unless the context's own environment says otherwise. */
+  /** Environment variables. The context's own environment overrides them. */
   defaults: Record<string, string>;
-  /** Over the context's own environment: the way to the model. */
+  /** Environment variables for the way to the model. They override the context's own environment. */
   access: Record<string, string>;
-  /** Written before the first turn. */
+  /** Files to write before the first turn. */
   files: readonly LaunchFile[];
   versionFile: string;
   takerFor(record: TurnRecord): LineTaker;
-  /** The beginnings of lines that are not worth parsing. */
+  /** Lines that begin with one of these are not parsed. */
   skips?: readonly string[];
-  /** Whether a resumed session counts the tokens of its earlier turns again. */
-  usageCountsOn: boolean;
-  /** What an exit code says of a turn whose end the stream did not tell. */
-  toldByExit?(exitCode: number, stderr: string): Told | undefined;
+  /** Whether a resumed session also counts the tokens of its earlier turns. */
+  usageIsCumulative: boolean;
+  /** The status that an exit code stands for, if the stream did not say how the turn ended. */
+  statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
 }
 
-/** A conversation with a CLI; it is started anew for each turn. */
+/** A conversation with a CLI. Each turn starts the CLI again. */
 export function cliSession(context: HarnessContext, cli: Cli): HarnessSession {
   let sessionId: string | undefined;
   let usedBefore: Usage | undefined;
@@ -40,12 +45,14 @@ export function cliSession(context: HarnessContext, cli: Cli): HarnessSession {
     async turn(message, limits) {
       turns += 1;
       if (turns > 1 && sessionId === undefined) {
-        return brokenRun(`${cli.label} did not name its conversation, which cannot be continued`);
+        return brokenRun(
+          `${cli.label} did not name its conversation, so the conversation cannot be continued`,
+        );
       }
       const record = new TurnRecord(room);
       const run = await cliTurn(context, cli, { record, message, sessionId, first: turns === 1 }, limits);
       sessionId = record.sessionId ?? sessionId;
-      if (!cli.usageCountsOn || run.usage === undefined) return run;
+      if (!cli.usageIsCumulative || run.usage === undefined) return run;
       const usage = usageSince(run.usage, usedBefore);
       usedBefore = run.usage;
       return { ...run, usage };
@@ -86,13 +93,13 @@ async function cliTurn(
   });
   stream.end();
   limits.signal.throwIfAborted();
-  if (result.ended === 'exited' && (record.told.told === 'begun' || record.told.told === 'nothing')) {
-    record.told = cli.toldByExit?.(result.exitCode, result.stderr.text) ?? record.told;
+  if (result.ended === 'exited' && (record.status.kind === 'started' || record.status.kind === 'unknown')) {
+    record.status = cli.statusOfExit?.(result.exitCode, result.stderr.text) ?? record.status;
   }
   const ending = cliEnding(
     cli.label,
     result,
-    { told: record.told, trouble: stream.trouble, isOverlarge: stream.isOverlarge },
+    { status: record.status, problem: stream.problem, isOverlarge: stream.isOverlarge },
     limits,
   );
   const stderr = result.stderr.text.trim();
@@ -114,7 +121,7 @@ function excerpt(text: string): string {
   return `${text.slice(0, harnessLines.bytes.shownHead)}\n…\n${text.slice(-harnessLines.bytes.shownTail)}`;
 }
 
-/** The launcher's own line says nothing of what happened. */
+/** Removes the launcher's own line, which says nothing about the turn. */
 function withoutVersion(stdout: string): string {
   return stdout.replace(/^\{"type":"offsite\/version".*\n/, '');
 }

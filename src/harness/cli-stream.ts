@@ -5,17 +5,21 @@ import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-js
 import type { TurnRecord } from './turn-record.ts';
 
 /**
- * Puts what one line of a CLI's JSON stream says into the record; `at` is when it came, in epoch milliseconds. Types it does not know
- * are passed over, as a newer version may have added them; it throws where a line of a known type has not the known shape.
+ * Adds the content of one line of a CLI's JSON stream to the record. `at` is the time of its arrival, in
+ * epoch milliseconds. Ignores unknown types, which a newer version may have added. Throws if a line of a
+ * known type does not have the known shape.
  */
 export type LineTaker = (line: Record<string, unknown>, at: number) => void;
 
 export interface CliStream {
   push(chunk: Buffer): void;
   end(): void;
-  /** Why what was read cannot be trusted: the first line that no known version of the CLI prints. */
-  readonly trouble: string | undefined;
-  /** Whether it printed a line that is too large to be read. CLIs keep their lines short; what the agent prints, they pass on. */
+  /** Why the stream cannot be trusted: the first line that no known version of the CLI prints. */
+  readonly problem: string | undefined;
+  /**
+   * Whether the CLI printed a line that is too large to be read. CLIs keep their own lines short, but they
+   * pass on what the agent prints.
+   */
   readonly isOverlarge: boolean;
 }
 
@@ -25,7 +29,9 @@ export const VERSION_LINE = 'offsite/version';
 const VersionLine = z.object({ version: z.string() });
 
 /**
- * Reads a CLI's stream of one JSON object a line. `skips`: the beginnings of lines that are not even parsed. Never throws, whatever comes.
+ * Reads a CLI's stream of one JSON object per line. Never throws, whatever the CLI prints.
+ *
+ * @param skips lines that begin with one of these are not parsed
  */
 export function cliStream(
   record: TurnRecord,
@@ -33,14 +39,14 @@ export function cliStream(
   now: () => number,
   skips: readonly string[] = [],
 ): CliStream {
-  let trouble: string | undefined;
+  let problem: string | undefined;
   let isOverlarge = false;
   let notes = 0;
-  const drop = () => {
+  const dropLine = () => {
     isOverlarge = true;
     record.isWhole = false;
   };
-  const strange = (line: string, at: number) => {
+  const noteLine = (line: string, at: number) => {
     notes += 1;
     if (notes <= harnessLines.count.notes) record.note(excerpt(line), at);
   };
@@ -49,27 +55,28 @@ export function cliStream(
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
       const value = parsed(line);
-      if (value === 'too heavy') return drop();
-      if (value === undefined) return strange(line, at);
+      if (value === 'too heavy') return dropLine();
+      if (value === undefined) return noteLine(line, at);
       try {
         if (value.type !== VERSION_LINE) take(value, at);
         else record.version = VersionLine.parse(value).version || undefined;
       } catch (error) {
         if (!(error instanceof z.ZodError)) throw error;
-        trouble ??= excerpt(
-          `a line of type ${JSON.stringify(value.type)} is not of the known shape: ${z.prettifyError(error)}`,
+        const type = JSON.stringify(value.type);
+        problem ??= excerpt(
+          `a line of type ${type} does not have the known shape: ${z.prettifyError(error)}`,
         );
-        strange(line, at);
+        noteLine(line, at);
       }
     },
-    drop,
+    dropLine,
     Math.min(harnessLines.bytes.line, longestDocument()),
   );
   return {
     push: (chunk) => reader.push(chunk),
     end: () => reader.end(),
-    get trouble() {
-      return trouble;
+    get problem() {
+      return problem;
     },
     get isOverlarge() {
       return isOverlarge;

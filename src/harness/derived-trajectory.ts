@@ -5,7 +5,7 @@ import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts'
 import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 
-/** A tool call of a model and, once a later request has brought it, its result. */
+/** A tool call of a model, and its result once a later request contains it. */
 interface Call {
   command: string;
   startedAt: number;
@@ -15,19 +15,22 @@ interface Call {
 }
 
 /**
- * The commands of a program that tells nothing itself, rebuilt from what it sent to its model: every wire has
- * the program repeat the calls it was asked to make together with their results. A command begins where the
- * answer that asked for it ended, and ends where the request with its result began. What was asked for last
- * and never told back is not among them, nor are exit codes.
+ * The commands of a program that does not report them, rebuilt from its requests to its model. On every wire,
+ * a program repeats the tool calls that the model asked for, with their results. A command starts when the
+ * answer that asked for it ended, and ends when the request with its result started. Commands without a
+ * result are left out, and exit codes are unknown.
  */
 export class DerivedTrajectory {
   readonly #calls = new Map<string, Call>();
   #lastAnswerAt: number | undefined;
   #chars = 0;
-  /** Whether some commands were left out. */
+  /** Whether some commands were left out because of the limits. */
   isCut = false;
 
-  /** Takes one exchange, in the order they ended. A body that is cut or no JSON tells nothing. */
+  /**
+   * Adds an exchange. Call this in the order in which exchanges end. Ignores bodies that were cut or are not
+   * JSON.
+   */
   add(exchange: ModelExchange, request: Buffer): void {
     if (exchange.role !== 'agent') return;
     const body = parsed(request.toString());
@@ -60,7 +63,7 @@ export class DerivedTrajectory {
     call.outputTruncated = output.length < text.length;
   }
 
-  /** Takes room for so many characters, where there is some. */
+  /** Reserves room for the given number of characters. Returns false if there is not enough. */
   #hasRoom(chars: number): boolean {
     if (this.#calls.size >= derivedCommands.count.commands || this.#chars + chars > derivedCommands.bytes.all)
       return false;
@@ -84,7 +87,7 @@ export class DerivedTrajectory {
   }
 }
 
-/** A text of its own, which does not keep alive the one that it was cut from. */
+/** Returns a copy of the beginning, so that the whole text is not kept in memory. */
 function beginningOf(text: string): string {
   return text.length <= derivedCommands.bytes.output
     ? text
@@ -92,8 +95,8 @@ function beginningOf(text: string): string {
 }
 
 /**
- * The shell-like ones among tool calls are those with a command in their arguments, whatever the tool is
- * called.
+ * The command of a tool call. Undefined for a tool that runs no commands: tools that do have a command in
+ * their arguments, whatever their name is.
  */
 function commandOf(given: unknown): string | undefined {
   const { command, cmd } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);

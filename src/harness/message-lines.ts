@@ -23,14 +23,14 @@ const Result = z.object({
 /** A finished call of the tool that runs commands. */
 export interface CommandResult {
   command: string;
-  /** As the model sees it. */
+  /** The result as the model sees it. */
   text: string;
   failed: boolean;
-  /** What the CLI tells beside it, in a form of its own. */
+  /** Further details that the CLI reports, in its own format. */
   details: unknown;
 }
 
-/** What a CLI's own words tell of a command; what is left out is not known. */
+/** How a command ended, as far as the CLI reports it. A missing field is unknown. */
 export interface CommandOutcome {
   exitCode?: number | undefined;
   output: string;
@@ -38,8 +38,10 @@ export interface CommandOutcome {
 }
 
 /**
- * The lines `assistant` and `user`, as Claude Code prints them, and others that took them over: messages of Anthropic's wire, with the calls
- * of tools in one and their results in the next. `commandTool` is the name of the tool that runs commands.
+ * Reads the lines `assistant` and `user`, as Claude Code and CLIs that copied its format print them: messages
+ * of Anthropic's wire, with tool calls in one message and their results in the next.
+ *
+ * @param commandTool the name of the tool that runs commands
  */
 export function messageLines(
   record: TurnRecord,
@@ -52,7 +54,7 @@ export function messageLines(
     if (typeof content === 'string') return;
     const toldAt = timestamp === undefined ? at : Date.parse(timestamp);
     for (const block of content) {
-      // What a sub-agent says is not said to the user.
+      // A sub-agent's text is not addressed to the user.
       const isSpoken = line.type === 'assistant' && block.type === 'text' && parent_tool_use_id == null;
       if (isSpoken) record.message(Text.parse(block).text, toldAt);
       if (block.type === 'tool_use') beginUse(Use.parse(block));

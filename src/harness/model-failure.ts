@@ -1,12 +1,16 @@
-import type { Told } from './turn-record.ts';
+import type { TurnStatus } from './turn-record.ts';
 
 /**
- * Providers say in words alone that a conversation has outgrown the model: OpenAI's `context_length_exceeded` and "maximum context
- * length", Anthropic's "prompt is too long", and what CLIs make of them.
+ * Providers report only in words that a conversation is too long for the model: OpenAI's
+ * `context_length_exceeded` and "maximum context length", Anthropic's "prompt is too long", and the CLIs'
+ * versions of these.
  */
-const OUTGROWN = /context[_ ](length|window)|maximum context|prompt is too long/i;
+const TOO_LONG = /context[_ ](length|window)|maximum context|prompt is too long/i;
 
-/** What a harness says that gave up over an answer of its model. To let a conversation outgrow its model is the agent's failure. */
-export function gaveUpOver(message: string): Told {
-  return { told: OUTGROWN.test(message) ? 'agent-failed' : 'model-failed', message };
+/**
+ * The status of a harness that gave up after an error of its model. If the conversation became too long for
+ * the model, that is the agent's failure.
+ */
+export function modelFailure(message: string): TurnStatus {
+  return { kind: TOO_LONG.test(message) ? 'agent-failed' : 'model-failed', message };
 }

@@ -1,23 +1,34 @@
 import { getHeapStatistics } from 'node:v8';
 import { harnessLines } from '../bounds/sandbox.ts';
 
-/** Characters that the record of one conversation holds at most. With a small heap it holds less: {@link heapPart} of it. */
+/**
+ * The maximum number of characters in the record of one conversation. With a small heap it is less: {@link
+ * heapPart} of the heap.
+ */
 const recordedChars = harnessLines.bytes.told;
-/** A record is there several times when its trial is stored, and several trials may be stored at a time. */
+/**
+ * Storing a trial keeps several copies of its record in memory, and several trials may be stored at a time.
+ */
 const heapPart = 1 / 64;
-/** What an entry takes beside its texts. */
+/** The characters that an entry counts for in addition to its texts. */
 const entryChars = 200;
 
-/** The room for what a harness tells of itself, over all turns of a conversation: how much it says is its agent's choice. */
+/**
+ * The limit on what is recorded of a harness, over all turns of a conversation. The agent decides how much
+ * its harness prints, so the record needs a limit.
+ */
 export class RecordRoom {
   #left = Math.min(recordedChars, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
 
-  /** Takes the room for another entry with so many characters, where there is some. */
+  /**
+   * Reserves room for another entry with the given number of characters. Returns false if there is not
+   * enough.
+   */
   takeEntry(chars: number): boolean {
     return this.take(chars + entryChars);
   }
 
-  /** Takes the room for so many characters more of an entry that is there. */
+  /** Reserves room for more characters of an existing entry. Returns false if there is not enough. */
   take(chars: number): boolean {
     if (chars > this.#left) return false;
     this.#left -= chars;

@@ -9,49 +9,61 @@ import type { Profile } from '../suite/plan.ts';
 export interface Runner {
   /** The harness's name in suite files and requests. */
   name: string;
-  /** For people. */
+  /** The name that people see. */
   label: string;
-  /** The npm package it drives and the version it is known to work with; a profile's `version` overrides that. */
+  /**
+   * The npm package that it runs, and the version that it is tested with. A profile's `version` overrides the
+   * version.
+   */
   cli?: { package: string; version: string };
-  /** The wires it can speak to its model, best first; `any` where this process speaks for it; empty where it needs no configured model. */
+  /**
+   * The wires that it can use for its model, best first. `any`: this process asks the model. Empty: it needs
+   * no configured model.
+   */
   wires: readonly Wire[] | 'any';
-  /** Whether its stream tells the commands it ran; where not, they are rebuilt from its model traffic. */
+  /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
-  /** Whether its session can take a second message. */
+  /** Whether its session accepts a second message. */
   continues: boolean;
-  /** Whether it can be given tool servers (`mcpServers` of a profile). */
+  /** Whether it supports tool servers (`mcpServers` of a profile). */
   mcp: boolean;
-  /** Limits of a profile that it keeps to by itself. */
+  /** Limits of a profile that it enforces itself. */
   limits: readonly 'turns'[];
-  /** A script that installs it, with network, once for all trials; the profile's own `install` runs after it. */
+  /**
+   * Returns a script that installs it. The script runs once for all trials, with network; the profile's own
+   * `install` runs after it.
+   */
   install?(profile: Profile): string;
   open(context: HarnessContext): HarnessSession;
 }
 
-/** What a harness is given to work with. The container is started, and its relay listens. */
+/** What a harness gets to work with. The container is started, and its relay listens. */
 export interface HarnessContext {
   container: Container;
   profile: Profile;
-  /** The whole environment of the harness's processes, prompt and variables included. */
+  /** The whole environment of the harness's processes, including the prompt and the variables. */
   env: Record<string, string>;
-  /** Absolute path in the sandbox; the harness's working folder. */
+  /** Absolute path in the sandbox. It is the harness's working folder. */
   workspace: string;
-  /** Absolute path of a folder in the sandbox, outside the workspace, for the harness's own files; there is nothing in it yet. */
+  /**
+   * Absolute path of a folder in the sandbox, outside the workspace, for the harness's own files. It is empty
+   * at first.
+   */
   home: string;
-  /** Undefined where the variant's model is not configured, or the sandbox may not reach it. */
+  /** Undefined if the variant's model is not configured or the sandbox may not reach it. */
   model: ModelAccess | undefined;
   clock: Clock;
 }
 
-/** The model as a harness in the sandbox reaches it. */
+/** How a harness in the sandbox reaches its model. */
 export interface ModelAccess {
-  /** The name to ask for it by. */
+  /** The name to use in requests. */
   name: string;
-  /** The first of the runner's wires that the model speaks. */
+  /** The runner's first wire that the model also speaks. */
   wire: Wire;
   /** `http://127.0.0.1:PORT`, without `/v1`. */
   origin: string;
-  /** Goes where a key would. Worth nothing outside this trial, yet never in argv. */
+  /** Takes the place of a key. It is worthless outside this trial, but still must not appear in argv. */
   token: string;
   contextWindow: number | undefined;
   maxOutputTokens: number | undefined;
@@ -62,58 +74,62 @@ export interface ModelAccess {
 /** One conversation with a harness. */
 export interface HarnessSession {
   /**
-   * Gives the harness a message and lets it work until the end of its turn. Not called again where the runner does not continue.
-   * Throws only infrastructure errors; what the harness did is in the result, whatever it did.
+   * Gives the harness a message and lets it work until the end of its turn. It is called only once if the
+   * runner does not accept a second message (`continues`). Throws only infrastructure errors. Whatever the
+   * harness does is in the result.
    */
   turn(message: string, limits: TurnLimits): Promise<HarnessRun>;
 }
 
 export interface TurnLimits {
   timeoutMs: number;
-  /** Cancels the trial: the turn may reject then. */
+  /** Cancels the trial. The turn may then reject. */
   signal: AbortSignal;
-  /** Ends the turn early and keeps what there is, as a budget that is spent does; its reason's message becomes the ending's. */
+  /**
+   * Ends the turn early, for example because a budget is spent, and keeps the results so far. The message of
+   * its reason becomes the message of the ending.
+   */
   stop: AbortSignal;
 }
 
-/** What one turn brings back. */
+/** The result of one turn. */
 export interface HarnessRun {
   ending: HarnessEnding;
-  /** The commands the harness ran, in order. */
+  /** The commands that the harness ran, in order. */
   trajectory: TrajectoryEntry[];
-  /** What else it told, in order: messages, tools that are no commands. */
+  /** Other events that it reported, in order: messages, and tools other than commands. */
   events: HarnessEvent[];
-  /** Whether it told more than these two hold. */
+  /** Whether it reported more than `trajectory` and `events` hold. */
   isCut?: boolean | undefined;
-  /** What it said last to the user. */
+  /** Its last message to the user. */
   finalMessage?: string | undefined;
-  /** The beginning and the end of what it printed on both streams, where it is a program. */
+  /** The beginning and the end of its output on both streams, if it is a program. */
   lastOutput?: string | undefined;
-  /** The version that it says it has. */
+  /** The version that it reports. */
   version?: string | undefined;
-  /** Its own count of this turn's tokens, to check ours with. Input tokens include cached ones. */
+  /** Its own count of this turn's tokens, to compare with ours. Input tokens include cached ones. */
   usage?: Usage | undefined;
-  /** Its own count of this turn's commands, where its stream tells one apart from the commands themselves. */
+  /** Its own count of this turn's commands, if its stream reports a count in addition to the commands. */
   commandCount?: number | undefined;
 }
 
 /** How a turn ended. The exit code does not decide the verdict. */
 export type HarnessEnding =
   | { ended: 'exited'; exitCode: number }
-  /** The harness says that it gave up, or ran into a limit of its own. */
+  /** The harness says that it gave up or reached one of its own limits. */
   | { ended: 'agent-failed'; message: string; exitCode?: number | undefined }
-  /** Its model did not answer, or answered with errors, to the end. */
+  /** All attempts to reach its model failed or were answered with errors. */
   | { ended: 'model-failed'; message: string; exitCode?: number | undefined }
-  /** It crashed, or printed what no known version prints: nothing is known of the agent. */
+  /** It crashed, or it printed output that no known version prints. Nothing is known about the agent. */
   | { ended: 'runner-broke'; message: string; exitCode?: number | undefined }
   | { ended: 'timed-out'; afterMs: number }
-  /** `stop` ended it. */
+  /** The signal `stop` ended it. */
   | { ended: 'stopped'; message: string }
-  /** It wrote more than the sandbox may hold. */
+  /** It wrote more than the sandbox allows. */
   | { ended: 'out-of-disk' }
   | { ended: 'out-of-memory' };
 
-/** Times are epoch milliseconds, stamped on arrival. */
+/** Times are epoch milliseconds, set when the event arrives. */
 export type HarnessEvent =
   | { kind: 'user' | 'message' | 'note'; at: number; text: string }
   | {

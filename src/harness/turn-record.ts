@@ -4,14 +4,14 @@ import { OutputCapture } from '../engine/exec/output-capture.ts';
 import { RecordRoom } from './record-room.ts';
 import type { HarnessEvent } from './runner.ts';
 
-/** What a harness has said so far of how its turn goes. */
-export type Told =
-  | { told: 'nothing' }
-  | { told: 'begun' }
-  | { told: 'done' }
-  | { told: 'agent-failed' | 'model-failed' | 'runner-broke'; message: string };
+/** What a harness has reported so far about the outcome of its turn. */
+export type TurnStatus =
+  | { kind: 'unknown' }
+  | { kind: 'started' }
+  | { kind: 'done' }
+  | { kind: 'agent-failed' | 'model-failed' | 'runner-broke'; message: string };
 
-/** How a command or a tool ended; what is left out is not known. */
+/** How a tool ended. A missing field is unknown. */
 interface ToolEnd {
   /** Epoch milliseconds. */
   at: number;
@@ -23,43 +23,43 @@ interface CommandEnd {
   at: number;
   exitCode?: number | undefined;
   output?: string | undefined;
-  /** The harness itself has cut the output. */
+  /** Whether the harness itself has cut the output. */
   truncated?: boolean | undefined;
 }
 
-/** Characters that a value of a tool's input counts as. */
+/** The number of characters that a value in a tool's input counts for. */
 const valueChars = 32;
 
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
 /**
- * What one turn has brought so far, as its harness tells it piece by piece. What there is no room for is not kept: outputs are cut, entries left
- * out, and the record is not whole.
+ * The results of one turn so far, as its harness reports them. If there is no room left, outputs are cut,
+ * entries are left out, and `isWhole` becomes false.
  */
 export class TurnRecord {
   readonly trajectory: TrajectoryEntry[] = [];
   readonly events: HarnessEvent[] = [];
-  /** False once an entry was left out, so that nobody takes what is here for all there was. */
+  /** False if an entry was left out, so that nobody takes the record for complete. */
   isWhole = true;
-  told: Told = { told: 'nothing' };
-  /** The harness's own name for the conversation, to continue it by. */
+  status: TurnStatus = { kind: 'unknown' };
+  /** The harness's own name for the conversation. It is needed to continue the conversation. */
   sessionId: string | undefined;
   version: string | undefined;
   usage: Usage | undefined;
   finalMessage: string | undefined;
-  /** Commands and tools that have begun and not ended, by the harness's own id. */
+  /** Commands and tools in progress, by the harness's own id. */
   readonly #commands = new Map<string, TrajectoryEntry>();
   readonly #tools = new Map<string, ToolEvent>();
   readonly #room: RecordRoom;
 
-  /** @param room of the whole conversation */
+  /** @param room the room of the whole conversation */
   constructor(room = new RecordRoom()) {
     this.#room = room;
   }
 
   begin(sessionId: string): void {
     this.sessionId = sessionId;
-    if (this.told.told === 'nothing') this.told = { told: 'begun' };
+    if (this.status.kind === 'unknown') this.status = { kind: 'started' };
   }
 
   beginCommand(id: string, command: string, at: number): void {
@@ -69,7 +69,7 @@ export class TurnRecord {
     this.#commands.set(id, entry);
   }
 
-  /** The command `id` as it was begun; undefined where it was not, or has ended. */
+  /** The text of the command `id`. Undefined if it did not start or has ended. */
   openCommand(id: string): string | undefined {
     return this.#commands.get(id)?.command;
   }
@@ -78,7 +78,7 @@ export class TurnRecord {
     const entry = this.#commands.get(id);
     if (!entry) return;
     this.#commands.delete(id);
-    // The harness's clock may not be the one that stamped the beginning.
+    // The start may have been stamped by another clock than the harness's.
     entry.finishedAtMillis = Math.max(at, entry.startedAtMillis ?? at);
     if (exitCode !== undefined) entry.exitCode = exitCode;
     if (output === undefined) return;
@@ -107,7 +107,7 @@ export class TurnRecord {
     if (failed !== undefined) event.failed = failed;
   }
 
-  /** Something it said to the user. */
+  /** Adds a message of the harness to the user. */
   message(text: string, at: number): void {
     if (text === '') return;
     const kept = cut(text).text;
@@ -130,19 +130,19 @@ export class TurnRecord {
     return hasRoom;
   }
 
-  /** An output as it is kept: not at all where there is no room for it. */
+  /** The part of an output that is kept. Empty if there is no room for it. */
   #kept(output: string): { text: string; truncated: boolean } {
     const kept = cut(output);
     return this.#room.take(kept.text.length) ? kept : { text: '', truncated: output !== '' };
   }
 }
 
-/** What is new in a count that goes on from turn to turn. */
+/** The increase of a count that continues from turn to turn. */
 export function usageSince(total: Usage, before: Usage | undefined): Usage {
   return before === undefined ? total : combine(total, before, (now, then) => Math.max(0, now - then));
 }
 
-/** Number by number; one that either side does not know is not known. */
+/** Combines two usages number by number. A number that either of them lacks is left out. */
 function combine(one: Usage, other: Usage, of: (one: number, other: number) => number): Usage {
   const entries = Object.entries(one).flatMap(([name, number]) => {
     const second = other[name as keyof Usage];
@@ -151,7 +151,10 @@ function combine(one: Usage, other: Usage, of: (one: number, other: number) => n
   return Object.fromEntries(entries);
 }
 
-/** Values take more than their text does: three characters may be sixty bytes. */
+/**
+ * The number of characters that a tool's input counts for. Values take more memory than their text: three
+ * characters may become sixty bytes.
+ */
 function weightOfInput(input: unknown): number {
   const text = JSON.stringify(input) ?? '';
   return text.length + valueChars * (text.match(/[{[,:]/g)?.length ?? 0);

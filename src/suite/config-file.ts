@@ -8,7 +8,10 @@ import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
-/** `offsite.yaml`: what this machine knows by name (profiles, sandboxes), and how it reaches service and engine. */
+/**
+ * The schema of `offsite.yaml`: the profiles, sandboxes and models of this machine, and how it reaches the
+ * service and the engine.
+ */
 
 /** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
 export const McpServer = z.union(
@@ -26,39 +29,47 @@ export type McpServer = z.infer<typeof McpServer>;
 
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
-    description: 'A script that runs once, with network; its result is a snapshot.',
+    description: 'A script that runs once, with network. Its result is kept as a snapshot.',
   }),
   run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
   version: z
     .string()
     .regex(/^[\w.+-]+$/, 'expected a version such as 1.2.3')
     .optional()
-    .meta({ description: "Of the harness's CLI, in place of the one that is pinned." }),
+    .meta({ description: "The version of the harness's CLI to use instead of the pinned one." }),
   args: z
     .array(z.string())
     .optional()
-    .meta({ description: "Added to the command line of the harness's CLI." }),
+    .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
   env: z.record(z.string(), z.string()).optional(),
   mcpServers: z.record(z.string().regex(/^[\w-]+$/), McpServer).optional(),
-  maxTurns: z.int().min(1).optional().meta({ description: 'Turns of model and tools the harness may take.' }),
+  maxTurns: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: 'The maximum number of turns of model and tools.' }),
   folders: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
     .meta({
-      description: 'Absolute path in the sandbox -> folder beside this one, such as skills or instructions.',
+      description: 'Absolute path in the sandbox -> folder beside this file, such as skills or instructions.',
     }),
   files: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
-    .meta({ description: 'Absolute path in the sandbox -> file beside this one.' }),
+    .meta({ description: 'Absolute path in the sandbox -> file beside this file.' }),
 });
 
 export const SandboxConfig = z.strictObject({
   image: z.string().min(1).default('offsite/base'),
-  network: z.enum(['none', 'model', 'allowlist', 'open']).default('model').meta({
-    description:
-      "What the harness reaches: nothing; the variant's model; that and the named hosts; everything. Install and prepare always have the network.",
-  }),
+  network: z
+    .enum(['none', 'model', 'allowlist', 'open'])
+    .default('model')
+    .meta({
+      description:
+        "What the harness can reach. none: nothing. model: the variant's model. " +
+        'allowlist: the model and `hosts`. open: everything. Install and prepare always have the network.',
+    }),
   hosts: z
     .array(z.string().min(1))
     .default([])
@@ -66,20 +77,28 @@ export const SandboxConfig = z.strictObject({
   security: z.enum(['compatible', 'strict']).default('compatible'),
   memory: ByteSize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),
-  disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'What a trial may write to its disk.' }),
+  disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'How much a trial may write to its disk.' }),
   user: z.string().min(1).optional().meta({
     description:
-      'Name or id of the user that everything runs as. The strict profile needs one that is not root.',
+      'Name or id of the user that runs everything. security: strict requires a user that is not root.',
   }),
-  pids: z.int().min(16).default(512).meta({ description: 'Processes and threads.' }),
-  nofile: z.int().min(64).default(16_384).meta({ description: 'Open files of one process.' }),
+  pids: z.int().min(16).default(512).meta({ description: 'The maximum number of processes and threads.' }),
+  nofile: z
+    .int()
+    .min(64)
+    .default(16_384)
+    .meta({ description: 'The maximum number of open files of one process.' }),
   runtime: z.string().min(1).optional(),
-  seccomp: z.enum(['required', 'if-available']).default('required').meta({
-    description:
-      "Whether an engine that cannot hold it to Offsite's filter of system calls is refused, or used without; results then say so.",
-  }),
+  seccomp: z
+    .enum(['required', 'if-available'])
+    .default('required')
+    .meta({
+      description:
+        "Whether to refuse an engine that cannot apply Offsite's filter of system calls, " +
+        'or to run without the filter. Results say so if the filter was missing.',
+    }),
   passEnv: z.array(z.string().min(1)).default([]).meta({
-    description: "Names of the host's environment variables that the sandbox may see. None by default.",
+    description: "Names of the host's environment variables that the sandbox may see. Default: none.",
   }),
   timeouts: z
     .strictObject({
@@ -99,29 +118,30 @@ const DaemonConfig = z.strictObject({
   suites: z
     .array(z.string().min(1))
     .default([])
-    .meta({ description: 'Ids of suites at the service, whose every case is looked at for runs.' }),
-  cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of cases besides those.' }),
+    .meta({ description: 'Ids of suites at the service. The daemon polls all of their cases for runs.' }),
+  cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of further cases to poll.' }),
   poll: z
     .strictObject({ min: Duration.default(5_000), max: Duration.default(60_000) })
     .prefault({})
     .refine(({ min, max }) => min > 0 && min <= max, 'expected min to be more than 0 and no more than max')
     .meta({
       description:
-        'Between two looks at one place: the least while runs come in, the most while none do. Spread by a quarter.',
+        'The time between two polls of one poll target: min while runs arrive, up to max while none do. ' +
+        'It varies at random by a quarter.',
     }),
   profiles: z
     .record(z.string(), z.string())
     .default({})
-    .meta({ description: 'Harness -> profile, for runs whose record names none.' }),
+    .meta({ description: 'Harness -> profile, for runs whose record names no profile.' }),
   judges: z
     .array(z.string().min(1))
     .default([])
-    .meta({ description: 'Models that the validators of found runs may ask.' }),
+    .meta({ description: 'Models that the validators of the daemon’s runs may use.' }),
   listen: z
     .string()
     .regex(/^(.+:)?\d{1,5}$/, 'expected an address such as 127.0.0.1:9320')
     .optional()
-    .meta({ description: 'Where it answers /healthz, /readyz, /metrics and /status; nowhere unless given.' }),
+    .meta({ description: 'The address that serves /healthz, /readyz, /metrics and /status. Default: none.' }),
 });
 export type DaemonConfig = z.infer<typeof DaemonConfig>;
 
@@ -143,9 +163,9 @@ export const ConfigFile = z
       .string()
       .min(1)
       .optional()
-      .meta({ description: 'PEM file of certificates to trust besides the usual.' }),
+      .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
     concurrency: z.int().min(1).optional(),
-    daemon: DaemonConfig.prefault({}).meta({ description: 'Where `offsite daemon` looks for runs.' }),
+    daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),
@@ -153,33 +173,37 @@ export const ConfigFile = z
       .strictObject({
         trial: Budget.prefault({}),
         judges: Budget.optional().meta({
-          description: 'What the judges of one trial may use, counted apart; as `trial` where left out.',
+          description: 'What the judges of one trial may use, counted separately. Default: as `trial`.',
         }),
         batch: Budget.prefault({}),
       })
       .prefault({})
-      .meta({ description: 'What the models of one trial, and of all trials of a batch, may use together.' }),
+      .meta({
+        description: 'Limits for the models of one trial together, and of all trials of a batch together.',
+      }),
     snapshots: z
       .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
       .prefault({})
-      .meta({ description: 'Disk that kept snapshots may take; those used longest ago go first.' }),
-    connections: z
-      .strictObject({ harness: ConnectionNames, sandbox: ConnectionNames })
-      .prefault({})
-      .meta({ description: "Our names of harnesses and sandboxes -> the platform's connection ids." }),
+      .meta({
+        description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
+      }),
+    connections: z.strictObject({ harness: ConnectionNames, sandbox: ConnectionNames }).prefault({}).meta({
+      description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
+    }),
   })
   .meta({ title: 'Offsite configuration' });
 
 export type Config = z.infer<typeof ConfigFile> & {
-  /** The file it came from; undefined where there is none and all is default. */
+  /** The file that was read. Undefined if there is none and all values are defaults. */
   file: string | undefined;
-  /** A problem at a place in that file. */
+  /** Reports a problem at a position in that file. */
   issue?: YamlFile<unknown>['issue'];
 };
 
 /**
- * Finds and reads `offsite.yaml`: the named file, else `OFFSITE_CONFIG`, else beside the suite, in the working folder, in the user's
- * config folder; the first there is counts, whole. Throws an `input` error where a file named outright is not there.
+ * Finds and reads `offsite.yaml`. Reads the named file, or the one in `OFFSITE_CONFIG`. If neither is given,
+ * it reads the first that exists beside the suite, in the working folder, or in the user's config folder.
+ * Files are not merged. Throws an `input` error if a named file does not exist.
  */
 export function loadConfig(options: {
   named?: string;
@@ -192,15 +216,16 @@ export function loadConfig(options: {
     throw new OffsiteError(`the configuration file ${named} does not exist`, {
       code: 'CONFIG_MISSING',
       kind: 'input',
-      hint: 'It was named by --config or OFFSITE_CONFIG; correct the path, or leave it out.',
+      hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
     });
   }
   const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
-  const places = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
-  const file = named ?? places.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+  const folders = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
+  const file =
+    named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
   if (file === undefined) return { ...ConfigFile.parse({}), file };
   const { value: config, issue } = readYamlFile(file, ConfigFile);
-  const beside = (path: string | undefined) =>
+  const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
@@ -211,8 +236,8 @@ export function loadConfig(options: {
   return {
     ...config,
     models,
-    caBundle: beside(config.caBundle),
-    dataFolder: beside(config.dataFolder),
+    caBundle: absolute(config.caBundle),
+    dataFolder: absolute(config.dataFolder),
     file,
     issue,
   };

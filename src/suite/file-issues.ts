@@ -1,11 +1,11 @@
 import { OffsiteError } from '../offsite-error.ts';
 
-/** One thing wrong in a file, at its place. Lines and columns count from 1. */
+/** A problem in a file, with its position. Lines and columns count from 1. */
 export interface FileIssue {
   file: string;
   line: number;
   column: number;
-  /** Where in the document: `cases[2].validator.file`; empty for the document itself. */
+  /** The path in the document: `cases[2].validator.file`. Empty for the document itself. */
   path: string;
   message: string;
 }
@@ -14,11 +14,11 @@ function printFileIssue({ file, line, column, path, message }: FileIssue): strin
   return `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`;
 }
 
-/** All that is wrong with the user's files at once, one line each, in the files' order. */
+/** All problems in the user's files at once, one line each, sorted by file and position. */
 export class BadFile extends OffsiteError {
   override readonly name = 'BadFile';
   readonly issues: readonly FileIssue[];
-  /** Each as a line of its own. */
+  /** One line for each issue. */
   readonly printed: readonly string[];
 
   constructor(issues: readonly FileIssue[]) {
@@ -33,7 +33,7 @@ export class BadFile extends OffsiteError {
 }
 
 /** Line and column of an offset in a text, both from 1. */
-export function placeInText(text: string, offset: number): { line: number; column: number } {
+export function positionInText(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset);
   const line = before.split('\n').length;
   return { line, column: offset - before.lastIndexOf('\n') };

@@ -8,11 +8,14 @@ import { type Reach, type ReadFile, readFile } from './read-file.ts';
 
 export interface FileReaderOptions {
   reach: Reach;
-  /** Keys that no file may hold: it would go to the service or into a sandbox. */
+  /** Keys that no file may contain, because the service or a sandbox would get them. */
   keys?: KnownKeys | undefined;
 }
 
-/** Reads the files of one suite or profile, all together no more than there is room for. Throws `FILE_UNREADABLE` and {@link BadFile}. */
+/**
+ * Reads the files of one suite or profile, up to a limit on all of them together. Throws `FILE_UNREADABLE`
+ * and {@link BadFile}.
+ */
 export class FileReader {
   readonly #options: FileReaderOptions;
   #bytes = 0;
@@ -27,7 +30,9 @@ export class FileReader {
     this.#bytes += read.content.length;
     this.#files++;
     if (this.#bytes > suiteFiles.bytes.all)
-      throw tooMuch(`with ${path} its files have more than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`);
+      throw tooMuch(
+        `with ${path}, its files are larger than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`,
+      );
     const held = this.#options.keys?.find(read.content);
     if (held) {
       const { name, line, column } = held;
@@ -49,11 +54,11 @@ export class FileReader {
     }
   }
 
-  /** Every file of a folder, under `target`. Links are read as what they point to. */
+  /** Reads every file of a folder. `target` replaces the folder in their paths. Links are followed. */
   folder(folder: string, target: string, above: readonly string[] = []): (ReadFile & { path: string })[] {
     const { dev, ino } = statSync(folder);
     const identity = `${dev}:${ino}`;
-    if (above.includes(identity)) throw tooMuch(`${folder} leads back to a folder above it, in a circle`);
+    if (above.includes(identity)) throw tooMuch(`${folder} leads in a circle to a folder above it`);
     if (above.length > suiteFiles.count.depth)
       throw tooMuch(`${folder} is more than ${suiteFiles.count.depth} folders deep`);
     return readdirSync(folder)

@@ -3,7 +3,9 @@ import { ConfigFile } from './config-file.ts';
 import { ScriptFile } from './script-file.ts';
 import { SuiteFile } from './suite-file.ts';
 
-/** JSON Schemas of the files that people write, for their editors; by file name under `schemas/`. */
+/**
+ * The JSON Schemas of the files that people write, for their editors. Keyed by file name under `schemas/`.
+ */
 export function jsonSchemas(): Record<string, unknown> {
   return {
     'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),

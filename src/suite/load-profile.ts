@@ -8,10 +8,10 @@ import { type Profile, profileOf } from './plan.ts';
 import type { Text } from './suite-file.ts';
 
 /**
- * A profile of the configuration with its scripts and files read, wherever they are: who writes the configuration owns the machine.
- * Throws {@link BadFile} where one cannot be.
+ * Loads a profile of the configuration and reads its scripts and files. They may be anywhere, because the
+ * author of the configuration owns the machine. Throws {@link BadFile} if one cannot be read.
  *
- * @param keys keys that no file of it may hold
+ * @param keys keys that none of its files may contain
  */
 export function loadProfile(name: string | undefined, config: Config, keys?: KnownKeys): Profile {
   const source = name === undefined ? undefined : config.profiles[name];

@@ -3,7 +3,7 @@ import type { Case, Validator } from '../contract/definition.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
-import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
+import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
 import {
   type CaseExtras,
@@ -19,19 +19,19 @@ import { expandVariables, isReservedName, type Variables } from './variables.ts'
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 export interface SuiteOptions {
-  /** Files and folders outside of the suite's own that it may read. */
+  /** Files and folders outside the suite's folder that it may read. */
   allowOutside?: readonly string[] | undefined;
   /** Folders that it may never read. */
   except?: readonly string[] | undefined;
-  /** Keys that nothing of it may hold. */
+  /** Keys that the suite must not contain. */
   keys?: KnownKeys | undefined;
 }
 
 /**
- * Reads a suite file with all the files it names and checks it against the configuration. Throws {@link BadFile} with every problem
- * at its place; nothing has been started then.
+ * Reads a suite file and all files that it names, and checks it against the configuration. Throws {@link
+ * BadFile} with every problem and its position. Starts nothing.
  *
- * @param harnesses what this Offsite has
+ * @param harnesses the harnesses of this Offsite
  */
 export function loadSuite(
   file: string,
@@ -74,16 +74,17 @@ export function loadSuite(
     variants: variants.filter((variant) => variant !== undefined),
     judges: source.judges ?? [],
   };
-  // What files of it say has been looked at as they were read; this is what YAML itself says, and the configuration.
+  // The suite's files were checked for keys when they were read. This checks the YAML itself and the
+  // configuration.
   const held = keys?.findIn(plan);
   if (held) {
-    const place = held.path.filter((key) => key !== 'request' && key !== 'local');
-    throw new BadFile([yaml.issue(place, heldKey(held.name))]);
+    const path = held.path.filter((key) => key !== 'request' && key !== 'local');
+    throw new BadFile([yaml.issue(path, heldKey(held.name))]);
   }
   return plan;
 }
 
-/** One reading of a suite file: follows the files it names and collects what is wrong. */
+/** Reads one suite file and the files that it names, and collects the problems. */
 class SuiteReading {
   readonly issues: FileIssue[] = [];
   readonly #yaml: YamlFile<SuiteFile>;
@@ -109,15 +110,12 @@ class SuiteReading {
     const path = ['cases', index];
     const variables = entry.variables ?? {};
     for (const name of Object.keys(variables).filter(isReservedName)) {
-      this.report([...path, 'variables', name], 'this name decides how programs run; choose another');
+      this.report([...path, 'variables', name], 'this name decides how programs run; choose another one');
     }
     if (prompt.kind === 'text')
       this.#refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
     if (entry.verify === undefined && entry.validator === undefined) {
-      this.report(
-        path,
-        'has neither verify nor validator: nothing would be checked, and every trial would be void',
-      );
+      this.report(path, 'has neither verify nor validator: with nothing to check, every trial would be void');
     }
     const request: Case = { id: entry.id, name: entry.name ?? entry.id };
     if (entry.tags) request.tags = entry.tags;
@@ -145,7 +143,7 @@ class SuiteReading {
     names.forEach((name, index) => {
       const first = names.indexOf(name);
       if (name !== '' && first < index)
-        this.report([list, index, key], `"${name}" is taken by ${list}[${first}]`);
+        this.report([list, index, key], `"${name}" is already used by ${list}[${first}]`);
     });
   }
 
@@ -164,17 +162,14 @@ class SuiteReading {
 
   #verifyPlace(verify: CaseSource['verify'], path: Path): VerifyPlace {
     if (typeof verify !== 'object') return freshVerify;
-    const { in: place = 'fresh', keep = [], ignore = [], unexpected } = verify;
-    if (unexpected !== undefined && place === 'fresh') {
-      this.report(
-        [...path, 'unexpected'],
-        'only goes with in: same; in a fresh sandbox there is nothing to show',
-      );
+    const { in: where = 'fresh', keep = [], ignore = [], unexpected } = verify;
+    if (unexpected !== undefined && where === 'fresh') {
+      this.report([...path, 'unexpected'], 'requires in: same; a fresh sandbox shows no such changes');
     }
-    return { in: place, keep, ignore, unexpected: unexpected ?? 'show' };
+    return { in: where, keep, ignore, unexpected: unexpected ?? 'show' };
   }
 
-  /** A simulated user needs a model on every variant that would meet them. */
+  /** Every variant needs a model for the simulated user. */
   #refuseLoneUser(path: Path): void {
     this.#yaml.value.variants.forEach(({ userModel, name }, index) => {
       if (userModel === undefined) {
@@ -201,7 +196,7 @@ class SuiteReading {
     if (entry.runsIn === 'same' && validator.source.startsWith('#!')) {
       this.report(
         [...path, 'runsIn'],
-        "the agent's own sandbox has only what the agent left to start a program with; make it a module, or leave runsIn out",
+        'a program would start with what the agent left in its sandbox; make it a module, or remove runsIn',
       );
     }
     if (entry.capture !== undefined) validator.capture = entry.capture;
@@ -218,7 +213,7 @@ class SuiteReading {
     return validator;
   }
 
-  /** A text in which every `{{name}}` must be a variable of the case. */
+  /** Reads a text and checks that every `{{name}}` in it is a variable of the case. */
   #script(text: Text, variables: Variables, path: Path): string {
     const source = this.#text(text, path);
     this.#refuseUnknownNames(source, variables, path, '', typeof text === 'object' ? text.file : undefined);
@@ -238,10 +233,15 @@ class SuiteReading {
 
   #refuseUnknownNames(text: string, variables: Variables, path: Path, where: string, file?: string): void {
     expandVariables(text, variables, (name, offset) => {
-      const message = `{{${name}}} is not a variable${where}; write \\{{ for two plain braces`;
+      const message = `{{${name}}} is not a variable${where}; write \\{{ for literal braces`;
       if (file === undefined) this.report(path, message);
       else
-        this.issues.push({ file: join(this.#folder, file), ...placeInText(text, offset), path: '', message });
+        this.issues.push({
+          file: join(this.#folder, file),
+          ...positionInText(text, offset),
+          path: '',
+          message,
+        });
     });
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Duration } from './quantities.ts';
 
-/** The protocols in which models are spoken to. */
+/** The protocols of models. */
 export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
 export type Wire = (typeof wires)[number];
 
@@ -9,9 +9,11 @@ const WireName = z.enum(wires);
 const Rate = z.number().nonnegative();
 const HeaderNames = z.record(z.string(), z.string());
 
-/** USD for a million tokens, and the day they were read. */
+/** USD for a million tokens, and the day on which these prices were read. */
 export const Prices = z.strictObject({
-  date: z.iso.date().meta({ description: 'The day these prices were read; kept with every cost.' }),
+  date: z.iso
+    .date()
+    .meta({ description: 'The day on which these prices were read. It is kept with every cost.' }),
   input: Rate,
   output: Rate,
   cacheRead: Rate.optional(),
@@ -23,24 +25,21 @@ const shared = {
   aliases: z
     .array(z.string().min(1))
     .default([])
-    .meta({ description: 'Other names that a harness may ask for it by.' }),
+    .meta({ description: 'Other names that a harness may use for it.' }),
   prices: Prices.optional(),
-  contextWindow: z
-    .int()
-    .positive()
-    .optional()
-    .meta({ description: 'Tokens; for harnesses that want to know.' }),
+  contextWindow: z.int().positive().optional().meta({ description: 'In tokens, for harnesses that use it.' }),
   maxOutputTokens: z.int().positive().optional(),
   record: z
     .enum(['metadata', 'full'])
     .default('metadata')
-    .meta({ description: 'What is kept of every exchange: its metadata, or its bodies as well.' }),
+    .meta({ description: 'What is kept of every exchange: only its metadata, or also its bodies.' }),
   hostedTools: z.enum(['deny', 'allow']).default('deny').meta({
-    description: "Tools that run at the model's provider, such as web search: a way out of a sealed sandbox.",
+    description:
+      "Tools that run at the model's provider, such as web search. They are a way out of a sealed sandbox.",
   }),
   requestMembers: z.array(z.string().min(1)).default([]).meta({
     description:
-      'Members of a request that this server takes besides those that Offsite knows; others are refused.',
+      'Members of a request that this server accepts and Offsite does not know. Others are refused.',
   }),
 };
 
@@ -51,28 +50,33 @@ const HttpModel = z.strictObject({
     })
     .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire])),
   baseUrl: z.url({ protocol: /^https?$/ }).meta({
-    description: 'Where its API begins, as its own documentation says; with /v1 where that has it.',
+    description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
   }),
   model: z
     .string()
     .min(1)
     .optional()
-    .meta({ description: "The upstream's name for it. Default: the name here." }),
+    .meta({ description: "The provider's name for it. Default: the name here." }),
   apiKeyEnv: z
     .string()
     .min(1)
     .optional()
     .meta({ description: 'The name of the environment variable that holds its key.' }),
   auth: z.enum(['bearer', 'x-api-key', 'api-key']).optional().meta({
-    description: 'The header that carries the key. Default: x-api-key for anthropic-messages, else bearer.',
+    description:
+      'The header that carries the key. Default: x-api-key for anthropic-messages, otherwise bearer.',
   }),
   headers: HeaderNames.default({}).meta({
-    description: 'Headers to add to every request; none may be secret.',
+    description: 'Headers to add to every request. They must not be secret.',
   }),
   query: HeaderNames.default({}).meta({ description: 'Query parameters to add, such as api-version.' }),
-  maxParallel: z.int().min(1).optional().meta({ description: 'Requests at a time, over all trials.' }),
+  maxParallel: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: 'The maximum number of requests in flight, over all trials.' }),
   headersTimeout: Duration.optional().meta({
-    description: 'How long an answer may take to begin. Default: no limit of its own.',
+    description: 'How long an answer may take to begin. Default: no separate limit.',
   }),
   ...shared,
 });
@@ -81,11 +85,11 @@ const ScriptedModel = z.strictObject({
   scripted: z
     .string()
     .min(1)
-    .meta({ description: 'A YAML file of turns beside this one; it answers in all wires.' }),
+    .meta({ description: 'A YAML file of turns beside this file. The model answers on all wires.' }),
   ...shared,
 });
 
-/** A model of `offsite.yaml`: one reached over HTTP, or one that answers from a file. */
+/** A model of `offsite.yaml`: one that is reached over HTTP, or one that answers from a file. */
 export const ModelConfig = z.union([HttpModel, ScriptedModel], {
   error: 'expected {wire, baseUrl, …} or {scripted: file}',
 });
@@ -93,7 +97,7 @@ export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;
 export type ModelConfig = z.infer<typeof ModelConfig>;
 
-/** What a trial, or a whole batch, may use. What is left out is unlimited. */
+/** What a trial, or a whole batch, may use. A missing limit means unlimited. */
 export const Budget = z.strictObject({
   tokens: z.int().positive().optional(),
   usd: z.number().positive().optional(),

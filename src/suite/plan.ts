@@ -3,52 +3,61 @@ import type { McpServer, SandboxConfig } from './config-file.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { Variables } from './variables.ts';
 
-/** A suite file with its configuration, read and checked: the request for the service, and what only this machine needs. */
+/**
+ * A suite file and its configuration after reading and checking: the request for the service, and what only
+ * this machine needs.
+ */
 export interface SuitePlan {
   file: string;
   suite: { id: string; name: string; prompt: PromptSource };
   trials: number;
   cases: PlannedCase[];
   variants: PlannedVariant[];
-  /** Models that validators may ask. */
+  /** Models that validators may use. */
   judges: string[];
 }
 
-/** The suite's prompt: its text, or where the service holds it. */
+/** The suite's prompt: its text, or the prompt's id at the service. */
 export type PromptSource =
   | { kind: 'text'; text: string }
   | { kind: 'stored'; id: string; channel?: string | undefined; version?: number | undefined };
 
 export interface PlannedCase {
   request: Case;
-  /** What of it is not part of the request. */
+  /** The parts that are not in the request. */
   local: CaseExtras;
 }
 
-/** What a case says that only this machine acts on. */
+/** Settings of a case that only this machine uses. */
 export interface CaseExtras {
   /** Globs of workspace files to keep. */
   artifacts: string[];
-  /** Globs of workspace files that the harness must leave as they are. */
+  /** Globs of workspace files that the harness must not change. */
   protected: string[];
   runsIn: 'fresh' | 'same';
   verifyPlace: VerifyPlace;
   onError: 'void' | 'failed';
-  /** Messages that a simulated user may send. */
+  /** The maximum number of messages of a simulated user. */
   userTurns: number;
   /** A script that solves the case. */
   solution: string | undefined;
 }
 
-/** Where verify runs, and which changes outside the workspace are expected there. */
+/** The sandbox that verify runs in, and the changes outside the workspace that are expected there. */
 export interface VerifyPlace {
-  /** A fresh sandbox of the trial's image that holds the workspace alone; or the one that the harness worked in. */
+  /**
+   * `fresh`: a fresh sandbox of the trial's image with only the workspace. `same`: the sandbox that the
+   * harness worked in.
+   */
   in: 'fresh' | 'same';
-  /** Globs of absolute paths whose changes are part of the work. A result lists them. */
+  /** Globs of absolute paths whose changes are part of the work. A result lists these changes. */
   keep: string[];
   /** Globs of absolute paths whose changes do not matter. */
   ignore: string[];
-  /** What all other changes in the harness's own sandbox are: shown with the result, or the trial's failure. */
+  /**
+   * What to do with all other changes in the harness's own sandbox: show them with the result, or fail the
+   * trial.
+   */
   unexpected: 'show' | 'fail';
 }
 
@@ -67,35 +76,35 @@ export const noExtras: CaseExtras = {
 export interface PlannedVariant {
   name: string;
   model: string;
-  /** What the configuration says of that model; undefined where it is not there. */
+  /** The model's configuration. Undefined if there is none. */
   modelConfig: ModelConfig | undefined;
   harness: string;
-  /** Plays the simulated user. */
+  /** The model that plays the simulated user. */
   userModel: string | undefined;
   profile: Profile;
   sandbox: Sandbox;
-  /** What stands for harness and sandbox in the request. */
+  /** The ids of harness and sandbox in the request. */
   credentials: { harnessConnectionId: string; sandboxConnectionId: string };
 }
 
-/** A profile with its files read. */
+/** A profile with the content of its files. */
 export interface Profile {
-  /** Undefined where the variant names none. */
+  /** Undefined if the variant names no profile. */
   name: string | undefined;
   install?: string | undefined;
   run?: string | undefined;
-  /** Of the harness's CLI, in place of the one its runner pins. */
+  /** The version of the harness's CLI to use instead of the runner's pinned one. */
   version?: string | undefined;
-  /** Added to the arguments of the harness's CLI. */
+  /** Arguments to add to the command line of the harness's CLI. */
   args: string[];
   env: Record<string, string>;
   files: { path: string; content: Buffer; mode?: number }[];
   mcpServers: Record<string, McpServer>;
-  /** Turns of model and tools that the harness may take. */
+  /** The maximum number of turns of model and tools. */
   maxTurns?: number | undefined;
 }
 
-/** A profile of nothing but what is given. */
+/** A profile with the given parts and defaults for all others. */
 export function profileOf(parts: Partial<Profile>): Profile {
   return { name: undefined, args: [], env: {}, files: [], mcpServers: {}, ...parts };
 }
@@ -104,15 +113,15 @@ export interface Sandbox extends SandboxConfig {
   name: string;
 }
 
-/** What the agent must remember of its own batch, since a run record's `setup` has no place for it. */
-export interface CaseMemory extends CaseExtras {
+/** What the agent keeps about a case of its own batch, because a run record's `setup` has no field for it. */
+export interface RunDetails extends CaseExtras {
   variables: Variables;
   manifest: { index: number; name: string }[];
   capture: boolean;
   user: { goal: string; prompt: string } | undefined;
 }
 
-/** The request that starts the planned batch, once the prompt's text is known. */
+/** The request that starts the planned batch. `prompt` is the prompt's text. */
 export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   return {
     suite: { id: plan.suite.id, name: plan.suite.name, prompt },
@@ -123,7 +132,7 @@ export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   };
 }
 
-export function memoryOf({ request, local }: PlannedCase): CaseMemory {
+export function runDetails({ request, local }: PlannedCase): RunDetails {
   return {
     ...local,
     variables: request.variables ?? {},

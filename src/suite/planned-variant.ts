@@ -5,7 +5,7 @@ import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedVariant, Profile } from './plan.ts';
 import type { VariantSource } from './suite-file.ts';
 
-/** What of a harness decides whether a variant can be. */
+/** The properties of a harness that decide whether a variant can use it. */
 export interface HarnessOffer {
   name: string;
   wires: readonly Wire[] | 'any';
@@ -14,19 +14,22 @@ export interface HarnessOffer {
   limits: readonly string[];
 }
 
-interface VariantSurroundings {
+interface VariantContext {
   config: Config;
   harnesses: readonly HarnessOffer[];
-  /** Whether some case has a simulated user. */
+  /** Whether at least one case has a simulated user. */
   meetsUser: boolean;
-  /** Keys that no file of a profile may hold. */
+  /** Keys that no file of a profile may contain. */
   keys?: KnownKeys | undefined;
 }
 
-/** A variant with all that its names stand for; undefined where that cannot be, after it was reported. */
+/**
+ * A variant with everything that its names refer to. If that is not possible, reports the problem and returns
+ * undefined.
+ */
 export function plannedVariant(
   variant: VariantSource,
-  { config, harnesses, meetsUser, keys }: VariantSurroundings,
+  { config, harnesses, meetsUser, keys }: VariantContext,
   reportIssue: (key: string, message: string) => void,
 ): PlannedVariant | undefined {
   let refused = false;
@@ -38,7 +41,7 @@ export function plannedVariant(
   const offer = harnesses.find(({ name }) => name === harness);
   if (!offer) {
     const names = harnesses.map(({ name }) => name).join(', ');
-    report('harness', `"${harness}" is not a harness; there are: ${names}`);
+    report('harness', `"${harness}" is not a harness; available: ${names}`);
   }
   const sandboxConfig =
     config.sandboxes[sandbox] ?? (sandbox === 'local' ? SandboxConfig.parse({}) : undefined);
@@ -51,13 +54,10 @@ export function plannedVariant(
   }
   if (!offer || !sandboxConfig || refused) return undefined;
   const modelConfig = findModel(model, config);
-  const unfit = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
-  if (unfit !== undefined) report('model', unfit);
+  const obstacle = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
+  if (obstacle !== undefined) report('model', obstacle);
   if (meetsUser && !offer.continues) {
-    report(
-      'harness',
-      `the ${harness} harness takes one message only, so that no simulated user can talk to it`,
-    );
+    report('harness', `the ${harness} harness takes one message only, so no simulated user can talk to it`);
   }
   const profile = loadProfile(variant.profile, config, keys);
   for (const obstacle of profileObstacles(profile, offer)) {
@@ -78,7 +78,7 @@ export function plannedVariant(
   };
 }
 
-/** A model of the configuration, by its name or one of its aliases. */
+/** Finds a model of the configuration by its name or one of its aliases. */
 export function findModel(model: string, { models }: Config): ModelConfig | undefined {
   return models[model] ?? Object.values(models).find(({ aliases }) => aliases.includes(model));
 }
@@ -88,10 +88,10 @@ export function unknownModel(model: string, config: Config): string {
 }
 
 function fileOf({ file }: Config): string {
-  return file ?? 'offsite.yaml (there is none)';
+  return file ?? 'offsite.yaml (which does not exist)';
 }
 
-/** Why a harness could not use its model; undefined where it can, or needs none. */
+/** Why a harness cannot use its model. Undefined if it can, or needs none. */
 function modelObstacle(
   model: string,
   modelConfig: ModelConfig | undefined,
@@ -101,7 +101,8 @@ function modelObstacle(
 ): string | undefined {
   if (wires !== 'any' && wires.length === 0) return undefined;
   if (!modelConfig) return unknownModel(model, config);
-  if (network === 'none') return `the ${name} harness needs its model, which network none keeps from it`;
+  if (network === 'none')
+    return `the ${name} harness needs its model, which it cannot reach with network none`;
   if (wires === 'any' || 'scripted' in modelConfig) return undefined;
   if (modelConfig.wire.some((wire) => wires.includes(wire))) return undefined;
   return `"${model}" speaks ${modelConfig.wire.join(', ')}; the ${name} harness speaks ${wires.join(', ')}`;
@@ -115,15 +116,15 @@ function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer)
     ],
     [
       name !== 'command' && profile.run !== undefined,
-      'has a run script, which only the command harness takes',
+      'has a run script, which only the command harness uses',
     ],
     [
       Object.keys(profile.mcpServers).length > 0 && !mcp,
-      `has mcpServers, which the ${name} harness cannot be given`,
+      `has mcpServers, which the ${name} harness does not support`,
     ],
     [
       profile.maxTurns !== undefined && !limits.includes('turns'),
-      `has maxTurns, which the ${name} harness does not keep to`,
+      `has maxTurns, which the ${name} harness does not support`,
     ],
   ];
   return obstacles.filter(([holds]) => holds).map(([, message]) => message);

@@ -13,13 +13,17 @@ import { isAbsolute, relative, sep } from 'node:path';
 import { suiteFiles } from '../bounds/suite.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
-/** Which files may be read: any that the user may, or those below folders, links resolved. */
+/**
+ * Which files may be read: all that the user may read, or only those below some folders, with links resolved.
+ */
 export type Reach =
   | 'anywhere'
   | {
-      /** Files, or folders with all that is below them. The first is the suite's own folder. */
+      /**
+       * Files and folders. A folder includes everything below it. The first one is the suite's own folder.
+       */
       within: readonly string[];
-      /** Folders that are never read from, wherever they are. */
+      /** Folders from which nothing is read, even if they are inside `within`. */
       except: readonly string[];
     };
 
@@ -34,8 +38,9 @@ export interface ReadFile {
 }
 
 /**
- * Reads a file that a suite or a configuration names, and nothing but a regular file within `reach`. What is decided is decided of the
- * file that was opened, whatever its path leads to by then. Throws `FILE_UNREADABLE`, an input error.
+ * Reads a file that a suite or a configuration names. Accepts only a regular file within `reach`. All checks
+ * are about the opened file, so a later change of the path has no effect. Throws `FILE_UNREADABLE`, an
+ * `input` error.
  */
 export function readFile(
   path: string,
@@ -43,7 +48,7 @@ export function readFile(
 ): ReadFile {
   let descriptor: number | undefined;
   try {
-    // Opening a device can do something to it; so a look at the path first, which nothing else depends on.
+    // Opening a device can have an effect, so check the path first. The later checks do not rely on this one.
     refuseSpecial(path, statSync(path));
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     const stats = fstatSync(descriptor);
@@ -69,10 +74,13 @@ function refuseSpecial(path: string, stats: Stats): void {
     [true, 'a device'],
   ];
   const kind = kinds.find(([holds]) => holds)?.[1];
-  throw unreadable(path, `it is ${kind}, and only regular files are read`);
+  throw unreadable(path, `it is ${kind}; only regular files can be read`);
 }
 
-/** The size that a file says it has may be wrong: it grows, or is made by the kernel as it is read. */
+/**
+ * Reads a whole file. Does not trust the file's size: the file may grow, or the kernel may generate it while
+ * it is read.
+ */
 function readAll(descriptor: number, path: string, maximumBytes: number): Buffer {
   const parts: Buffer[] = [];
   for (let total = 0; ; ) {
@@ -85,60 +93,63 @@ function readAll(descriptor: number, path: string, maximumBytes: number): Buffer
   }
 }
 
-/** Where the opened file is, without links. */
+/** The path of the opened file, without links. */
 function realPathOf(path: string, descriptor: number, opened: Stats): string {
-  if (opened.nlink === 0) throw unreadable(path, 'it was removed as it was read');
+  if (opened.nlink === 0) throw unreadable(path, 'it was removed while it was read');
   try {
-    // The kernel's own answer for this very descriptor.
+    // The kernel's own answer for this descriptor.
     return readlinkSync(`/proc/self/fd/${descriptor}`);
   } catch {
-    // A system without it. Whoever can swap folders in between could be faster than these two looks.
+    // This system has no /proc. A program that swaps folders at the right moments can defeat these two
+    // checks.
     const real = realpathSync(path);
     const { dev, ino } = statSync(real);
     if (dev === opened.dev && ino === opened.ino && realpathSync(path) === real) return real;
-    throw unreadable(path, 'it was replaced as it was read');
+    throw unreadable(path, 'it was replaced while it was read');
   }
 }
 
 function refuseOutside(path: string, real: string, { within, except }: Exclude<Reach, 'anywhere'>): void {
   const [own = '', ...allowed] = within;
   const forbidden = realRoots(except).find((root) => below(root, real) !== undefined);
-  if (forbidden !== undefined) throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own`);
-  const places = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
-  const permit = 'the command line permits others by --allow-outside';
-  if (places.length === 0)
-    throw unreadable(path, `it is ${real}, outside of the suite's folder ${own}; ${permit}`);
-  // Git tracks nothing by that name: it is the clone's own, tokens among it, and came with no suite.
-  if (places.every((place) => place.split(sep).some((name) => name.toLowerCase() === '.git')))
-    throw unreadable(path, `it is the repository's own record, not the suite's; ${permit}`);
+  if (forbidden !== undefined)
+    throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own files`);
+  const inside = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
+  const permit = 'use --allow-outside to permit it';
+  if (inside.length === 0)
+    throw unreadable(path, `it is ${real}, outside the suite's folder ${own}; ${permit}`);
+  // Git tracks nothing with this name. The folder belongs to this clone, may contain tokens, and did not come
+  // with the suite.
+  if (inside.every((path) => path.split(sep).some((name) => name.toLowerCase() === '.git')))
+    throw unreadable(path, `it is in git's own folder, which is not part of the suite; ${permit}`);
 }
 
-/** Those that are there, without links. */
+/** The roots that exist, without links. */
 function realRoots(roots: readonly string[]): string[] {
   return roots.flatMap((root) => {
     try {
       return [realpathSync(root)];
     } catch {
-      return []; // nothing is below what is not there
+      return []; // A root that does not exist contains nothing.
     }
   });
 }
 
-/** The way from a folder to a file in it; undefined where the file is elsewhere. Empty for the file itself. */
+/** The path from a folder to a file in it. Undefined if the file is elsewhere. Empty for the file itself. */
 function below(root: string, real: string): string | undefined {
   const way = relative(root, real);
   return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way;
 }
 
 function tooLarge(path: string, maximumBytes: number): OffsiteError {
-  return unreadable(path, `it has more than ${maximumBytes / 1024 ** 2} MiB, the most that is read`);
+  return unreadable(path, `it is larger than the limit of ${maximumBytes / 1024 ** 2} MiB`);
 }
 
 function unreadable(path: string, why: string, cause?: unknown): OffsiteError {
   return new OffsiteError(`cannot read ${path}: ${why}`, {
     code: 'FILE_UNREADABLE',
     kind: 'input',
-    hint: 'Check the path; it is taken relative to the folder that the command runs in.',
+    hint: 'Check the path. It is relative to the folder in which the command runs.',
     cause,
   });
 }

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import { wires } from './model-config.ts';
 import { Duration } from './quantities.ts';
 
-/** The file of a scripted model: the turns it answers with, and when. `docs/models.md` describes it for people. */
+/**
+ * The schema of a scripted model's file: the turns that it answers with, and their conditions.
+ * `docs/models.md` describes it for users.
+ */
 
 const Pattern = z.string().refine(isPattern, 'expected a JavaScript regular expression');
 
-/** A plain string is looked for as it stands. */
+/** A plain string must occur in the text literally. */
 const TextMatch = z.union(
   [z.string().min(1), z.strictObject({ contains: z.string().min(1) }), z.strictObject({ matches: Pattern })],
   { error: 'expected a text, {contains: text} or {matches: expression}' },
@@ -17,14 +20,18 @@ const When = z.strictObject({
   user: TextMatch.optional().meta({ description: 'In the last message of the user.' }),
   anyUser: TextMatch.optional().meta({ description: 'In any message of the user.' }),
   result: TextMatch.optional().meta({
-    description: 'In a tool result that came since the model spoke last.',
+    description: 'In a tool result since the last answer of the model.',
   }),
   anyResult: TextMatch.optional().meta({ description: 'In any tool result of the conversation.' }),
-  system: TextMatch.optional().meta({ description: 'In the system text, the developer messages included.' }),
-  model: TextMatch.optional().meta({ description: 'In the name of the model that was asked for.' }),
+  system: TextMatch.optional().meta({ description: 'In the system text, including developer messages.' }),
+  model: TextMatch.optional().meta({ description: 'In the name of the requested model.' }),
   wire: z.enum(wires).optional(),
-  turn: z.int().min(1).optional().meta({ description: 'Which answer of this conversation it is, from 1.' }),
-  last: z.enum(['user', 'tool']).optional().meta({ description: 'Whose message is the last one.' }),
+  turn: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: 'The number of the answer in this conversation, from 1.' }),
+  last: z.enum(['user', 'tool']).optional().meta({ description: 'The sender of the last message.' }),
   tools: z.boolean().optional().meta({ description: 'Whether the request offers tools.' }),
 });
 export type When = z.infer<typeof When>;
@@ -35,8 +42,8 @@ const ScriptUsage = z.union(
   [
     z.literal('none'),
     z.strictObject({
-      input: Tokens.optional().meta({ description: 'All of the prompt, cached tokens included.' }),
-      output: Tokens.optional().meta({ description: 'Reasoning included.' }),
+      input: Tokens.optional().meta({ description: 'All tokens of the prompt, including cached ones.' }),
+      output: Tokens.optional().meta({ description: 'Including reasoning.' }),
       cacheRead: Tokens.optional(),
       cacheWrite: Tokens.optional(),
       reasoning: Tokens.optional(),
@@ -47,7 +54,7 @@ const ScriptUsage = z.union(
 export type ScriptUsage = z.infer<typeof ScriptUsage>;
 
 const Times = z.int().min(1).optional().meta({
-  description: 'So often for one conversation, then the turn answers. Default: always.',
+  description: 'How often this happens in one conversation before the turn answers. Default: always.',
 });
 
 const Trouble = z.union(
@@ -71,7 +78,7 @@ const Trouble = z.union(
         cleanly: z
           .boolean()
           .default(false)
-          .meta({ description: 'Ends as if that were all, instead of breaking the connection.' }),
+          .meta({ description: 'Ends the answer normally instead of breaking the connection.' }),
       }),
       times: Times,
     }),
@@ -79,16 +86,16 @@ const Trouble = z.union(
     z.strictObject({ hang: z.literal(true), times: Times }),
     z.strictObject({ neverEnding: z.literal(true), times: Times }),
   ],
-  { error: 'expected one of error, cut, garbage, hang and neverEnding, with times where it shall pass' },
+  { error: 'expected one of error, cut, garbage, hang and neverEnding, with times if it is to stop' },
 );
 export type Trouble = z.infer<typeof Trouble>;
 
 const ScriptTurn = z.strictObject({
-  when: When.prefault({}).meta({ description: 'All of it must hold. Default: always.' }),
+  when: When.prefault({}).meta({ description: 'All conditions must hold. Default: always.' }),
   repeat: z
     .boolean()
     .default(false)
-    .meta({ description: 'May answer any number of times in a conversation, not once.' }),
+    .meta({ description: 'The turn may answer any number of times in a conversation, not only once.' }),
   text: z.string().optional(),
   run: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
@@ -96,14 +103,16 @@ const ScriptTurn = z.strictObject({
     })
     .transform((run) => (Array.isArray(run) ? run : [run]))
     .optional()
-    .meta({ description: "Commands for the harness's own shell tool, whatever it is called; a call each." }),
+    .meta({
+      description: "Commands for the harness's own shell tool, whatever its name is. Each command is a call.",
+    }),
   calls: z
     .array(
       z.strictObject({
         tool: z.string().min(1),
         arguments: z
           .union([z.record(z.string(), z.unknown()), z.string()], {
-            error: 'expected arguments by name, or a text to send as it stands',
+            error: 'expected arguments by name, or a text to send unchanged',
           })
           .default({}),
       }),
@@ -111,17 +120,21 @@ const ScriptTurn = z.strictObject({
     .min(1)
     .optional(),
   usage: ScriptUsage.optional().meta({
-    description: 'Default: reckoned from the lengths, four characters a token. none: left out.',
+    description: 'Default: estimated from the lengths, with four characters per token. none: no usage.',
   }),
   stop: z
     .enum(['length', 'refusal'])
     .optional()
-    .meta({ description: 'Why it stopped, where that is not the usual.' }),
-  delay: Duration.optional().meta({ description: 'Before the answer begins.' }),
+    .meta({ description: 'Why the model stopped, if not for the usual reason.' }),
+  delay: Duration.optional().meta({ description: 'The time before the answer begins.' }),
   stream: z
     .strictObject({
-      characters: z.int().min(1).default(24).meta({ description: 'Of text or arguments in one event.' }),
-      pause: Duration.optional().meta({ description: 'After each event.' }),
+      characters: z
+        .int()
+        .min(1)
+        .default(24)
+        .meta({ description: 'Characters of text or arguments in one event.' }),
+      pause: Duration.optional().meta({ description: 'The time after each event.' }),
     })
     .prefault({}),
   trouble: Trouble.optional(),
@@ -134,7 +147,7 @@ export const ScriptFile = z
     otherwise: z
       .string()
       .default('The script says nothing more.')
-      .meta({ description: 'What is answered where no turn fits, as to side questions without tools.' }),
+      .meta({ description: 'The answer if no turn matches, for example to side questions without tools.' }),
   })
   .meta({ title: 'Offsite scripted model' });
 export type ScriptFile = z.infer<typeof ScriptFile>;

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 
-/** The suite file as its author writes it. The JSON Schema for editors is made from this. */
+/** The schema of the suite file. The JSON Schema for editors is generated from it. */
 
 const Path = z.string().min(1).meta({ description: 'A path, relative to this file.' });
 
 const FromFile = z.strictObject({ file: Path });
 
-/** A text in place, or the file that holds it. */
+/** A text, or the file that contains it. */
 export const Text = z.union([z.string(), FromFile], { error: 'expected a text, or {file: path}' });
 export type Text = z.infer<typeof Text>;
 
@@ -17,7 +17,7 @@ const Prompt = z.union(
     z.string(),
     FromFile,
     z.strictObject({
-      prompt: Identifier.meta({ description: 'The id of a prompt that the service holds.' }),
+      prompt: Identifier.meta({ description: 'The id of a prompt at the service.' }),
       channel: Identifier.optional(),
       version: z.int().min(1).optional(),
     }),
@@ -39,20 +39,25 @@ const validatorParts = {
   capture: z
     .boolean()
     .optional()
-    .meta({ description: 'Keep the texts that grading produces. Default true.' }),
+    .meta({ description: 'Keep the texts that grading produces. Default: true.' }),
   manifest: z
     .array(z.string().min(1))
     .optional()
-    .meta({ description: 'Names of the validations that must be there, in order.' }),
+    .meta({ description: 'Names of the required validations, in order.' }),
   sourceFiles: z.array(Path).optional().meta({ description: 'Files to put beside the validator.' }),
-  runsIn: z.enum(['fresh', 'same']).optional().meta({
-    description:
-      'Where a validator reads and runs the work: in a fresh container with a copy of the workspace (default), or in the one the harness worked in. Local.',
-  }),
+  runsIn: z
+    .enum(['fresh', 'same'])
+    .optional()
+    .meta({
+      description:
+        'Where a validator reads and runs the work. ' +
+        'fresh: in a fresh container with a copy of the workspace (default). ' +
+        'same: in the container that the harness worked in. Local.',
+    }),
   onError: z
     .enum(['void', 'failed'])
     .optional()
-    .meta({ description: 'What the trial is when the validator itself cannot run. Default void. Local.' }),
+    .meta({ description: 'The verdict if the validator itself cannot run. Default: void. Local.' }),
 };
 
 const ValidatorSource = z.union(
@@ -68,23 +73,31 @@ const PathGlobs = z.array(
 );
 
 const verifyParts = {
-  in: z.enum(['fresh', 'same']).optional().meta({
-    description:
-      'A fresh sandbox that holds the workspace alone (default), or the one the harness worked in: for cases about the system itself. Local.',
-  }),
+  in: z
+    .enum(['fresh', 'same'])
+    .optional()
+    .meta({
+      description:
+        'Where verify runs. fresh: in a fresh sandbox with only the workspace (default). ' +
+        'same: in the sandbox that the harness worked in, for cases about the system itself. Local.',
+    }),
   keep: PathGlobs.optional().meta({
     description: 'Globs of absolute paths outside the workspace whose changes are part of the work. Local.',
   }),
   ignore: PathGlobs.optional().meta({
     description: 'Globs of absolute paths outside the workspace whose changes do not matter. Local.',
   }),
-  unexpected: z.enum(['show', 'fail']).optional().meta({
-    description:
-      'With in: same: what all other changes outside the workspace are. Shown with the result (default), or the failure of the trial. Local.',
-  }),
+  unexpected: z
+    .enum(['show', 'fail'])
+    .optional()
+    .meta({
+      description:
+        'For in: same, what to do with all other changes outside the workspace. ' +
+        'show: list them in the result (default). fail: fail the trial. Local.',
+    }),
 };
 
-/** A script; or with where it runs and what may change there. */
+/** A script, or a script with the sandbox that it runs in and the changes that are allowed there. */
 const Verify = z.union(
   [
     z.string(),
@@ -99,13 +112,18 @@ const User = z.strictObject({
   goal: z
     .string()
     .min(1)
-    .meta({ description: 'What the simulated user wants; they end the conversation when they have it.' }),
+    .meta({ description: 'What the simulated user wants. They end the conversation when they have it.' }),
   prompt: z.string().default('').meta({ description: 'Who they are and how they speak.' }),
-  maxTurns: z.int().min(1).max(50).default(10).meta({ description: 'Messages of theirs, at most. Local.' }),
+  maxTurns: z
+    .int()
+    .min(1)
+    .max(50)
+    .default(10)
+    .meta({ description: 'The maximum number of their messages. Local.' }),
 });
 
 const ArtifactGlobs = z.array(z.string().min(1)).optional().meta({
-  description: 'Globs of files in the workspace to keep with the result. Local; the service is not told.',
+  description: 'Globs of files in the workspace to keep with the result. Local: not sent to the service.',
 });
 
 const CaseSource = z.strictObject({
@@ -113,26 +131,29 @@ const CaseSource = z.strictObject({
   name: z.string().optional(),
   tags: z.array(z.string()).optional(),
   variables: z.record(z.string(), z.unknown()).optional().meta({
-    description: '{{name}} in prompt, prepare, verify and validator; environment variables in scripts.',
+    description:
+      'Values for {{name}} in prompt, prepare, verify and validator, and environment variables in scripts.',
   }),
   source: z
     .strictObject({ kind: z.literal('empty', { error: 'expected empty: no other source is implemented' }) })
     .optional(),
   prepare: Prepare.optional(),
-  verify: Verify.optional().meta({ description: 'A script of one command a line; each is a verify step.' }),
+  verify: Verify.optional().meta({
+    description: 'A script with one command per line. Each command is a verify step.',
+  }),
   validator: ValidatorSource.optional(),
-  user: User.optional().meta({ description: "A person played by the variant's userModel." }),
+  user: User.optional().meta({ description: "A simulated person, played by the variant's userModel." }),
   solution: Text.optional().meta({
-    description: 'A script that solves the case, for `offsite check`. Local; the service is not told.',
+    description: 'A script that solves the case, for `offsite check`. Local: not sent to the service.',
   }),
   protected: z.array(z.string().min(1)).optional().meta({
-    description: 'Globs of workspace files that the harness must leave as prepare made them. Local.',
+    description: 'Globs of workspace files that the harness must not change. Local.',
   }),
   artifacts: ArtifactGlobs,
 });
 
 const VariantSource = z.strictObject({
-  name: z.string().min(1).optional().meta({ description: 'How this variant is called in tables; local.' }),
+  name: z.string().min(1).optional().meta({ description: "The variant's name in tables. Local." }),
   model: z.string().min(1),
   harness: z.string().min(1),
   userModel: z
@@ -145,7 +166,7 @@ const VariantSource = z.strictObject({
     .string()
     .min(1)
     .default('local')
-    .meta({ description: 'A sandbox of offsite.yaml. Default local.' }),
+    .meta({ description: 'A sandbox of offsite.yaml. Default: local.' }),
 });
 
 export const SuiteFile = z
@@ -155,7 +176,7 @@ export const SuiteFile = z
     variants: z.array(VariantSource).min(1).max(limits.variants),
     cases: z.array(CaseSource).min(1).max(limits.cases),
     judges: z.array(z.string().min(1)).optional().meta({
-      description: 'Models of offsite.yaml that validators may ask; the first where they name none.',
+      description: 'Models of offsite.yaml that validators may use. Default for a validator: the first one.',
     }),
     artifacts: ArtifactGlobs,
   })

@@ -1,21 +1,28 @@
 import { expandedTexts } from '../bounds/suite.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
-/** A case's variables: `{{name}}` in its texts, and environment variables of the same name in its scripts. */
+/**
+ * A case's variables: they replace `{{name}}` in its texts, and they are environment variables in its
+ * scripts.
+ */
 
 export type Variables = Record<string, unknown>;
 
 const reference = /(\\)?\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}/g;
 
-/** Names a variable may not take in the environment: they decide how programs run, or are ours. */
+/**
+ * Names that a variable must not have in the environment, because they decide how programs run or belong to
+ * Offsite.
+ */
 const reservedNames = /^(PATH|HOME|SHELL|USER|PWD|IFS|ENV|BASH_.*|LD_.*|NODE_OPTIONS|PYTHONPATH|OFFSITE_.*)$/;
 
 const expandedTextLimit = expandedTexts.bytes.text;
 
 /**
- * Puts the values of `variables` in the places of `{{name}}`; `\{{name}}` stands for the characters `{{name}}`. Values that are not
- * strings are written as JSON. An unknown name is kept as it stands, or handed to `unknownName` with its offset in the text.
- * Throws an `input` error, before it builds anything, where the result would have more than {@link expandedTexts} allows.
+ * Replaces each `{{name}}` by the value of that variable. `\{{name}}` stands for the characters `{{name}}`.
+ * Values that are not strings are written as JSON. An unknown name is kept unchanged, or passed to
+ * `unknownName` with its offset in the text. If the result would be longer than {@link expandedTexts} allows,
+ * throws an `input` error before it builds the result.
  */
 export function expandVariables(
   text: string,
@@ -44,25 +51,28 @@ function refuseTooLong(text: string, variables: Variables): void {
   for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
     if (escaped || !Object.hasOwn(variables, name)) continue;
     size += lengthOf(name) - match.length;
-    // A later value may be shorter than its name, but never by more than the text that is left.
+    // A later value may be shorter than its name, but by no more than the rest of the text.
     if (size - (text.length - index) <= expandedTextLimit) continue;
-    throw tooLong(`it passes that at {{${name}}} in line ${text.slice(0, index).split('\n').length}`);
+    throw tooLong(`it exceeds the limit at {{${name}}} in line ${text.slice(0, index).split('\n').length}`);
   }
-  if (size > expandedTextLimit) throw tooLong('without its variables it has almost as many');
+  if (size > expandedTextLimit) throw tooLong('even without its variables it is almost that long');
 }
 
-function tooLong(place: string): OffsiteError {
+function tooLong(where: string): OffsiteError {
   return new OffsiteError(
-    `a text has more than ${expandedTextLimit} characters once its variables are in it: ${place}`,
+    `a text has more than ${expandedTextLimit} characters after its variables are replaced: ${where}`,
     {
       code: 'EXPANDED_TEXT_TOO_LONG',
       kind: 'input',
-      hint: 'Shorten the variable, name it less often, or put the content into a file of the workspace.',
+      hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.',
     },
   );
 }
 
-/** The variables as environment variables: those whose names can be one. Values that are not strings are written as JSON. */
+/**
+ * The variables as environment variables, without those whose names are not valid there. Values that are not
+ * strings are written as JSON.
+ */
 export function variablesAsEnvironment(variables: Variables): Record<string, string> {
   const usable = Object.entries(variables).filter(
     ([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isReservedName(name),

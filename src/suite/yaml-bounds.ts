@@ -12,19 +12,19 @@ import {
 } from 'yaml';
 import { yamlFiles } from '../bounds/suite.ts';
 
-/** Something in a YAML text that is not read, at its offset. */
-export interface YamlTrouble {
+/** A part of a YAML text that Offsite refuses to read, with its offset. */
+export interface YamlProblem {
   offset: number;
   message: string;
 }
 
-/** Looks at a text before anything recursive does: how deep it goes, and how much there is of it. */
-export function boundsTrouble(text: string): YamlTrouble | undefined {
+/** Checks the depth and the size of a text before any recursive function reads it. */
+export function boundsProblem(text: string): YamlProblem | undefined {
   const parser = new Parser();
   let tokens = 0;
   for (const lexeme of new Lexer().lex(text)) {
     for (const _ of parser.next(lexeme)) {
-      // What is whole is not needed.
+      // The parsed tokens are not needed.
     }
     if (parser.stack.length > yamlFiles.count.depth)
       return {
@@ -37,18 +37,18 @@ export function boundsTrouble(text: string): YamlTrouble | undefined {
   return undefined;
 }
 
-/** Looks for keys that are there twice, and for aliases that lead into themselves or grow beyond measure. */
-export function documentTrouble(document: Document): YamlTrouble | undefined {
+/** Finds repeated keys, and aliases that contain themselves or expand to too much. */
+export function documentProblem(document: Document): YamlProblem | undefined {
   const anchors = new Map<string, Anchor>();
-  let trouble: YamlTrouble | undefined;
+  let problem: YamlProblem | undefined;
   const refuse = (node: Node, message: string): 0 => {
-    trouble ??= { offset: node.range?.[0] ?? 0, message };
+    problem ??= { offset: node.range?.[0] ?? 0, message };
     return 0;
   };
 
-  /** What a node comes to. */
+  /** The size of a node after its aliases are expanded. */
   function weigh(node: unknown): number {
-    if (trouble || !isNode(node)) return 0;
+    if (problem || !isNode(node)) return 0;
     if (isAlias(node)) return weighAlias(node.source, node);
     const anchor: Anchor | undefined = node.anchor === undefined ? undefined : { weight: undefined };
     if (anchor && node.anchor !== undefined) anchors.set(node.anchor, anchor);
@@ -58,7 +58,7 @@ export function documentTrouble(document: Document): YamlTrouble | undefined {
     if (isCollection(node)) {
       for (const item of node.items) {
         weight += isPair(item) ? weigh(item.key) + weigh(item.value) : weigh(item);
-        if (weight > yamlFiles.bytes.expanded) return refuse(node, 'expands to too much by its aliases');
+        if (weight > yamlFiles.bytes.expanded) return refuse(node, 'expands to too much through its aliases');
       }
     }
     if (anchor) anchor.weight = weight;
@@ -67,8 +67,8 @@ export function documentTrouble(document: Document): YamlTrouble | undefined {
 
   function weighAlias(source: string, node: Node): number {
     const anchor = anchors.get(source);
-    if (!anchor) return refuse(node, `*${source} stands for nothing: there is no &${source} before it`);
-    return anchor.weight ?? refuse(node, `*${source} stands inside of itself`);
+    if (!anchor) return refuse(node, `*${source} has no anchor: there is no &${source} before it`);
+    return anchor.weight ?? refuse(node, `*${source} contains itself`);
   }
 
   function refuseRepeated(keys: readonly unknown[]): void {
@@ -81,10 +81,10 @@ export function documentTrouble(document: Document): YamlTrouble | undefined {
   }
 
   weigh(document.contents);
-  return trouble;
+  return problem;
 }
 
 interface Anchor {
-  /** Undefined while what it stands for is still being weighed. */
+  /** Undefined while the anchor's value is still being weighed. */
   weight: number | undefined;
 }

@@ -3,50 +3,50 @@ import type { z } from 'zod';
 import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { BadFile, type FileIssue, placeInText } from './file-issues.ts';
+import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
-import { boundsTrouble, documentTrouble } from './yaml-bounds.ts';
+import { boundsProblem, documentProblem } from './yaml-bounds.ts';
 
 type Path = (string | number)[];
 
-/** A YAML file read by a schema, with the way back from a value to its place. */
+/** A YAML file that matches a schema, with a way to find the position of a value. */
 export interface YamlFile<Value> {
   file: string;
   value: Value;
-  /** An issue at the place of `path`, or of its nearest parent that is in the file. */
+  /** Returns an issue at the position of `path`, or of its nearest parent that is in the file. */
   issue(path: Path, message: string): FileIssue;
 }
 
 /**
- * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem at its place, or an `input` error where
- * the file cannot be read.
+ * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem and its position, or
+ * an `input` error if the file cannot be read.
  */
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
 ): YamlFile<z.output<Schema>> {
   const text = readText(file, { maximumBytes: yamlFiles.bytes.file });
-  const unbounded = boundsTrouble(text);
+  const unbounded = boundsProblem(text);
   if (unbounded) {
     const { offset, message } = unbounded;
-    throw new BadFile([{ file, ...placeInText(text, offset), path: '', message }]);
+    throw new BadFile([{ file, ...positionInText(text, offset), path: '', message }]);
   }
   const lines = new LineCounter();
-  // Keys that are there twice are looked for below: here it takes the square of their number.
+  // Repeated keys are checked below, because this parser's check takes quadratic time.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
-  const place = (offset: number) => {
+  const positionOf = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const [broken] = document.errors;
   if (broken) {
-    // What the parser says after its first stumble is mostly about the stumble.
-    throw new BadFile([{ ...place(broken.pos[0]), path: '', message: firstLine(broken.message) }]);
+    // Errors after the first one are mostly consequences of it.
+    throw new BadFile([{ ...positionOf(broken.pos[0]), path: '', message: firstLine(broken.message) }]);
   }
-  const trouble = documentTrouble(document);
-  if (trouble) throw new BadFile([{ ...place(trouble.offset), path: '', message: trouble.message }]);
+  const problem = documentProblem(document);
+  if (problem) throw new BadFile([{ ...positionOf(problem.offset), path: '', message: problem.message }]);
   const issue = (path: Path, message: string): FileIssue => ({
-    ...place(offsetOf(document, path)),
+    ...positionOf(offsetOf(document, path)),
     path: printPath(path),
     message,
   });
@@ -69,7 +69,7 @@ export function readYamlFile<Schema extends z.ZodType>(
   return { file, value: result.data, issue };
 }
 
-/** The text of a file of the user's. Throws as {@link readFile}. */
+/** Returns the text of a user's file. Throws the same errors as {@link readFile}. */
 export function readText(file: string, options?: ReadOptions): string {
   const { content } = readFile(file, options);
   try {
@@ -78,7 +78,7 @@ export function readText(file: string, options?: ReadOptions): string {
     throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
       code: 'FILE_UNREADABLE',
       kind: 'input',
-      hint: 'Check the path; it is taken relative to the folder that the command runs in.',
+      hint: 'Check the path. It is relative to the folder in which the command runs.',
       cause: error,
     });
   }
@@ -86,10 +86,10 @@ export function readText(file: string, options?: ReadOptions): string {
 
 function toValue(document: Document, file: string): unknown {
   try {
-    // What its aliases come to has been weighed.
+    // The expanded size of its aliases is already checked.
     return document.toJS({ maxAliasCount: -1 });
   } catch (error) {
-    // For example an alias of nothing.
+    // For example, an alias without an anchor.
     throw new BadFile([{ file, line: 1, column: 1, path: '', message: messageOf(error) }]);
   }
 }
@@ -99,7 +99,7 @@ function offsetOf(document: Document, path: Path): number {
     const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true);
     const key = path[length - 1];
     if (isMap(parent)) {
-      // The key's own place says more than its value's, above all for a key that should not be there.
+      // The key's position is more useful than its value's, above all for an unknown key.
       const pair = parent.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === key);
       if (pair && isNode(pair.key) && pair.key.range) return pair.key.range[0];
     }
@@ -109,7 +109,10 @@ function offsetOf(document: Document, path: Path): number {
   return isNode(document.contents) && document.contents.range ? document.contents.range[0] : 0;
 }
 
-/** Zod's issues as places and sentences: one for each unknown key, and of a union the member that was meant. */
+/**
+ * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
+ * meant.
+ */
 function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
@@ -129,7 +132,7 @@ function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
   return [{ path, message: expectation(issue.message) }];
 }
 
-/** Zod says what it received only inside its sentence. */
+/** Zod states the received value only in its message. */
 function isMissing(issue: z.core.$ZodIssue): boolean {
   if (issue.code === 'invalid_union')
     return issue.errors.length > 0 && issue.errors.every((member) => member.every(isMissing));

@@ -8,21 +8,24 @@ import { OffsiteError } from '../offsite-error.ts';
 import { globMatcher } from './globs.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** Where the trajectory stands among the artifacts; no file of the workspace can take its place. */
+/** The trajectory's path among the artifacts. No workspace file can use this path. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
 
-/** Keeps the workspace's files that match some globs as blobs. Links, devices and folders are not artifacts. */
+/** Keeps workspace files that match the globs as blobs. Links, devices and folders are not artifacts. */
 export interface ArtifactCollection {
   readonly artifacts: readonly Artifact[];
-  /** What matched and was left out; of very many, the first ones. */
+  /** Paths that matched but were left out. If there are very many, only the first ones. */
   readonly omitted: readonly string[];
-  /** Takes an entry of the workspace's archive, if it matches. */
+  /** Keeps an entry of the workspace's archive if it matches. */
   visit(entry: ArchivedEntry): Promise<void>;
-  /** To be called after the last entry: a file's second name came without its content. */
+  /**
+   * Call this after the last entry. It reads files that the archive listed as a second name, without content.
+   */
   finish(deadline: AbortSignal): Promise<void>;
   /**
-   * Reads the workspace for artifacts alone. Ends when `deadline` aborts, and before the file with which all files are
-   * larger than `maxBytes`, such as a sparse file of terabytes: what was read until then is kept.
+   * Reads the workspace only for artifacts. Stops when `deadline` aborts, or before the file that would bring
+   * the total size above `maxBytes` (a sparse file of terabytes, for example). It keeps what it read until
+   * then.
    */
   readAll(deadline: AbortSignal, maxBytes: number): Promise<void>;
 }
@@ -72,7 +75,7 @@ export function artifactCollection(
         if (entry.type === 'file') await take(path, entry);
       }
     } catch (error) {
-      // A name that is not UTF-8 cannot be asked for; its path here is how it is shown.
+      // The engine cannot be asked for a name that is not UTF-8: `path` is only how that name is shown.
       if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
       omit(path);
     }
@@ -87,7 +90,9 @@ export function artifactCollection(
     } catch (error) {
       const isTooLarge = error instanceof OffsiteError && error.code === 'ENGINE_TOO_LARGE';
       if (!deadline.aborted && !isTooLarge) throw error;
-      omitted.push(isTooLarge ? 'what comes after a file that is too large' : 'what was not read in time');
+      omitted.push(
+        isTooLarge ? 'all files after one that is too large' : 'all files that were not read in time',
+      );
     }
   }
 

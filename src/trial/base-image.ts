@@ -6,8 +6,8 @@ import type { Sandbox } from '../suite/plan.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 
 /**
- * The image that a sandbox names. Throws `IMAGE_MISSING` where the engine does not have it; nothing is
- * pulled. One round trip.
+ * The image that a sandbox names, found in one round trip. Throws `IMAGE_MISSING` if the engine does not have
+ * it. Pulls nothing.
  */
 export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
   const found = await engine.findImage(sandbox.image, signal);
@@ -19,12 +19,12 @@ export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortS
       kind: 'infrastructure',
       hint: /^offsite\/base(:|$)/.test(sandbox.image)
         ? 'Build it: offsite base-image'
-        : `Get it: docker pull ${sandbox.image}; Offsite runs what the engine has and pulls nothing by itself.`,
+        : `Pull it: docker pull ${sandbox.image} (Offsite pulls no images; it uses those of the engine).`,
     },
   );
 }
 
-/** Throws where this engine cannot run one of the sandboxes at all, so that nothing is started in vain. */
+/** Throws if this engine cannot run one of the sandboxes, so that a batch fails before it starts anything. */
 export async function checkSandboxes(
   engine: Engine,
   sandboxes: readonly Sandbox[],

@@ -6,24 +6,24 @@ import type { WorkspaceState } from './workspace.ts';
 
 /**
  * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
- * rename is both names. A folder is named where it came or went empty, or has another mode, not for what
- * happened inside it.
+ * rename gives both names. A folder is listed if it was added or removed empty or has another mode, not
+ * because something inside it changed.
  */
 export function changedFiles(
   before: Exclude<WorkspaceState, 'large'>,
   after: Exclude<WorkspaceState, 'large'>,
 ): string[] {
   const changes = manifestChanges(before, after);
-  const ways = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
+  const parents = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
   const isFolder = (path: string) => (after.get(path) ?? before.get(path))?.type === 'folder';
   return changes
-    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !ways.has(path)))
+    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !parents.has(path)))
     .map(({ path }) => path);
 }
 
 /**
- * The same for workspaces too large to be read, as the engine reports it: a folder that went is named, not
- * what was in it. Of very many, the first ones.
+ * The same, from the engine's list of changes, for workspaces that are too large to read. It names a deleted
+ * folder but not the files in it. If there are very many changes, it returns only the first ones.
  */
 export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
   const { paths } = await changedPaths(container, {

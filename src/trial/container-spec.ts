@@ -3,7 +3,7 @@ import type { Sandbox } from '../suite/plan.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
 /**
- * The container of a sandbox, held to the sandbox's limits; its image is the caller's to add.
+ * A sandbox's container with the sandbox's limits. The caller adds the image.
  *
  * @param env what the host passes in
  */
@@ -28,7 +28,10 @@ export function containerSpec(
   };
 }
 
-/** The engine's network of a sandbox. Models and named hosts are reached through the gateway, not through a network. */
+/**
+ * The engine network that a sandbox gets. Models and named hosts are reached through the gateway, not through
+ * a network.
+ */
 export function engineNetwork({ network }: Sandbox): 'none' | 'open' {
   return network === 'open' ? 'open' : 'none';
 }

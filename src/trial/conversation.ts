@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { HarnessEnding, HarnessEvent, HarnessRun, HarnessSession } from '../harness/runner.ts';
 
-/** Who answers the harness: says something more, or ends the conversation with a reason. */
+/** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (
   said: readonly Utterance[],
   signal: AbortSignal,
@@ -13,31 +13,34 @@ export interface Utterance {
   text: string;
 }
 
-/** All turns of a harness together. */
+/** The combined result of all turns of a harness. */
 export interface Conversation {
   ending: HarnessEnding;
   trajectory: TrajectoryEntry[];
   events: HarnessEvent[];
-  /** Whether the harness told more than these hold. */
+  /** Whether the harness reported more than `trajectory` and `events` hold. */
   isCut: boolean;
   finalMessage: string | undefined;
   version: string | undefined;
-  /** The harness's own counts; a number that some turn did not tell is left out. */
+  /** The harness's own counts. A number that some turn did not report is left out. */
   usage: Usage | undefined;
   commandCount: number | undefined;
   turns: number;
-  /** Of the last turn. */
+  /** The last output of the last turn. */
   lastOutput: string | undefined;
 }
 
 export interface ConversationLimits {
-  /** For all turns together. */
+  /** The limit for all turns together. */
   timeoutMs: number;
   signal: AbortSignal;
   stop: AbortSignal;
 }
 
-/** Gives the harness its prompt, and what `answerer` says to its answers, until either ends. Without one it is a single turn. */
+/**
+ * Gives the harness its prompt, then each answer of `answerer`, until one of them ends the conversation.
+ * Without an answerer, the conversation is a single turn.
+ */
 export async function converse(
   session: HarnessSession,
   prompt: string,
@@ -67,10 +70,10 @@ export async function converse(
     }
     message = answer.says;
   }
-  return together(runs, events);
+  return combined(runs, events);
 }
 
-function together(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversation {
+function combined(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversation {
   const last = runs.at(-1);
   if (!last) throw new Error('a conversation has at least one turn');
   return {
@@ -100,7 +103,7 @@ function sumOfUsage(parts: readonly (Usage | undefined)[]): Usage | undefined {
   return Object.fromEntries(sums.filter(([, value]) => value !== undefined));
 }
 
-/** Undefined where some part is: a sum of what happens to be known is no count. */
+/** Undefined if any part is undefined: the sum of only the known parts is not a count. */
 function sum(parts: readonly (number | undefined)[]): number | undefined {
   let total = 0;
   for (const part of parts) {

@@ -4,7 +4,10 @@ import { agentUsage } from './usage.ts';
 
 const compared = ['inputTokens', 'outputTokens'] as const;
 
-/** Where the harness's own counts of tokens and commands are not what passed the gateway and what its stream told. */
+/**
+ * One line for each count of the harness that differs from ours: its token counts from the gateway's, its
+ * command count from the commands in its stream.
+ */
 export function disagreements(
   { harnessCounts, trajectory }: Partial<TrialResult>,
   account: ModelAccount,
@@ -22,7 +25,7 @@ export function disagreements(
   const commands =
     said === undefined || seen === undefined || said === seen
       ? []
-      : [`the harness counted ${said} commands, its stream told ${seen}`];
+      : [`the harness counted ${said} commands, its stream showed ${seen}`];
   return [...tokens, ...commands];
 }
 

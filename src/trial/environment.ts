@@ -1,18 +1,24 @@
 import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** What every script in a sandbox starts from. Of the host's environment it gets what host-environment.ts says. */
+/**
+ * Variables for every script in a sandbox. `host-environment.ts` decides which of the host's variables are
+ * added.
+ */
 const base: Record<string, string> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',
 };
 
-/** For verify and validator. */
+/** The environment of verify and of the validator. */
 export function gradingEnvironment(variables: Variables): Record<string, string> {
   return { ...variablesAsEnvironment(variables), ...base, OFFSITE_WORKSPACE: sandboxPaths.workspace };
 }
 
-/** For the harness: the prompt as a file and as text, the case's variables, what the profile adds. */
+/**
+ * The harness's environment: the prompt as a file and as text, the case's variables, and the profile's
+ * variables.
+ */
 export function harnessEnvironment(
   prompt: string,
   variables: Variables,
@@ -26,7 +32,10 @@ export function harnessEnvironment(
   };
 }
 
-/** For install and prepare, which may use the network: where the host trusts more than the usual certificates, so do they. */
+/**
+ * The environment of install and prepare, which may use the network. If the host trusts extra certificates,
+ * these scripts trust them too.
+ */
 export function preparationEnvironment(
   variables: Variables,
   extraCertificates: boolean,

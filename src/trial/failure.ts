@@ -1,7 +1,7 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName } from './result.ts';
 
-/** A trial that cannot get a verdict, with whose trouble it is. */
+/** Thrown when a trial cannot get a verdict. `failure` says what went wrong and who caused it. */
 export class TrialFailure extends OffsiteError {
   override readonly name = 'TrialFailure';
   readonly failure: Cause;
@@ -12,20 +12,22 @@ export class TrialFailure extends OffsiteError {
   }
 }
 
-/** Whose trouble a thrown error is: what it says itself, else the infrastructure's. */
+/**
+ * The cause that a thrown error stands for: the error's own cause if it has one, otherwise infrastructure.
+ */
 export function causeOf(thrown: unknown, phase: PhaseName): Cause {
-  // A sandbox that could not be removed either must not hide why the trial was given up.
+  // If removing the sandbox fails too, that must not hide why the trial was given up.
   if (thrown instanceof SuppressedError) return causeOf(thrown.suppressed, phase);
   if (thrown instanceof TrialFailure) return thrown.failure;
   if (thrown instanceof OffsiteError) {
     const message = thrown.hint === undefined ? thrown.message : `${thrown.message}\n${thrown.hint}`;
-    // Removing /bin, say, must not earn the harness another try.
+    // A harness that damages its sandbox (by removing /bin, for example) must not earn another attempt.
     const harnessDidIt = phase === 'harness' && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
-    // Who wrote the case, or the profile, put it there; another try would be the same.
-    const isCases = thrown.code === 'KEY_IN_SANDBOX';
-    return { kind: harnessDidIt ? 'agent' : isCases ? 'task' : 'infrastructure', phase, message };
+    // The author of the case or the profile put the key there, so another attempt would end the same way.
+    const isAuthors = thrown.code === 'KEY_IN_SANDBOX';
+    return { kind: harnessDidIt ? 'agent' : isAuthors ? 'task' : 'infrastructure', phase, message };
   }
-  // A defect of ours. The trial is void, never failed; the stack is what mends it.
+  // This is a bug in Offsite. The trial is void, never failed. The stack trace helps to fix the bug.
   const stack = thrown instanceof Error ? thrown.stack : undefined;
   return { kind: 'infrastructure', phase, message: `unexpected: ${messageOf(thrown)}`, output: stack };
 }

@@ -2,14 +2,15 @@ import picomatch from 'picomatch';
 import { pathLists } from '../bounds/sandbox.ts';
 
 /**
- * Whether a path matches one of some globs. An agent makes paths on which that would take seconds, in which nothing
- * else of this process goes on: what has more characters or folders than {@link pathLists} allows is not compared.
+ * Returns a function that tells whether a path matches one of the globs. An agent can make paths for which
+ * matching takes seconds and blocks this process. So a path with more characters or folders than {@link
+ * pathLists} allows is not matched at all.
  *
- * @param unmatched what is said of such a path
+ * @param unmatched the result for such a path
  */
 export function globMatcher(globs: readonly string[], unmatched: boolean): (path: string) => boolean {
   if (globs.length === 0) return () => false;
-  // With `s`, `**` spans line breaks too.
+  // With the flag `s`, `**` also matches line breaks.
   const matches = picomatch([...globs], { dot: true, flags: 's' });
   return (path) => (isLong(path) ? unmatched : matches(path));
 }

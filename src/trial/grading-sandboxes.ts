@@ -3,31 +3,33 @@ import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
-interface Given {
+interface GradingContext {
   spec: TrialSpec;
   parts: Pick<TrialParts, 'sandboxes'>;
   signal: AbortSignal;
 }
 
 /**
- * A sandbox of the trial's image in which no harness ran: started once it is asked for, or ahead of that. Disposing
- * gives it back.
+ * A sandbox of the trial's image in which no harness ran. It starts on first use or with `startAhead`.
+ * Disposing releases it.
  */
 export class FreshSandbox implements Disposable {
-  readonly #given: Given;
+  readonly #context: GradingContext;
   #started: Promise<StartedSandbox> | undefined;
 
-  constructor(given: Given) {
-    this.#given = given;
+  constructor(context: GradingContext) {
+    this.#context = context;
   }
 
-  /** Begins it, where it will be asked for later. What goes wrong is thrown to who asks. */
+  /**
+   * Starts the sandbox before it is needed. An error is thrown to the code that asks for the sandbox later.
+   */
   startAhead(): void {
     this.sandbox().catch(() => undefined);
   }
 
   sandbox(): Promise<StartedSandbox> {
-    const { spec, parts, signal } = this.#given;
+    const { spec, parts, signal } = this.#context;
     this.#started ??= parts.sandboxes.takeForGrading(spec, signal);
     return this.#started;
   }
@@ -37,26 +39,26 @@ export class FreshSandbox implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#started) this.#given.parts.sandboxes.giveBack(this.#started);
+    if (this.#started) this.#context.parts.sandboxes.giveBack(this.#started);
   }
 }
 
 /**
- * The fresh sandboxes in which one trial is graded. Verify and the validator never share one: what the work does to
- * the one, while verify runs it, does not reach the other.
+ * The fresh sandboxes that grade one trial. Verify and the validator never share one: what the work does to
+ * verify's sandbox must not reach the validator's.
  */
 export class GradingSandboxes implements Disposable {
   readonly verify: FreshSandbox;
   readonly validator: FreshSandbox;
   readonly #spec: TrialSpec;
 
-  constructor(given: Given) {
-    this.#spec = given.spec;
-    this.verify = new FreshSandbox(given);
-    this.validator = new FreshSandbox(given);
+  constructor(context: GradingContext) {
+    this.#spec = context.spec;
+    this.verify = new FreshSandbox(context);
+    this.validator = new FreshSandbox(context);
   }
 
-  /** Begins those that the case is graded in. */
+  /** Starts the sandboxes that the case is graded in. */
   startAhead(): void {
     const { verify, verifyPlace, validator } = this.#spec;
     if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.startAhead();

@@ -11,56 +11,62 @@ import type { Cause } from './result.ts';
 
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 
-/** Runs a phase; a trial's own are told and timed. */
-export type Through = (phase: Phase, input: PhaseInput) => Promise<Found>;
+/** Runs a phase. The trial's own run of a phase is also announced and timed. */
+export type RunPhase = (phase: Phase, input: PhaseInput) => Promise<Found>;
 
-const unseen: Through = (phase, input) => phase.run(input);
+const untimed: RunPhase = (phase, input) => phase.run(input);
 
 interface Graded {
   found: Found;
   /**
-   * What kept grading from a verdict, where the state that the agent left may be the reason: equal where the same
-   * thing came twice.
+   * Why grading gave no verdict, if the state that the agent left may be the reason. Two equal texts mean the
+   * same problem occurred twice.
    */
   doubt: string | undefined;
 }
 
 /**
- * Collects what a harness left and grades it. Where that gives no verdict, an untouched workspace is graded in the same
- * way: no verdict there either is a void trial. Where it gives one, and the agent's work gives none again, the state
- * that the agent left is the reason, and the trial is failed. Rejects only where the signal aborts.
+ * Collects what a harness left and grades it. If grading gives no verdict, an untouched workspace is graded
+ * in the same way, as a control:
+ *
+ * - If the control gives no verdict either, the trial is void.
+ * - If the control gives a verdict, the agent's work is graded again. If that again gives no verdict, the
+ * state that the agent left is the reason, and the trial is failed.
+ *
+ * Rejects only if the signal aborts.
  */
-export async function grade(input: PhaseInput, through: Through): Promise<Found> {
-  const found = await graded(input, through);
+export async function grade(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
+  const found = await graded(input, runPhase);
   return { ...found, cause: found.cause ?? (await neededFromOutside({ ...input, found })) };
 }
 
-async function graded(input: PhaseInput, through: Through): Promise<Found> {
-  const first = await attempt(input, through);
+async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
+  const first = await attempt(input, runPhase);
   if (first.doubt === undefined) return first.found;
   const control = await gradeUntouched(input);
   if (control.found.verdict === 'void') return first.found;
   const again = await gradeAgain(input, first.found);
-  // A stumble of the machine's does not come twice, with a control between that went well.
+  // A passing fault of the machine does not occur twice with a successful control in between.
   if (again.doubt !== first.doubt || again.found.cause === undefined) return again.found;
-  return { ...again.found, verdict: 'failed', cause: agentsDoing(again.found.cause, input.found.cause) };
+  return { ...again.found, verdict: 'failed', cause: agentCause(again.found.cause, input.found.cause) };
 }
 
-/** @param carry overrules what collect finds: a control goes the way that the work went */
-async function attempt(input: PhaseInput, through: Through, carry?: Found['carry']): Promise<Graded> {
+/** @param carry replaces what collect finds: a control is copied in the same way as the work was */
+async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['carry']): Promise<Graded> {
   const { signal } = input;
   let { found } = input;
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
     try {
-      found = { ...found, ...(await through(phase, { ...input, found })), ...(carry && { carry }) };
+      found = { ...found, ...(await runPhase(phase, { ...input, found })), ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
       const doubt = `${phase.name} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;
       return { found: { ...found, verdict: 'void', cause: causeOf(error, phase.name) }, doubt };
     }
-    // What there is was collected; an agent that had no model, or no working harness, is not graded by it.
-    if (phase === collect && isNotTheAgents(found.cause)) {
+    // The artifacts are collected. But grading is no measure of an agent that had no model or no working
+    // harness.
+    if (phase === collect && isCausedByOthers(found.cause)) {
       return { found: { ...found, verdict: 'void' }, doubt: undefined };
     }
     if (found.verdict) break;
@@ -70,7 +76,7 @@ async function attempt(input: PhaseInput, through: Through, carry?: Found['carry
   return { found, doubt: isInDoubt ? 'no verdict' : undefined };
 }
 
-/** Grades a workspace as prepare left it, as if a harness had done nothing. */
+/** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   await using models = judgesOf(input);
   using fresh = new FreshSandbox(input);
@@ -78,35 +84,35 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   try {
     const { container, before, kit } = await fresh.sandbox();
     const untouched = { ...input, container, before, kit, sandboxes, models, found: {} };
-    return await attempt(untouched, unseen, 'all');
+    return await attempt(untouched, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();
     return { found: { verdict: 'void', cause: causeOf(error, 'sandbox') }, doubt: undefined };
   }
 }
 
-/** Grades the agent's work once more, in other sandboxes. What was collected before verify stays what it is. */
+/** Grades the agent's work again, in other sandboxes. Keeps what was collected before the first verify. */
 async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   await using models = judgesOf(input);
   using sandboxes = new GradingSandboxes(input);
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
-  return await attempt({ ...input, sandboxes, models, found }, unseen);
+  return await attempt({ ...input, sandboxes, models, found }, untimed);
 }
 
-/** Judges whose account is as it was before the first grading spent from it. */
+/** Opens judges with a full budget, as before the first grading spent from it. */
 function judgesOf({ spec, parts }: PhaseInput): (TrialModels & AsyncDisposable) | undefined {
   if (spec.judges.length === 0) return undefined;
   const models = openModels(spec, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 
-function agentsDoing(cause: Cause, earlier: Cause | undefined): Cause {
-  const message = `${cause.message}; with an untouched workspace it can be graded`;
+function agentCause(cause: Cause, earlier: Cause | undefined): Cause {
+  const message = `${cause.message}; an untouched workspace can be graded`;
   return earlier ?? { ...cause, kind: 'agent', message };
 }
 
-function isNotTheAgents(cause: Cause | undefined): boolean {
+function isCausedByOthers(cause: Cause | undefined): boolean {
   return cause !== undefined && cause.kind !== 'agent';
 }

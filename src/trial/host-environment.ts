@@ -5,12 +5,12 @@ import type { Config } from '../suite/config-file.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { isReservedName } from '../suite/variables.ts';
 
-/** The host's environment, as far as sandboxes may ask for it by name (`passEnv`). */
+/** The host's environment, from which sandboxes may ask for variables by name (`passEnv`). */
 export interface HostEnvironment {
   variables: Readonly<NodeJS.ProcessEnv>;
-  /** Names of those that hold a credential of a model or of the service: no sandbox gets them, whatever it asks for. */
+  /** Names of the variables that hold a credential of a model or of the service. No sandbox gets these. */
   credentials: ReadonlySet<string>;
-  /** What they hold: no sandbox gets any of it, whatever it is called or wrapped in. */
+  /** The values of these variables. No sandbox gets them, under any name or inside another value. */
   keys: KnownKeys;
 }
 
@@ -28,7 +28,7 @@ export function hostEnvironmentOf(
   return { variables, credentials, keys: new KnownKeys(namedKeys(config, variables)) };
 }
 
-/** The keys of models and service, each called as its variable. */
+/** The keys of the models and the service, each named after its variable. */
 export function namedKeys(
   config: Pick<Config, 'service' | 'models'>,
   variables: NodeJS.ProcessEnv,
@@ -36,7 +36,7 @@ export function namedKeys(
   return [...credentialNames(config)].map((name) => [name, variables[name] ?? '']);
 }
 
-/** The names of all variables in which the configuration keeps credentials. */
+/** The names of all variables that the configuration names for credentials. */
 export function credentialNames({ service, models }: Pick<Config, 'service' | 'models'>): Set<string> {
   const ofModels = Object.values(models).flatMap((model) => ('apiKeyEnv' in model ? [model.apiKeyEnv] : []));
   const names = ['OFFSITE_API_KEY', service?.apiKeyEnv, ...ofModels];
@@ -44,8 +44,9 @@ export function credentialNames({ service, models }: Pick<Config, 'service' | 'm
 }
 
 /**
- * What a sandbox is given of the host's environment: what it names in `passEnv`, of that what is set, and nothing else. Throws an
- * `input` error for a name that holds a credential of ours, or the value of one, and for one that decides how programs run.
+ * The host variables that a sandbox gets: those that it names in `passEnv` and that are set, and no others.
+ * Throws an `input` error for a variable that holds one of our credentials, and for one that decides how
+ * programs run.
  */
 export function passedEnvironment(
   { name: sandbox, passEnv }: Pick<Sandbox, 'name' | 'passEnv'>,
@@ -64,7 +65,7 @@ export function passedEnvironment(
   return passed;
 }
 
-/** Throws `KEY_IN_SANDBOX`, an input error, where something that a sandbox would be given holds a key. */
+/** Throws `KEY_IN_SANDBOX`, an `input` error, if something that a sandbox would get holds a key. */
 export function refuseKeys(given: unknown, { keys }: HostEnvironment): void {
   const held = keys.findIn(given);
   if (!held) return;
@@ -74,7 +75,7 @@ export function refuseKeys(given: unknown, { keys }: HostEnvironment): void {
     {
       code: 'KEY_IN_SANDBOX',
       kind: 'input',
-      hint: 'Take it out. Models are reached through the gateway, which puts the key in.',
+      hint: 'Remove it. Models are reached through the gateway, which adds the key.',
     },
   );
 }
@@ -83,6 +84,6 @@ function refused(sandbox: string, name: string, why: string): OffsiteError {
   return new OffsiteError(`the sandbox "${sandbox}" asks for the variable ${name} of the host: ${why}`, {
     code: 'PASS_ENV_REFUSED',
     kind: 'input',
-    hint: 'Take it out of passEnv. Models are reached through the gateway, which puts the key in.',
+    hint: 'Remove it from passEnv. Models are reached through the gateway, which adds the key.',
   });
 }

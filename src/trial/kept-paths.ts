@@ -2,8 +2,8 @@ import { pathLists } from '../bounds/sandbox.ts';
 import type { TrialResult } from './result.ts';
 
 /**
- * The lists of paths as a record keeps them, with how many there were where some are left out. Grading sees all of them; an agent may make more than a
- * disk should keep.
+ * The lists of paths as a record keeps them. If some paths are left out, the counts say how many there were.
+ * Grading sees all paths, but an agent can make more of them than a disk should keep.
  */
 export function keptPaths({
   filesChanged,

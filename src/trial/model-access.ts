@@ -5,7 +5,7 @@ import { type Wire, wires } from '../suite/model-config.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** The variant's model as the runner's harness reaches it; undefined where it is not configured. */
+/** How the runner's harness reaches the variant's model. Undefined if the model is not configured. */
 export function modelAccess(
   runner: Runner,
   { model, modelConfig }: TrialSpec,
@@ -13,10 +13,10 @@ export function modelAccess(
   session: GatewaySession,
 ): ModelAccess | undefined {
   if (!modelConfig) return undefined;
-  const spoken = 'scripted' in modelConfig ? wires : modelConfig.wire;
+  const offered = 'scripted' in modelConfig ? wires : modelConfig.wire;
   return {
     name: model,
-    wire: sharedWire(runner, spoken),
+    wire: sharedWire(runner, offered),
     origin: relay.origin,
     token: session.token('agent'),
     contextWindow: modelConfig.contextWindow,
@@ -25,7 +25,10 @@ export function modelAccess(
   };
 }
 
-/** What sends a program to the named hosts: the relay as its proxy, and no proxy for the relay itself. */
+/**
+ * Variables that send a program's traffic to the named hosts through the relay as its proxy. The relay itself
+ * is reached without a proxy.
+ */
 export function reachThrough(relay: Relay, { sandbox }: TrialSpec): Record<string, string> {
   if (sandbox.network !== 'allowlist') return {};
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
@@ -36,14 +39,17 @@ export function reachThrough(relay: Relay, { sandbox }: TrialSpec): Record<strin
   ]);
 }
 
-/** The first of the runner's wires that the model speaks; of a runner that leaves the choice, the model's first. */
-function sharedWire({ name, wires: known }: Runner, spoken: readonly Wire[]): Wire {
+/**
+ * The runner's first wire that the model also speaks. If the runner has no preference, the model's first
+ * wire.
+ */
+function sharedWire({ name, wires: known }: Runner, offered: readonly Wire[]): Wire {
   const shared =
-    known === 'any' || known.length === 0 ? spoken[0] : known.find((wire) => spoken.includes(wire));
+    known === 'any' || known.length === 0 ? offered[0] : known.find((wire) => offered.includes(wire));
   if (shared) return shared;
   throw new TrialFailure({
     kind: 'task',
     phase: 'harness',
-    message: `the ${name} harness speaks none of its model's wires (${spoken.join(', ')})`,
+    message: `the ${name} harness speaks none of its model's wires (${offered.join(', ')})`,
   });
 }

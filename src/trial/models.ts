@@ -5,13 +5,13 @@ import type { Budget } from '../suite/model-config.ts';
 import type { PlannedVariant } from '../suite/plan.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** What trials need for their models; the same for all of a batch. */
+/** What trials need for their models. All trials of a batch share it. */
 export interface ModelParts {
   gateway: Gateway;
   blobs: BlobStore;
   budgets: {
     trial: Budget;
-    /** As `trial` where left out. */
+    /** Default: the same as `trial`. */
     judges?: Budget | undefined;
     batch: BudgetAccount | undefined;
   };
@@ -20,11 +20,11 @@ export interface ModelParts {
 /** The models of one attempt of a trial. */
 export interface TrialModels {
   session: GatewaySession;
-  /** The commands as the agent's model traffic shows them. */
+  /** The commands that the agent's model traffic shows. */
   derived: DerivedTrajectory;
 }
 
-/** Opens the models of a trial; undefined where it has none and reaches no named host. */
+/** Opens a trial's models. Undefined if the trial has no model and reaches no named host. */
 export function openModels(
   spec: TrialSpec,
   { gateway, blobs, budgets }: ModelParts,
@@ -56,7 +56,10 @@ interface AskedModels {
   judges: readonly string[];
 }
 
-/** Throws an `input` error, before anything is started, for a model that cannot be asked: its key is not set, say. */
+/**
+ * Throws an `input` error for a model that cannot be used, for example because its key is not set. Call this
+ * before anything starts.
+ */
 export async function checkModels({ variants, judges }: AskedModels, gateway: Gateway): Promise<void> {
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
     ...(modelConfig ? [model] : []),

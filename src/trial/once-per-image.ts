@@ -1,10 +1,13 @@
-/** What was learned of an image from the first container of it, and holds for all others. Those who ask meanwhile wait for the answer. */
+/**
+ * Keeps what the first container of an image showed, because it holds for all containers of that image.
+ * Callers that ask in the meantime wait for the same result.
+ */
 export class OncePerImage<Learned> {
-  /** A batch works on few images at a time; what is kept of one is up to some megabytes. */
+  /** A batch works on few images at a time. A kept result takes up to a few megabytes. */
   static readonly #kept = 16;
   readonly #learned = new Map<string, Promise<Learned>>();
 
-  /** @param learn looks at a started container of the image, in which no harness ran yet */
+  /** @param learn reads a started container of the image in which no harness has run yet */
   of(image: string, learn: () => Promise<Learned>): Promise<Learned> {
     const known = this.#learned.get(image);
     if (known) return known;

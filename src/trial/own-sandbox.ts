@@ -5,34 +5,35 @@ import type { Cause } from './result.ts';
 import { shownPaths, systemChanges } from './system-changes.ts';
 
 /**
- * Why a trial failed whose verify fails in the fresh sandbox and would pass in the agent's own: the work needs something
- * outside the workspace. Undefined where that is not so, or cannot be told. To be asked last, since verify is run in
- * the agent's sandbox. Rejects only where the signal aborts.
+ * The cause of a failed trial if verify fails in the fresh sandbox but would pass in the agent's sandbox: the
+ * work needs something outside the workspace. Undefined if that is not so or cannot be determined. Call this
+ * last, because it runs verify in the agent's sandbox. Rejects only if the signal aborts.
  */
 export async function neededFromOutside(input: PhaseInput): Promise<Cause | undefined> {
   const request = verifyRequest(input);
   if (!request || !failsFreshVerify(input.found)) return undefined;
   try {
-    return await whatPassesThere(input, request);
+    return await causeIfVerifyPasses(input, request);
   } catch {
     input.signal.throwIfAborted();
-    // The verdict stands without an explanation: an agent may leave a sandbox in which nothing can run.
+    // The verdict stands without an explanation: an agent can leave a sandbox in which nothing runs.
     return undefined;
   }
 }
 
-async function whatPassesThere(
+async function causeIfVerifyPasses(
   { spec, container, kit, signal }: PhaseInput,
   request: VerifyRequest,
 ): Promise<Cause | undefined> {
   const { unexpected } = await systemChanges(container, { kit, place: spec.verifyPlace, signal });
   if (unexpected.length === 0) return undefined;
-  const there = await runVerify(container, request);
-  if (there.ended !== 'finished' || there.steps.some(({ exitCode }) => exitCode !== 0)) return undefined;
+  const inAgents = await runVerify(container, request);
+  if (inAgents.ended !== 'finished' || inAgents.steps.some(({ exitCode }) => exitCode !== 0))
+    return undefined;
   const message =
-    'verify fails in a fresh sandbox that holds the workspace alone, and would pass in the agent’s own, which ' +
-    `has changes outside the workspace: ${shownPaths(unexpected)}. Where the case is about the system, give ` +
-    'verify `in: same`.';
+    'verify fails in a fresh sandbox with only the workspace, but would pass in the agent’s sandbox, which ' +
+    `has changes outside the workspace: ${shownPaths(unexpected)}. If the case is about the system, ` +
+    'set `in: same` for verify.';
   return { kind: 'agent', phase: 'verify', message };
 }
 

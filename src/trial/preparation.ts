@@ -6,20 +6,20 @@ import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** What makes a sandbox ready: files, and a script that may use the network. */
+/** How to prepare a sandbox: files, and a script that may use the network. */
 export interface Preparation {
   phase: 'install' | 'prepare';
   files: { path: string; content: Buffer | string; mode?: number }[];
   script: string | undefined;
   variables: Variables;
-  /** The sandbox's user, where that is not the image's own. */
+  /** The sandbox's user, if it is not the image's default user. */
   user: string | undefined;
   timeoutMs: number;
-  /** The host's. */
+  /** The host's extra certificates, in PEM. */
   extraCertificates: Buffer | undefined;
 }
 
-/** Prepares a started container. Throws a {@link TrialFailure} of kind `task` where the script fails. */
+/** Prepares a started container. Throws a {@link TrialFailure} of kind `task` if the script fails. */
 export async function prepareContainer(
   container: Container,
   preparation: Preparation,
@@ -29,7 +29,10 @@ export async function prepareContainer(
   await run(container, preparation, signal);
 }
 
-/** Makes the folders of a trial the sandbox's user's: the engine makes them root's, whom a strict sandbox does not have. */
+/**
+ * Makes the sandbox's user the owner of the trial's folders. The engine creates them for root, which a strict
+ * sandbox does not have.
+ */
 async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
   const result = await container.exec({
     argv: ['sh', '-c', 'id -u; id -g'],
@@ -62,7 +65,8 @@ async function run(
       '-c',
       [
         trust &&
-          `cat /etc/ssl/certs/ca-certificates.crt ${sandboxPaths.extraCertificates} > ${sandboxPaths.certificates} 2>/dev/null`,
+          `cat /etc/ssl/certs/ca-certificates.crt ${sandboxPaths.extraCertificates} ` +
+            `> ${sandboxPaths.certificates} 2>/dev/null`,
         `${start} 2>&1 </dev/null`,
         'code=$?',
         `rm -f ${sandboxPaths.prepare}`,
@@ -79,10 +83,11 @@ async function run(
   const output = result.stdout.text;
   if (result.ended === 'exited' && result.exitCode === 0) return;
   signal.throwIfAborted();
+  const memory = result.oomKilled ? ' after it ran out of memory' : '';
   throw new TrialFailure({
     kind: 'task',
     phase,
-    message: `${phase} ${howItEnded(result, timeoutMs)}${result.oomKilled ? ' after it ran out of memory' : ''}`,
+    message: `${phase} ${howItEnded(result, timeoutMs)}${memory}`,
     output,
   });
 }
@@ -96,7 +101,7 @@ function howItEnded(result: ExecResult, timeoutMs: number): string {
     case 'canceled':
       return 'was canceled';
     case 'out-of-disk':
-      return 'was stopped for writing more than the sandbox may';
+      return 'was stopped because it wrote more than the sandbox allows';
     case 'not-started':
       return `could not be started: ${result.message}`;
   }

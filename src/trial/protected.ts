@@ -4,17 +4,22 @@ import type { Container } from '../engine/container.ts';
 import { globMatcher } from './globs.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** The changed files that the case protects. @param filesChanged paths in the workspace; `.` where all of it went */
+/**
+ * The changed files that the case protects.
+ *
+ * @param filesChanged paths in the workspace; `.` if the whole workspace was removed
+ */
 export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
   const matches = globMatcher(globs, true);
-  // A folder that was replaced or removed as a whole is named alone.
+  // If a whole folder was replaced or removed, the list names only the folder.
   const isAbove = (path: string) => globs.some((glob) => glob.startsWith(`${path}/`) || path === '.');
   return filesChanged.filter((path) => matches(path) || isAbove(path));
 }
 
 /**
- * What the protected files of a workspace hold, whatever else is there and however large. Folders on the way to them
- * count by their kind alone. Throws `ENGINE_TOO_LARGE` where all files together have more than `maxBytes`.
+ * The content of a workspace's protected files, however many and large the other files are. For folders on
+ * the way to them, only their type counts. Throws `ENGINE_TOO_LARGE` if all files of the workspace together
+ * are larger than `maxBytes`.
  */
 export function protectedState(
   container: Container,
@@ -32,12 +37,12 @@ async function* protectedEntries(
   const matches = globMatcher(globs, true);
   for await (const entry of archive) {
     if (matches(entry.path)) yield entry;
-    // A link in the place of a folder hides what was below it.
+    // A link that replaces a folder hides the files that were below it.
     else if (entry.type !== 'folder' && globs.some((glob) => glob.startsWith(`${entry.path}/`))) yield entry;
   }
 }
 
-/** What is protected of a whole workspace's state. */
+/** The protected files out of a whole workspace's state. */
 export function protectedPart(state: Manifest, globs: readonly string[]): Manifest {
   const matches = globMatcher(globs, true);
   return new Map([...state].filter(([path]) => matches(path)));

@@ -12,13 +12,14 @@ export interface ReportSubject {
   taskIndex: number;
   ordinal: number;
   model: string;
-  /** Names the trial in its `Started` event. */
+  /** Identifies the trial in its `Started` event. */
   sessionId: string;
 }
 
 /**
- * What the service is told of a trial: the measured fields, and in `voidFields` the names of those that do
- * not hold. Steps' outputs and the changed files stay in the ledger; the wire has no place for them.
+ * The report that the service gets for a trial: the measured fields, and in `voidFields` the names of the
+ * fields that are not valid. The outputs of steps and the changed files stay in the ledger, because the wire
+ * has no field for them.
  */
 export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
   const trajectory = commandsOf(result) ?? [];
@@ -39,8 +40,8 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
 }
 
 /**
- * A harness that tells its commands is believed before its model traffic, which shows those of one that does
- * not.
+ * The trial's commands. If the harness reports its commands, that report counts. Otherwise they come from its
+ * model traffic.
  */
 export function commandsOf({ trajectory, derivedTrajectory, harnessTellsCommands }: Partial<TrialResult>) {
   if (harnessTellsCommands === false && derivedTrajectory && derivedTrajectory.length > 0)
@@ -48,14 +49,14 @@ export function commandsOf({ trajectory, derivedTrajectory, harnessTellsCommands
   return trajectory;
 }
 
-/** What the agent used of its model. Where none could be reached, that it used nothing is a measurement. */
+/** The agent's model usage. If the sandbox could reach no model, zero usage is a measurement. */
 export function usageOf({ models, modelUnmeasured }: TrialResult): Usage | undefined {
   return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
 /**
- * The trajectory with its outputs cut to equal shares where they are too much together. The ledger keeps them
- * whole.
+ * The trajectory as it is reported: if all outputs together are too large, each is cut to an equal share. The
+ * ledger keeps them whole.
  */
 function reportable(trajectory: readonly TrajectoryEntry[]): readonly TrajectoryEntry[] {
   const all = trajectory.reduce((sum, { output = '' }) => sum + output.length, 0);
@@ -73,7 +74,7 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
   const unmeasured = usageFields.filter((field) => usage[field] === undefined);
   const measured = {
     passed: result.verdict === 'void' ? undefined : result.verdict === 'passed',
-    // Of commands that are not all kept, neither number nor time was measured.
+    // If some commands were not kept, neither their number nor their time was measured.
     commandCount: result.commandsCut ? undefined : trajectory?.length,
     exitCode: result.harness?.ended === 'exited' ? result.harness.exitCode : undefined,
     modelMs: result.modelUnmeasured ? undefined : (result.models?.modelMs ?? 0),

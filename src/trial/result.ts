@@ -8,13 +8,15 @@ import type { SystemChanges } from './system-changes.ts';
 /** The phases of a trial, in order. */
 export type PhaseName = 'sandbox' | 'harness' | 'collect' | 'verify' | 'validate';
 
-/** Why a trial has no verdict, or what went wrong on the way to one. */
+/** Why a trial has no verdict, or what went wrong before it got one. */
 export interface Cause {
-  /** Whose trouble it was. `task` is the case's own scripts; `harness` a CLI that failed before any model was asked. */
+  /**
+   * Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model.
+   */
   kind: 'task' | 'agent' | 'harness' | 'model' | 'infrastructure' | 'grading';
   phase: PhaseName | 'install' | 'prepare';
   message: string;
-  /** What was printed, where that tells more. */
+  /** The output, if it adds to the message. */
   output?: string | undefined;
 }
 
@@ -25,59 +27,67 @@ export interface PhaseTiming {
   durationMs: number;
 }
 
-/** Everything that a trial found. A field is absent where its phase was not reached. */
+/** Everything that a trial found. A field is absent if the trial did not reach its phase. */
 export interface TrialResult {
   verdict: 'passed' | 'failed' | 'void';
   cause?: Cause | undefined;
-  /** It was not run, since the harness of its variant had not worked; the cause says so. */
+  /** The trial was not run because its variant's harness did not work; `cause` says so. */
   notRun?: true | undefined;
   startedAt: number;
   finishedAt: number;
   /** The engine's id of the sandbox container. */
   sandboxId?: string | undefined;
-  /** What its sandboxes did without, because their configuration allows it and the engine does not have it; absent where that is nothing. */
+  /**
+   * Limits that the engine could not apply and that the configuration allows to be missing. Absent if there
+   * are none.
+   */
   sandboxLacks?: string[] | undefined;
   phases: PhaseTiming[];
   harness?: HarnessEnding | undefined;
-  /** The commands as the harness told them. */
+  /** The commands as the harness reported them. */
   trajectory?: TrajectoryEntry[] | undefined;
-  /** False of a harness that is any program: its `trajectory` is then what started it. */
+  /**
+   * False for a harness that can be any program: `trajectory` then holds only the command that started it.
+   */
   harnessTellsCommands?: boolean | undefined;
-  /** The commands as its model traffic shows them: of a harness that tells none itself, all there is. */
+  /**
+   * The commands that its model traffic shows. For a harness that reports no commands, this is the only
+   * source.
+   */
   derivedTrajectory?: TrajectoryEntry[] | undefined;
-  /** There were more commands than are kept of those that count; absent where all are. */
+  /** Set if there were more commands than are kept; absent if all are kept. */
   commandsCut?: true | undefined;
-  /** What else the harness told, and what a simulated user said. */
+  /** Other events that the harness reported, and what a simulated user said. */
   events?: HarnessEvent[] | undefined;
   finalMessage?: string | undefined;
-  /** Messages that the harness was given. */
+  /** The number of messages that the harness got. */
   turns?: number | undefined;
-  /** As the harness itself says. */
+  /** The version that the harness itself reports. */
   harnessVersion?: string | undefined;
-  /** The harness's own counts, to check ours with. */
+  /** The harness's own counts, to compare with ours. */
   harnessCounts?: { usage: Usage | undefined; commands: number | undefined } | undefined;
-  /** Where the harness's counts are not ours. */
+  /** Differences between the harness's counts and ours. */
   disagreements?: string[] | undefined;
-  /** What the trial's models were asked and what that took. */
+  /** The requests to the trial's models, their usage and times. */
   models?: ModelAccount | undefined;
-  /** Workspace-relative paths; the first ones where there are very many. */
+  /** Workspace-relative paths. If there are very many, only the first ones. */
   filesChanged?: string[] | undefined;
-  /** How many there were; of very many, how many were read. */
+  /** How many files changed. If there are very many, how many of them were read. */
   filesChangedCount?: number | undefined;
   artifacts?: Artifact[] | undefined;
-  /** Files that matched but were over the limits on number and size. */
+  /** Files that matched but exceeded the limits on number and size. */
   artifactsOmitted?: string[] | undefined;
   artifactsOmittedCount?: number | undefined;
   verifySteps?: VerifiedStep[] | undefined;
-  /** Whether verify ran in a fresh sandbox or in the harness's own; absent where there is no verify. */
+  /** Whether verify ran in a fresh sandbox or in the harness's own; absent without verify. */
   verifiedIn?: 'fresh' | 'same' | undefined;
-  /** The same of the validator. */
+  /** The same for the validator. */
   validatedIn?: 'fresh' | 'same' | undefined;
-  /** What changed outside the workspace where verify ran. */
+  /** What changed outside the workspace in the sandbox that verify ran in. */
   systemChanges?: SystemChanges | undefined;
-  /** The full records; a report may carry less of them. */
+  /** The full records. A report may carry less. */
   validations?: Validation[] | undefined;
   judgments?: Judgment[] | undefined;
-  /** Whether the sandbox could reach a model whose traffic we did not see. */
+  /** Whether the sandbox could reach a model without its traffic passing the gateway. */
   modelUnmeasured: boolean;
 }

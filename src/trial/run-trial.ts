@@ -11,8 +11,8 @@ import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /**
- * Runs one trial from its setup to its outcome. What went wrong on the way is in the result, with whose trouble it was; only an abort
- * of `signal` rejects. The sandbox is given back in any case.
+ * Runs one trial from its setup to its outcome. If something goes wrong, the result says what and who caused
+ * it. The promise rejects only if `signal` aborts. The sandbox is released in every case.
  */
 export async function runTrial(
   spec: TrialSpec,
@@ -52,13 +52,13 @@ export async function runTrial(
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
     graders.startAhead();
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
-    const through = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
-    found = { ...found, ...(await through(harness, { ...shared, found })) };
-    found = await grade({ ...shared, found }, through);
+    const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
+    found = { ...found, ...(await runPhase(harness, { ...shared, found })) };
+    found = await grade({ ...shared, found }, runPhase);
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);
-    // An agent that breaks its sandbox has not earned a void.
+    // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
   const account = await models?.session.account();
@@ -72,7 +72,7 @@ export async function runTrial(
     phases: timings,
     models: account,
     disagreements: account && disagreements(found, account),
-    // What does not pass the gateway is only seen to be nothing where there is no other way.
+    // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
 }

@@ -1,20 +1,26 @@
-/** Where things are in every sandbox. */
+/** Paths that are the same in every sandbox. */
 export const sandboxPaths = {
   workspace: '/workspace',
-  /** What Offsite puts into a sandbox is below this. */
+  /** Offsite puts its own files into a sandbox below this folder. */
   own: '/offsite',
   prompt: '/offsite/prompt.txt',
   prepare: '/offsite/prepare',
   /** The harness's own files, outside the workspace. */
   harness: '/offsite/harness',
-  /** The host's extra certificates, and those with the image's own. */
+  /** The host's extra certificates; `certificates` holds these and the image's own. */
   extraCertificates: '/offsite/ca.pem',
   certificates: '/offsite/ca-bundle.pem',
-  /** A validator gets a folder of its own below. Not in `own`, which may be the sandbox's user's. */
+  /**
+   * Each validator gets its own folder below this one. It is not below `own`, which the sandbox's user may
+   * own.
+   */
   validators: '/offsite-validators',
 } as const;
 
-/** What is graded, what is ours, and what the kernel shows: no change there is one of the system. */
+/**
+ * Paths where a change is not a change of the system: the graded workspace, our own files, and what the
+ * kernel shows.
+ */
 export const notTheSystem: readonly string[] = [
   sandboxPaths.workspace,
   sandboxPaths.own,
@@ -23,7 +29,7 @@ export const notTheSystem: readonly string[] = [
   '/sys',
 ];
 
-/** Where any program that verify runs may leave what it likes: a change there says nothing about the system. */
+/** Paths where every program that verify runs may write. A change there says nothing about the system. */
 export const scratchPaths: readonly string[] = [
   ...notTheSystem,
   '/tmp',
@@ -37,15 +43,15 @@ export const scratchPaths: readonly string[] = [
 ];
 
 /**
- * Where programs keep state whose names and contents differ each time, one entry below for each program: databases,
- * lock files, caches of build tools.
+ * Folders where programs keep state with different names and contents each time, such as databases, lock
+ * files and caches of build tools. Each program has its own entry in such a folder.
  */
 export const statePaths: readonly string[] = [
   '/home',
   '/srv',
   '/var/lib',
   '/root',
-  // What lies beside these below `.local` and `.config` is for programs to find, and theirs to run.
+  // Other entries of `.local` and `.config` are found and run by programs, so they are not state.
   '/root/.config',
   '/root/.local/share',
   '/root/.local/state',

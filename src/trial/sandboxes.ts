@@ -23,49 +23,55 @@ import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } fr
 
 export interface StartedSandbox {
   container: Container;
-  /** What it was made from. Where prepare leaves processes running, that ran in the sandbox itself. */
+  /**
+   * The image that it was made from. If prepare leaves processes running, prepare ran in the sandbox itself.
+   */
   imageId: string;
-  /** Bytes of the files that prepare left in its workspace. */
+  /** Total bytes of the files that prepare left in the workspace. */
   preparedBytes: number;
-  /** Its workspace before the harness works there. */
+  /** The workspace's state before the harness works in it. */
   before: WorkspaceState;
-  /** Lists what is changed in it; undefined where its layer can be read, and where changes cannot be told by times. */
+  /**
+   * Lists what changed in the container. Undefined if the container's layer can be read directly, or if file
+   * times do not show changes.
+   */
   kit: Kit | undefined;
-  /** Its way to models and named hosts; undefined where it reaches none. */
+  /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
-  /** What the engine did not give it, a line each. */
+  /** Limits that the engine could not apply, one line each. */
   lacks: string[];
 }
 
 export interface SandboxOptions {
-  /** Whose installs are part of the sandboxes' images. */
+  /** The runners whose installs are part of the sandboxes' images. */
   runners?: readonly Runner[];
-  /** What of the host's environment sandboxes may ask for; nothing when left out. */
+  /** The host variables that sandboxes may ask for. Default: none. */
   host?: HostEnvironment;
   clock?: Clock;
 }
 
 /**
- * The sandboxes of a batch's trials. Starting a container and removing it are the two dearest things an engine does, so both can happen
- * while other trials run: `startAhead` begins before the trial has its turn, `giveBack` does not wait. Disposing removes what was
- * not taken and waits for the removals.
+ * The sandboxes of a batch's trials. Starting and removing a container are the two most expensive operations
+ * of an engine, so both can happen while other trials run: `startAhead` starts a sandbox before its trial
+ * starts, and `giveBack` does not wait. Disposing removes the sandboxes that were not taken and waits for all
+ * removals.
  */
 export class Sandboxes implements AsyncDisposable {
   readonly #parts: ImageParts;
   readonly #host: HostEnvironment;
   readonly #clock: Clock;
-  /** What a case's verify changes by itself, by what it is run with. */
+  /** What a case's verify changes by itself, keyed by the inputs of that verify run. */
   readonly ownChanges = new OncePerImage<OwnChanges>();
-  /** Protected files of workspaces that are too large to be read as a whole. */
+  /** Protected files of workspaces that are too large to read as a whole. */
   readonly protectedFiles = new OncePerImage<Manifest>();
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
-  /** By the configured image that others are made from: a kit works in all of them. */
+  /** Keyed by the configured image: a kit works in all images that are made from it. */
   readonly #kits = new OncePerImage<Kit | undefined>();
   readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
   readonly #removals = new Set<Promise<void>>();
 
-  /** @param extraCertificates the host's, for install and prepare */
+  /** @param extraCertificates the host's extra certificates, for install and prepare */
   constructor(
     engine: Engine,
     extraCertificates: Buffer | undefined,
@@ -76,44 +82,51 @@ export class Sandboxes implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** A started sandbox from the trial's prepared image: the one begun ahead, if there is one. */
+  /**
+   * Returns a started sandbox of the trial's prepared image: the one that `startAhead` started, if there is
+   * one.
+   */
   take(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
     const ahead = this.#ahead.get(spec);
     this.#ahead.delete(spec);
     return ahead ?? this.#start(spec, signal);
   }
 
-  /** One more sandbox from the same image, in which no harness works: it reaches nothing. */
+  /** Returns another sandbox of the same image, without a harness or network access. */
   takeForGrading(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
     return this.#start({ ...spec, sandbox: { ...spec.sandbox, network: 'none' } }, signal);
   }
 
   /**
-   * Makes what the trial's sandbox starts from, where it is not there yet. Installing and preparing take minutes of network and disk, so that
-   * they can be waited for before a trial takes its place. Fails as `take` would.
+   * Builds the trial's image if it does not exist yet. Install and prepare take minutes of network and disk,
+   * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
     await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
   }
 
-  /** Begins the sandbox of a trial whose turn comes soon. What goes wrong is thrown to who takes it. */
+  /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
   startAhead(spec: TrialSpec, signal: AbortSignal): void {
     const starting = this.#start(spec, signal);
-    // Taken or not, the failure of one that nobody awaits yet must not end the process.
+    // Without this, a failure that nobody awaits yet would end the process.
     starting.catch(() => undefined);
     this.#ahead.set(spec, starting);
   }
 
-  /** Takes the sandbox that was begun ahead of a trial out of use, if there is one: the trial is not run. */
+  /**
+   * Releases the sandbox that was started ahead for a trial, if there is one. Call this if the trial will not
+   * run.
+   */
   forget(spec: TrialSpec): void {
     const ahead = this.#ahead.get(spec);
     this.#ahead.delete(spec);
     if (ahead) this.giveBack(ahead);
   }
 
-  /** Takes a sandbox out of use, be it still starting; it is removed meanwhile. */
+  /** Releases a sandbox, even one that is still starting. It is removed in the background. */
   giveBack(sandbox: StartedSandbox | Promise<StartedSandbox>): void {
-    // What cannot be removed now is removed with all else of this agent when the engine is left.
+    // A container that cannot be removed now is removed with all others of this agent when the engine is
+    // closed.
     const removal = removed(sandbox).catch(() => undefined);
     this.#removals.add(removal);
     removal.finally(() => this.#removals.delete(removal));
@@ -126,7 +139,10 @@ export class Sandboxes implements AsyncDisposable {
     await Promise.all(this.#removals);
   }
 
-  /** What the host passes in. No sandbox is made without asking for it, and none of a trial that would bring a key along. */
+  /**
+   * The variables that the host passes in. Every new sandbox asks for them here, so a trial that would bring
+   * a key into its sandbox gets none.
+   */
   #environment(spec: TrialSpec): Record<string, string> {
     refuseKeys(spec, this.#host);
     return passedEnvironment(spec.sandbox, this.#host);
@@ -137,7 +153,7 @@ export class Sandboxes implements AsyncDisposable {
     const { imageId, container, port, preparedHere } = await this.#make(spec, env, signal).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
-      // Somebody removed an image since this batch last looked.
+      // Somebody removed an image after this batch last checked.
       this.#parts.known.clear();
       return this.#make(spec, env, signal);
     });
@@ -156,7 +172,7 @@ export class Sandboxes implements AsyncDisposable {
     }
   }
 
-  /** Makes a trial's container and starts it, with its way out. */
+  /** Creates and starts a trial's container, with its model port. */
   async #make(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
     const { imageId, prepare } = await preparedImage(this.#parts, spec, env, signal);
     const own = engineNetwork(spec.sandbox);

@@ -4,7 +4,10 @@ import type { Answerer, Utterance } from './conversation.ts';
 import type { TrialModels } from './models.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** Who answers the harness in a trial: the case's simulated user, up to their limit of messages. Undefined where the case has none. */
+/**
+ * Answers the harness as the case's simulated user, up to that user's limit of messages. Undefined if the
+ * case has no simulated user.
+ */
 export function answererOf({ user }: TrialSpec, models: TrialModels | undefined): Answerer | undefined {
   if (!user || !models) return undefined;
   const { goal, prompt, turns } = user;
@@ -15,7 +18,7 @@ export function answererOf({ user }: TrialSpec, models: TrialModels | undefined)
   });
   return async (said, signal) => {
     if (said.filter(({ from }) => from === 'user').length >= turns) {
-      return { ends: `after ${turns} messages, as many as they may send` };
+      return { ends: `after ${turns} messages, the limit for this user` };
     }
     const turn = await answered(played.next, said, signal, models.session.overBudget);
     return 'says' in turn ? turn : { ends: `${turn.ends}: ${turn.why}` };
@@ -26,9 +29,11 @@ type Next = (said: readonly Utterance[], signal: AbortSignal) => Promise<UserTur
 type Ending = { ends: string; why: string };
 
 /**
- * The user's answer, or an end of the conversation where what the harness did is the reason that there is none: its words may be too long for the
- * user's model, or talk it out of answering. A control tells, in which the harness has said nothing at all: where that fails too, it is the user's
- * model, and the error is thrown. A stumble of the model's does not come twice, with a control between that went well.
+ * Returns the user's answer. If what the harness did prevents an answer, it returns an end of the
+ * conversation: the harness's words may be too long for the user's model, or may talk it out of answering. A
+ * control decides who caused it: the same model is asked with an empty message from the harness. If the
+ * control fails too, the user's model is the cause, and the error is thrown. A passing fault of the model
+ * does not occur twice with a successful control in between.
  */
 async function answered(
   next: Next,
@@ -41,14 +46,14 @@ async function answered(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof OffsiteError)) throw error;
-    // Agent and user have one budget, and the harness has used it.
+    // Agent and user share one budget, and the harness has used it up.
     if (overBudget.aborted) return { ends: 'unanswered', why: messageOf(error) };
     const works = await next([...said.slice(0, 1), { from: 'harness', text: '' }], signal).then(
       () => true,
       () => false,
     );
     signal.throwIfAborted();
-    // The control too may meet the end of the budget.
+    // The control itself may exceed the budget.
     if (!works && !overBudget.aborted) throw error;
   }
   try {
@@ -58,7 +63,7 @@ async function answered(
     if (!(error instanceof OffsiteError)) throw error;
     return {
       ends: 'unanswered',
-      why: `what the harness said kept their model from an answer: ${error.message}`,
+      why: `the user’s model could not answer what the harness said: ${error.message}`,
     };
   }
 }

@@ -10,41 +10,44 @@ import { type Preparation, prepareContainer } from './preparation.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** What images of trials are made with; the same for all trials of a batch. */
+/** What is needed to build the images of trials. All trials of a batch share it. */
 export interface ImageParts {
   engine: Engine;
-  /** The host's, for install and prepare. */
+  /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
   /**
-   * Ids by the name of an image, or by what a step was made of: a batch looks each image up once. It so keeps to one image, be the name
-   * given to another meanwhile. To be cleared where one of them is gone.
+   * Image ids, keyed by the image's name or by the hash of a step's inputs. A batch looks up each image once,
+   * so it keeps using the same image even if its name is given to another one meanwhile. Clear this map if
+   * one of the images was removed.
    */
   known: Map<string, string>;
-  /** Why a step failed, by what it was made of: a script that fails is not run again for the next trial. */
+  /**
+   * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial.
+   */
   failures: Map<string, TrialFailure>;
 }
 
 export interface PreparedImage {
   imageId: string;
   /**
-   * Prepares a trial's own container, which needs the network for it: where prepare leaves processes running, which no image can keep.
-   * Undefined where the image is prepared.
+   * Prepares the trial's container, which needs the network for it. Set if prepare leaves processes running,
+   * which no image can keep. Undefined if the image is already prepared.
    */
   prepare: ((container: Container) => Promise<void>) | undefined;
 }
 
 export interface PreparationOptions {
-  /** Called where a step is not there yet and must be run; it is run while what this resolves with is held. */
+  /** Called before a step that must be built. The step runs while the resolved permit is held. */
   building?: (() => Promise<Disposable>) | undefined;
 }
 
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the profile's install, the case's
- * prepare, each step committed once under the hash of all that went into it. Throws a {@link TrialFailure} of kind `task` where a
- * script fails, and `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the
+ * profile's install, and the case's prepare. Each step is committed once, under the hash of all its inputs.
+ * Throws a {@link TrialFailure} of kind `task` if a script fails, and `IMAGE_MISSING`.
  *
- * @param env what the host passes into the sandbox
+ * @param env the variables that the host passes into the sandbox
  */
 export async function preparedImage(
   parts: ImageParts,
@@ -126,7 +129,7 @@ async function snapshot(
       key,
       description: step.description,
       build: async (container: Container) => {
-        using _place = await building?.();
+        using _permit = await building?.();
         await prepareContainer(container, step, signal);
       },
     };
@@ -139,7 +142,7 @@ async function snapshot(
   }
 }
 
-/** All that a step's result depends on. */
+/** All inputs of a step's result. */
 function keyOf(
   { phase, files, script, variables, user, extraCertificates }: Step,
   security: string,
@@ -158,9 +161,10 @@ function keyOf(
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {
+  const names = processes.join(', ');
   return new TrialFailure({
     kind: 'task',
     phase: 'install',
-    message: `install left processes running, which a snapshot cannot keep: ${processes.join(', ')}; start them in prepare`,
+    message: `install left processes running, which a snapshot cannot keep: ${names}; start them in prepare`,
   });
 }

@@ -3,7 +3,7 @@ import type { ModelConfig } from '../suite/model-config.ts';
 import type { Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
 
-/** Everything that one trial needs to know, texts expanded. */
+/** Everything that one trial needs to know. All texts are expanded. */
 export interface TrialSpec {
   batchId: string;
   runId: string;
@@ -18,14 +18,14 @@ export interface TrialSpec {
   variables: Variables;
   /** Globs of workspace files to keep. */
   artifacts: string[];
-  /** Globs of workspace files that the harness must leave as they are. */
+  /** Globs of workspace files that the harness must not change. */
   protected: string[];
-  /** Whom the harness works for in a conversation; undefined where the prompt is all it is told. */
+  /** The simulated user who talks to the harness. Undefined if the harness gets only the prompt. */
   user: SimulatedUser | undefined;
-  /** Models that the validator may ask. */
+  /** Models that the validator may call. */
   judges: string[];
   model: string;
-  /** Undefined where the configuration does not know that model. */
+  /** Undefined if the configuration does not have that model. */
   modelConfig: ModelConfig | undefined;
   harness: string;
   profile: Profile;
@@ -35,9 +35,9 @@ export interface TrialSpec {
 export interface SimulatedUser {
   goal: string;
   prompt: string;
-  /** The model that plays them. */
+  /** The model that plays the user. */
   model: string;
-  /** Messages of theirs, at most. */
+  /** The maximum number of messages that the user sends. */
   turns: number;
 }
 
@@ -47,8 +47,11 @@ export interface ValidatorSpec {
   manifest: { index: number; name: string }[];
   /** Whether the texts that grading produces are kept. */
   capture: boolean;
-  /** A fresh container of the prepared image with the workspace copied in, or the one the harness worked in. */
+  /**
+   * Where the validator runs the work: in a fresh container of the prepared image with a copy of the
+   * workspace, or in the container that the harness worked in.
+   */
   runsIn: 'fresh' | 'same';
-  /** What the trial is when the validator cannot run. */
+  /** The trial's verdict if the validator cannot run. */
   onError: 'void' | 'failed';
 }

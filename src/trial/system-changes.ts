@@ -8,15 +8,15 @@ import { notTheSystem, scratchPaths } from './sandbox-paths.ts';
 
 export interface PathList {
   paths: string[];
-  /** Of all, listed or not. */
+  /** The number of all paths, listed or not. */
   count: number;
 }
 
-/** What changed outside the workspace in a sandbox that work was graded in. */
+/** What changed outside the workspace in the sandbox that graded the work. */
 export interface SystemChanges {
-  /** Changes that the case calls part of the work. */
+  /** Changes that the case lists as part of the work (`keep`). */
   kept: PathList;
-  /** All others but those that the case ignores. */
+  /** All other changes, except those that the case ignores. */
   unexpected: PathList;
 }
 
@@ -27,9 +27,9 @@ export interface SystemChangesRequest {
 }
 
 /**
- * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own
- * sandbox, its lists alone say what may change; in a fresh one, the usual places for caches, logs and
- * temporary files may as well. Nothing may run in the container.
+ * The paths that were changed, created or deleted outside the workspace. In the harness's own sandbox, only
+ * the case's lists say what may change. In a fresh sandbox, the usual folders for caches, logs and temporary
+ * files may change too. Nothing may run in the container meanwhile.
  */
 export async function systemChanges(
   container: Container,
@@ -49,7 +49,10 @@ export function listed(paths: readonly string[]): PathList {
   return { paths: paths.slice(0, pathLists.count.outside), count: paths.length };
 }
 
-/** The paths for people: JSON texts, since names may hold line breaks and what terminals obey. */
+/**
+ * The paths as people read them: as JSON strings, because names may hold line breaks and terminal control
+ * characters.
+ */
 export function shownPaths(paths: readonly string[]): string {
   const shown = paths.slice(0, pathLists.count.shown).map((path) => JSON.stringify(path));
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : '';

@@ -5,13 +5,13 @@ import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
-/** What a trial works with; the same for all trials of a batch. */
+/** What a trial works with. All trials of a batch share it. */
 export interface TrialParts {
   sandboxes: Sandboxes;
   runners: readonly Runner[];
   blobs: BlobStore;
   clock: Clock;
   gateway: Gateway;
-  /** What the models of one trial, and of the whole batch, may use. */
+  /** The budgets of one trial's models, and of the whole batch. */
   budgets: { trial: Budget; batch: BudgetAccount | undefined };
 }

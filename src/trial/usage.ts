@@ -3,7 +3,7 @@ import { sumOfUsage } from '../contract/usage.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 
 /**
- * What the agent's models used together. A number that is not known of each of them is left out; with no
+ * The sum of what the agent's models used. A number that is not known for each of them is left out. Without a
  * model it is 0.
  */
 export function agentUsage({ usage }: Pick<ModelAccount, 'usage'>): Usage {

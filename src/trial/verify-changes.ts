@@ -7,11 +7,11 @@ import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { statePaths } from './sandbox-paths.ts';
 
-/** What verify itself changes, where nothing of an agent's is. */
+/** What verify changes by itself in an untouched workspace. */
 export interface OwnChanges {
-  /** Outside the workspace: contents by path. */
+  /** Contents by path, outside the workspace. */
   system: Contents;
-  /** What it leaves of the protected files. */
+  /** The protected files after verify ran. */
   protected: Manifest;
 }
 
@@ -32,8 +32,8 @@ export async function contentsOf(
 }
 
 /**
- * Those of the changes that verify does not make by itself: it never changes that path, or leaves something else there.
- * Where programs keep state, it is enough that verify changes something of the same program.
+ * The changes that verify does not make by itself: it never changes that path, or it leaves other content
+ * there. In folders for state, it is enough that verify itself changes something of the same program.
  */
 export async function unexplained(
   container: Container,
@@ -49,8 +49,8 @@ export async function unexplained(
 }
 
 /**
- * `/var/lib/postgresql` of all that is below it; undefined outside of the folders for state, and of what is one of
- * them or holds one.
+ * `/var/lib/postgresql` for every path below it. Undefined outside the folders for state, and for paths that
+ * are one of these folders or contain one.
  */
 function stateEntry(path: string): string | undefined {
   const folder = statePaths.findLast((one) => path.startsWith(`${one}/`));
@@ -64,7 +64,7 @@ async function contentOf(container: Container, path: string, signal: AbortSignal
   const hash = createHash('sha256');
   try {
     for await (const { type, mode, size, linkTarget, content } of container.archive(path, signal)) {
-      // A file without end, which costs nothing to make, is like no other.
+      // A huge sparse file costs nothing to make. Such a file is never equal to another.
       if (size > pathLists.bytes.compared) return `${path} of ${size} bytes`;
       hash.update(JSON.stringify([type, mode, linkTarget]));
       for await (const chunk of content()) hash.update(chunk);

@@ -5,14 +5,14 @@ import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** What is in a workspace, by relative path; or that it is too large to be read as a whole. */
+/** A workspace's entries by relative path, or `large` if it is too large to read as a whole. */
 export type WorkspaceState = Manifest | 'large';
 
 class TooLarge extends Error {}
 
 /**
- * Reads the state of a sandbox's workspace. `visit` may read the content of entries on the way; what it has seen counts for nothing
- * where the result is `large`. Throws `ENGINE_NOT_FOUND` where there is no workspace.
+ * Reads the state of a sandbox's workspace. `visit` may read the content of entries on the way. If the result
+ * is `large`, discard what `visit` has read. Throws `ENGINE_NOT_FOUND` if there is no workspace.
  */
 export async function readWorkspace(
   container: Container,
@@ -41,10 +41,13 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
   }
 }
 
-/** Bytes of a workspace that is read as a whole, at most. */
+/** The maximum bytes of a workspace that is read as a whole. */
 export const smallWorkspace = workspaceFiles.bytes.whole;
 
-/** Bytes of all files of a workspace, by their lengths: of those that prepare made, so that it need not be bounded. */
+/**
+ * The total length in bytes of all files in a workspace. Call this only before the harness runs: it has no
+ * limit.
+ */
 export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
   let bytes = 0;
   for await (const { size } of container.archive(sandboxPaths.workspace, signal)) bytes += size;

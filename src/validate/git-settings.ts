@@ -1,4 +1,4 @@
-/** What makes git take settings that the repository's own cannot overrule, as environment variables. */
+/** Environment variables that give git settings, which the repository's own settings cannot override. */
 export function gitSettings(settings: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(settings).flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
@@ -7,5 +7,5 @@ export function gitSettings(settings: Readonly<Record<string, string>>): Record<
   return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(entries) };
 }
 
-/** A copied file has another inode, and times to the second: git is not to take that for a change. */
+/** A copied file has another inode, and times rounded to seconds. Git must not take that for a change. */
 export const copiedRepository = { 'core.checkStat': 'minimal', 'core.trustctime': 'false' } as const;

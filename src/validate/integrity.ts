@@ -1,14 +1,14 @@
 import type { Validation } from '../contract/validation.ts';
 
-/** A check of the trial's own, beside those of its case. */
+/** The result of a check that Offsite adds to the checks of the case. */
 export interface IntegrityFinding {
   kind: 'protected' | 'tampering';
   name: string;
-  /** What was found; undefined where all is well. */
+  /** What is wrong. Undefined if nothing is. */
   problem: string | undefined;
 }
 
-/** The finding as a validation, so that every reader of the record sees it among the others. */
+/** Returns the finding as a validation, so that readers of the record see it with the others. */
 export function integrityValidation(
   { kind, name, problem }: IntegrityFinding,
   { index, at }: { index: number; at: number },

@@ -1,13 +1,13 @@
 import type { Validation } from '../contract/validation.ts';
 
 export interface MatchedValidations {
-  /** In the manifest's order; what it does not name comes after. */
+  /** In the manifest's order, then validations that the manifest does not name. */
   found: Validation[];
-  /** Names the manifest has and the validator has not. */
+  /** Names in the manifest for which the validator has no validation. */
   missing: string[];
 }
 
-/** Gives each validation its index: the manifest's for its name, else the next free one. */
+/** Gives each validation its index: the manifest's index for its name, otherwise the next free one. */
 export function matchManifest(
   validations: readonly Omit<Validation, 'id' | 'index'>[],
   manifest: readonly { index: number; name: string }[],
@@ -16,7 +16,7 @@ export function matchManifest(
   let next = Math.max(-1, ...declared.values()) + 1;
   const found = validations.map((validation) => {
     const index = declared.get(validation.name) ?? next++;
-    // A name's second validation, as test reports have them, is an extra one.
+    // Test reports can repeat a name. The second validation of a name counts as an extra one.
     declared.delete(validation.name);
     return { id: `validation-${index}`, index, ...validation };
   });

@@ -1,40 +1,40 @@
 import type { Clock } from '../clock.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { GradingFailure } from './grading-failure.ts';
 import { answer } from './judge/answer.ts';
 import type { AskModel, RecordedAsk } from './judge/ask-model.ts';
 import { judge } from './judge/judge.ts';
 import { AnswerRequest, JudgeRequest, readAsk } from './judge/requests.ts';
 import { capturedText } from './record.ts';
 import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
-import type { GradingTrouble } from './trouble.ts';
 
 export interface CallsOfValidation {
   calls: NonNullable<Validation['calls']>;
-  /** The first that was made under the validation's own name. */
+  /** The first judgment made under the validation's own name. */
   judgment: Judgment | undefined;
-  /** Whether something that was asked for never came. */
+  /** Whether at least one request got no answer. */
   failed: boolean;
 }
 
-/** Failures of a model that another try may not meet. */
+/** Codes of model failures that may not occur again on a retry. */
 const passing = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
 
-/** Asks models for a validator's validations, and keeps what was asked and answered. */
+/** Asks models for a validator's validations, and records each request and answer. */
 export class ModelCalls {
   readonly #parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal };
   readonly #calls = new Map<string, CallsOfValidation['calls']>();
   readonly #failed = new Set<string>();
   readonly #pending = new Set<Promise<unknown>>();
   readonly judgments: Judgment[] = [];
-  /** The first thing that went wrong. */
-  trouble: GradingTrouble | undefined;
+  /** The first failure. */
+  failure: GradingFailure | undefined;
 
   constructor(parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal }) {
     this.#parts = parts;
   }
 
-  /** Never rejects: what goes wrong is the reply, and the grading's trouble. */
+  /** Never rejects: a failure becomes the reply and is kept in `failure`. */
   fulfill(ask: SandboxedAsk): Promise<SandboxedReply> {
     const reply = this.#reply(ask);
     this.#pending.add(reply);
@@ -42,7 +42,7 @@ export class ModelCalls {
     return reply;
   }
 
-  /** Resolves once nothing is being asked any more. */
+  /** Resolves when no request is in progress. */
   async settled(): Promise<void> {
     await Promise.all(this.#pending);
   }
@@ -59,10 +59,10 @@ export class ModelCalls {
     try {
       return { id, value: await this.#value(validation, method, request) };
     } catch (error) {
-      const trouble = troubleOf(error, validation, method);
+      const failure = failureOf(error, validation, method);
       this.#failed.add(validation);
-      this.trouble ??= trouble;
-      return { id, error: trouble.message };
+      this.failure ??= failure;
+      return { id, error: failure.message };
     }
   }
 
@@ -104,8 +104,8 @@ export class ModelCalls {
   }
 }
 
-function troubleOf(error: unknown, validation: string, method: string): GradingTrouble {
+function failureOf(error: unknown, validation: string, method: string): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
   const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
-  return { kind, message: `${method}() of "${validation}" came to nothing: ${error.message}` };
+  return { kind, message: `${method}() of "${validation}" failed: ${error.message}` };
 }

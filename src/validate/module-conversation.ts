@@ -4,21 +4,24 @@ import { PassThrough } from 'node:stream';
 import pLimit from 'p-limit';
 import { workForValidator } from '../bounds/grading.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import { type GradingFailure, processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
 import { ModelCalls } from './model-calls.ts';
 import { moduleValidation } from './module-validation.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
-import { type GradingTrouble, processTrouble } from './trouble.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
-import { WorkDesk } from './work/work-desk.ts';
+import { WorkRequests } from './work/work-requests.ts';
 
-/** What passes between this process and the validator's: its order, its records, what it asks models, and what it runs of the work. */
+/**
+ * The messages between this process and the validator's process: its order, its records, its requests to
+ * models, and its requests to run programs of the work.
+ */
 export class ModuleConversation {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
-  readonly #desk: WorkDesk;
+  readonly #workRequests: WorkRequests;
   readonly #validations: SandboxedValidation[] = [];
   readonly #programs = pLimit(workForValidator.count.programs);
   readonly #looks = pLimit(workForValidator.count.looks);
@@ -28,14 +31,17 @@ export class ModuleConversation {
   #running: string | undefined;
   #broken: string | undefined;
   #ended = false;
-  /** Aborted when the stream to the process is closed. */
+  /** Aborts when the stream to the process is closed. */
   readonly #over = new AbortController();
 
-  /** @param onFailure told of trouble with the engine, which the validator must not take for the work's */
+  /**
+   * @param onFailure called for failures of the engine, which the validator must not take for failures of the
+   * work
+   */
   constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.stdin.once('close', () => this.#over.abort());
-    this.#desk = new WorkDesk(request, work, onFailure);
+    this.#workRequests = new WorkRequests(request, work, onFailure);
     this.#calls = new ModelCalls(request);
     const nonce = randomBytes(16).toString('hex');
     this.reader = new RecordReader(nonce, (record) => this.#take(record));
@@ -61,7 +67,7 @@ export class ModuleConversation {
       case 'files':
         this.#looks(() => this.#reply(record));
         break;
-      case 'still':
+      case 'end-work':
         this.#reply(record);
         break;
       case 'broken':
@@ -72,12 +78,15 @@ export class ModuleConversation {
     }
   }
 
-  async #reply(record: Parameters<WorkDesk['fulfill']>[0]): Promise<void> {
+  async #reply(record: Parameters<WorkRequests['fulfill']>[0]): Promise<void> {
     if (this.#request.signal.aborted) return;
-    await this.#send(await this.#desk.fulfill(record));
+    await this.#send(await this.#workRequests.fulfill(record));
   }
 
-  /** Resolves once the validator's process has taken it, or is over. One after another: as JSON a text can be six times as long. Never rejects. */
+  /**
+   * Resolves when the validator's process has taken the line or has ended. Never rejects. Lines are sent one
+   * after another, because a text as JSON can be six times as long.
+   */
   #send(line: object): Promise<void> {
     return this.#sending(async () => {
       // The process may have ended while a model was still answering.
@@ -94,34 +103,36 @@ export class ModuleConversation {
       this.#request.manifest,
     );
     const output = result.stderr.text.trim();
-    const trouble =
-      this.#calls.trouble ??
-      this.#named(processTrouble(result, this.#request.timeoutMs)) ??
-      this.#troubleOf(result, missing);
+    const failure =
+      this.#calls.failure ??
+      this.#named(processFailure(result, this.#request.timeoutMs)) ??
+      this.#failureOf(result, missing);
     return {
       validations: found,
       judgments: this.#calls.judgments,
-      trouble: trouble && { output, ...trouble },
+      failure: failure && { output, ...failure },
     };
   }
 
-  #named(trouble: GradingTrouble | undefined): GradingTrouble | undefined {
-    if (trouble === undefined || this.#running === undefined) return trouble;
-    return { ...trouble, message: `${trouble.message}, in "${this.#running}"` };
+  #named(failure: GradingFailure | undefined): GradingFailure | undefined {
+    if (failure === undefined || this.#running === undefined) return failure;
+    return { ...failure, message: `${failure.message}, in "${this.#running}"` };
   }
 
-  /** What is wrong with a validator that was run and ended by itself. */
-  #troubleOf(result: ExecResult, missing: readonly string[]): GradingTrouble | undefined {
-    const broken = (message: string): GradingTrouble => ({ kind: 'broken', message });
+  /** What is wrong with a validator whose process ended by itself. */
+  #failureOf(result: ExecResult, missing: readonly string[]): GradingFailure | undefined {
+    const broken = (message: string): GradingFailure => ({ kind: 'broken', message });
     if (this.#broken !== undefined)
       return { ...broken('the validator could not be loaded'), output: this.#broken };
     if (this.reader.problem !== undefined) return broken(this.reader.problem);
     if (!this.#ended)
-      return this.#named(broken(`the validator exited with ${result.exitCode} before its end`));
+      return this.#named(broken(`the validator exited with ${result.exitCode} before it finished`));
     const overdue = this.#validations.find(({ status }) => status === 'voided');
-    if (overdue) return broken(`"${overdue.name}" came to no verdict: ${overdue.message}`);
+    if (overdue) return broken(`"${overdue.name}" gave no verdict: ${overdue.message}`);
     if (missing.length === 0) return undefined;
-    return broken(`the validator never declared what its manifest names: ${missing.join(', ')}`);
+    return broken(
+      `the validator declared no validation for these names in its manifest: ${missing.join(', ')}`,
+    );
   }
 }
 

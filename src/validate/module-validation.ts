@@ -4,12 +4,12 @@ import { capturedText } from './record.ts';
 import type { SandboxedValidation } from './sandboxed/records.ts';
 import { captured } from './texts.ts';
 
-/** The record of a module's validation, with what models answered to it. */
+/** The record of a module's validation, with its requests to models and their answers. */
 export function moduleValidation(
   record: SandboxedValidation,
   { calls, judgment, failed }: CallsOfValidation,
 ): Omit<Validation, 'id' | 'index'> {
-  // A validator that went on without the answer it asked for has not measured what it was to measure.
+  // If a validator continued without an answer that it requested, it has not measured what it should.
   const status = failed ? 'voided' : record.status;
   const texts = {
     ...(record.input && { input: capturedText(record.input.text, record.input.format) }),

@@ -7,7 +7,10 @@ import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
-/** Our half of the validator's process: TypeScript in a checkout, JavaScript once built, as this file is. */
+/**
+ * The part of the validator's process that Offsite provides. It is TypeScript in a checkout and JavaScript
+ * after a build, like this file.
+ */
 const extension = extname(import.meta.filename);
 const sandboxed = [
   ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
@@ -17,7 +20,10 @@ const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${exten
   content: readFileSync(new URL(`../${path}`, import.meta.url)),
 }));
 
-/** A validator that is a module: Node runs it in the sandbox and prints a record for each of its validations. */
+/**
+ * Runs a validator that is a module. Node runs it in the sandbox and prints a record for each of its
+ * validations.
+ */
 export async function runModule(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, timeoutMs } = request;
   await container.put(filesOf(request), '/', request.signal);
@@ -49,14 +55,14 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   });
   signal.throwIfAborted();
   const outcome = await conversation.outcome(result);
-  // Nobody waits any more for what still runs.
+  // No caller waits for the programs that still run.
   failed.abort();
   return outcome;
 }
 
 /**
- * Git refuses another user's repository, which the workspace is; and what the agent wrote into its settings and hooks
- * is not to run because somebody asks for its status.
+ * Git refuses a repository that another user owns, as the workspace is. And when a validator asks git for the
+ * status, git must not run the hooks and settings that the agent wrote.
  */
 const gitEnvironment = gitSettings({
   'safe.directory': '*',
@@ -65,7 +71,7 @@ const gitEnvironment = gitSettings({
   ...copiedRepository,
 });
 
-/** `offsite/validator` resolves because the validator lies in a package of that name. */
+/** `offsite/validator` resolves because the validator is in a package named `offsite`. */
 function filesOf({ folder, files, source }: ValidatorRequest) {
   const description = {
     name: 'offsite',
@@ -76,7 +82,8 @@ function filesOf({ folder, files, source }: ValidatorRequest) {
     ...validatorFolder(folder),
     ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content)),
     ownFile(`${folder}/validator.mts`, source),
-    // Node reads it for a source file that the work is called with; it tells nothing of what is expected.
+    // Node reads this file if the work is started with a source file beside it. It says nothing about
+    // expected results.
     ownFile(`${folder}/package.json`, JSON.stringify(description), 0o644),
     ...ours.map(({ path, content }) => ownFile(`${folder}/.offsite/${path}`, content)),
   ];

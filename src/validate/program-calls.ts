@@ -13,22 +13,28 @@ import type { Work } from './work/work.ts';
 
 const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'utf8');
 
-/** Exit code of `offsite-run` where it could not run the program: as `env` has it. */
+/** Exit code of `offsite-run` if it could not run the program, as with `env`. */
 const cannotRun = 127;
-/** As `env` has it for a failure of its own. */
+/** Exit code of `offsite-run` if it failed itself, as with `env`. */
 const cannotCall = 125;
 
 const tooLarge = {
   exitCode: cannotCall,
   stdout: '',
-  stderr: `offsite-run: a call may pass on no more than ${workForValidator.bytes.call} bytes of standard input\n`,
+  stderr: `offsite-run: a call may send at most ${workForValidator.bytes.call} bytes of standard input\n`,
 };
 
-/** Prints what is written to the pipe $1 once it is there, until standard input ends. Opened for both, the pipe has no end of its own. */
+/**
+ * Prints what is written to the pipe $1, once it exists, until standard input ends. `0<>` opens the pipe for
+ * reading and writing, so it never reports an end.
+ */
 const listen = `{ until [ -p "$1" ]; do sleep 0.05 2> /dev/null || sleep 1; done; exec cat 0<> "$1"; } &
 cat > /dev/null; kill "$!"`;
 
-/** Why a validator is broken that calls for more than there is room for: trying again would end the same. */
+/**
+ * A validator's calls of `offsite-run` exceed a limit. The validator is broken, because a retry would end the
+ * same way.
+ */
 export class CallsRefused extends Error {
   override readonly name = 'CallsRefused';
 }
@@ -40,8 +46,8 @@ interface CallsRequest {
 }
 
 /**
- * The way by which a program has things of the work run as another user: the command `offsite-run` leaves each call in a folder that only
- * the validator's user may enter, and finds the answer there.
+ * Lets a validator that is a program run things of the work as another user. The command `offsite-run` writes
+ * each call to a folder that only the validator's user may enter, and reads the answer there.
  */
 export class ProgramCalls {
   readonly #request: CallsRequest;
@@ -53,10 +59,10 @@ export class ProgramCalls {
     () => undefined,
     workForValidator.bytes.callName,
   );
-  /** Bytes of the calls under way. */
+  /** Bytes of the calls in progress. */
   #held = 0;
 
-  /** @param onFailure told of trouble with the engine, and of {@link CallsRefused} */
+  /** @param onFailure called for failures of the engine, and with {@link CallsRefused} */
   constructor(request: CallsRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.#work = work;
@@ -66,7 +72,7 @@ export class ProgramCalls {
     };
   }
 
-  /** What has to lie in the validator's folder. */
+  /** The entries that must be in the validator's folder. */
   static files(folder: string): NewEntry[] {
     return [
       { path: callsOf(folder), folder: true, mode: 0o700, ...users.validator },
@@ -75,7 +81,7 @@ export class ProgramCalls {
     ];
   }
 
-  /** What makes programs find it. */
+  /** The environment in which programs find `offsite-run`. */
   static environment(folder: string, path: string | undefined): Record<string, string> {
     return { OFFSITE_CALLS: callsOf(folder), PATH: `${folder}/.bin${path === undefined ? '' : `:${path}`}` };
   }
@@ -102,7 +108,7 @@ export class ProgramCalls {
     const call = `${callsOf(this.#request.folder)}/${name}`;
     if (this.#limit.pendingCount < workForValidator.count.waitingCalls)
       this.#limit(() => this.#fulfill(call)).catch(this.#onFailure);
-    else this.#onFailure(new CallsRefused('more calls of offsite-run wait than there is room for'));
+    else this.#onFailure(new CallsRefused('too many calls of offsite-run are waiting'));
   }
 
   async #fulfill(call: string): Promise<void> {
@@ -112,7 +118,10 @@ export class ProgramCalls {
       held.defer(() => {
         this.#held -= size;
       });
-      refuseLarge('calls of offsite-run have', this.#held, workForValidator.bytes.calls);
+      const most = workForValidator.bytes.calls;
+      if (this.#held > most) {
+        throw new CallsRefused(`the calls of offsite-run in progress are larger than ${most / MiB} MiB`);
+      }
     };
     const { container, signal } = this.#request;
     const given = await this.#given(call, hold);
@@ -127,8 +136,9 @@ export class ProgramCalls {
   }
 
   /**
-   * The files of a call. Undefined where they are too large: the work can be the reason, so that is no trouble of the engine's. `gone`
-   * where the validator has removed its folder, so that nobody waits for an answer.
+   * The files of a call. Undefined if they are too large: the work may be the reason, so this is not a
+   * failure of the engine. `gone` if the validator has removed the call's folder and so does not wait for an
+   * answer.
    */
   async #given(
     call: string,
@@ -168,7 +178,7 @@ export class ProgramCalls {
   async #run(call: { cwd: string; command: string; args: string[]; input: Buffer | undefined }) {
     const { cwd, command, args, input } = call;
     try {
-      // Nothing but the validator's own time ends it: who wants less has the program `timeout`.
+      // Only the validator's own timeout ends it. An author who wants less uses the program `timeout`.
       const timeout = Number.MAX_SAFE_INTEGER;
       return await this.#work.run({ command, args, options: { cwd, timeout }, input });
     } catch (error) {
@@ -176,10 +186,6 @@ export class ProgramCalls {
       return { exitCode: cannotRun, stdout: '', stderr: `offsite-run: ${messageOf(error)}\n` };
     }
   }
-}
-
-function refuseLarge(what: string, size: number, most: number): void {
-  if (size > most) throw new CallsRefused(`${what} more than ${most / MiB} MiB`);
 }
 
 function callsOf(folder: string): string {

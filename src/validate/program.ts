@@ -5,33 +5,38 @@ import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { TestReport } from './formats/reported-test.ts';
 import { readTestReport } from './formats/test-report.ts';
+import { processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';
 import { capturedText } from './record.ts';
 import { captured } from './texts.ts';
-import { processTrouble } from './trouble.ts';
 import { execUser, users } from './users.ts';
 import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
 /**
- * Starts the program $0 if there is its interpreter $1, and else says $2: what a kernel or `env` answers for a missing one looks the
- * same as a program that found nothing to be well.
+ * Starts the program $0 if its interpreter $1 exists, and otherwise prints $2. Without this check, the exit
+ * code of a missing interpreter, from the kernel or `env`, would look like a failed validation.
  */
 const start = `command -v "$1" > /dev/null || { printf %s "$2"; exit; }
 mkfifo -m 600 "$OFFSITE_CALLS/requests"
 OFFSITE_STDOUT=$(readlink /proc/$$/fd/1) exec "$0"`;
 
-/** Such a program would be started with what the agent left there; its author can have that only as a module. */
+/**
+ * In that sandbox, the program would run with what the agent left there. Only a module can run apart from it.
+ */
 const notApart =
-  'a validator that is a program cannot be graded in the agent’s own sandbox; make it a module';
+  'a validator that is a program cannot run the work in the agent’s own sandbox; use a module instead';
 const nothing = { validations: [], judgments: [] };
 
-/** A validator with a shebang: one validation, passed when the program exits 0; or those of the test report that it prints. */
+/**
+ * Runs a validator with a shebang. It is one validation, which passes if the program exits 0. If the program
+ * prints a test report, each test is a validation.
+ */
 export async function runProgram(request: ValidatorRequest): Promise<ValidatorRun> {
   const { container, folder, source, files, timeoutMs } = request;
-  if (request.work.kind === 'apart') return { ...nothing, trouble: { kind: 'broken', message: notApart } };
+  if (request.work.kind === 'apart') return { ...nothing, failure: { kind: 'broken', message: notApart } };
   const program = `${folder}/validator`;
   await container.put(
     [
@@ -65,17 +70,17 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   await listening;
   const { reason } = failed.signal;
   if (reason instanceof CallsRefused)
-    return { ...nothing, trouble: { kind: 'broken', message: reason.message } };
+    return { ...nothing, failure: { kind: 'broken', message: reason.message } };
   signal.throwIfAborted();
-  // Nobody waits any more for what still runs.
+  // No caller waits for the programs that still run.
   failed.abort();
   const output = `${result.stdout.text}${result.stderr.text}`;
-  const trouble = processTrouble(result, timeoutMs);
-  if (trouble || result.ended !== 'exited')
-    return { validations: [], judgments: [], trouble: trouble && { ...trouble, output } };
+  const failure = processFailure(result, timeoutMs);
+  if (failure || result.ended !== 'exited')
+    return { validations: [], judgments: [], failure: failure && { ...failure, output } };
   if (result.stdout.text === nonce) {
     const message = `the validator could not be started: the sandbox has no ${interpreter}`;
-    return { validations: [], judgments: [], trouble: { kind: 'not-started', message } };
+    return { validations: [], judgments: [], failure: { kind: 'not-started', message } };
   }
   return outcome(result, request, output);
 }
@@ -95,13 +100,13 @@ async function outcome(
   }
   if ('problem' in report) {
     const message = `the validator printed a ${report.format} report that cannot be read: ${report.problem}`;
-    return { validations: [], judgments: [], trouble: { kind: 'broken', message, output } };
+    return { validations: [], judgments: [], failure: { kind: 'broken', message, output } };
   }
   const tests = report.tests.map((test) => testValidation(test, result));
-  // A program that fails although its tests pass, or that has none, fails by itself.
+  // If the program fails although its tests pass, or reports no tests, its exit code is a validation too.
   const alone = tests.length === 0 || (result.exitCode !== 0 && report.tests.every(({ passed }) => passed));
   const all = alone ? [...tests, { ...whole, name: 'exit code' }] : tests;
-  return run(all, manifest, output, 'the validator printed no test of these names of its manifest:');
+  return run(all, manifest, output, 'the validator printed no test for these names in its manifest:');
 }
 
 function run(
@@ -113,7 +118,7 @@ function run(
   const { found, missing } = matchManifest(validations, manifest);
   if (missing.length === 0) return { validations: found, judgments: [] };
   const message = `${lacking} ${missing.join(', ')}`;
-  return { validations: found, judgments: [], trouble: { kind: 'broken', message, output } };
+  return { validations: found, judgments: [], failure: { kind: 'broken', message, output } };
 }
 
 function wholeProgram(
@@ -134,7 +139,7 @@ function wholeProgram(
   };
 }
 
-/** A report seldom says when a test began: the time is the program's. */
+/** Reports seldom say when a test began, so the start time is the program's. */
 function testValidation(
   { name, passed, message, durationMs, detail }: Extract<TestReport, { tests: unknown }>['tests'][number],
   { startedAt }: Exited,
@@ -151,7 +156,7 @@ function testValidation(
   };
 }
 
-/** The program that a shebang names; with `env`, the one that is to be looked up. */
+/** The program that a shebang names. With `env`, the program that `env` looks up. */
 function interpreterOf(source: string): string {
   const words = source.slice(2).split('\n', 1)[0]?.trim().split(/\s+/) ?? [];
   const [program = '', ...rest] = words;

@@ -5,18 +5,21 @@ import { longestDocument } from '../parse-json.ts';
 import { readRecord } from './record-shape.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
-/** The part of this process's heap that all records of a validator may take, where that is less than their bound. */
+/** All records of a validator may take this part of the process's heap, if that is less than their bound. */
 const heapPart = 1 / 16;
 
-const tooMuch = 'the validator said more than is read';
+const tooMuch = 'the validator printed more than the limit';
 
-/** Takes the records out of a validator's output as it comes: the lines that begin with the nonce. All else is somebody's text. */
+/**
+ * Reads the records from a validator's output as it arrives: the lines that begin with the nonce. All other
+ * output comes from other programs and is ignored.
+ */
 export class RecordReader {
   readonly #start: string;
   readonly #onRecord: (record: SandboxedRecord) => void;
   readonly #lines: LineReader;
   #room = Math.min(validatorRecords.bytes.all, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
-  /** What is wrong with what came, if anything is; nothing is read after it. */
+  /** The first problem with the records, if there is one. Nothing is read after it. */
   problem: string | undefined;
 
   constructor(nonce: string, onRecord: (record: SandboxedRecord) => void) {
@@ -31,7 +34,7 @@ export class RecordReader {
     );
   }
 
-  /** A record that the end of its process cut is no record, so that the end of the stream is of no interest. */
+  /** A record is ignored if the process ended before it was complete, so there is no `end()`. */
   push(bytes: Buffer): void {
     if (this.problem === undefined) this.#lines.push(bytes);
   }
@@ -44,7 +47,7 @@ export class RecordReader {
       return;
     }
     const record = readRecord(line.slice(this.#start.length));
-    if ('problem' in record) this.problem = `the validator sent what is no record: ${record.problem}`;
+    if ('problem' in record) this.problem = `the validator sent an invalid record: ${record.problem}`;
     else this.#onRecord(record);
   }
 }

@@ -3,7 +3,7 @@ import { validatorRecords } from '../bounds/grading.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
-/** What is wrong with a record may be as long as the record. */
+/** The list of problems may be as long as the record, so only the first ones are shown. */
 const shownIssues = 5;
 
 const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
@@ -17,7 +17,10 @@ const Options = z.object({
   timeout: z.number().positive().optional(),
 });
 
-/** What the validator's process may send, a line each; `sandboxed/records.ts` says the same to that process. */
+/**
+ * What the validator's process may send, one record per line. `sandboxed/records.ts` has the same types for
+ * that process.
+ */
 const Shape = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('broken'), message: z.string() }),
   z.object({ kind: z.literal('begin'), name: z.string() }),
@@ -38,7 +41,7 @@ const Shape = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('read'), id: Id, path: Path }),
   z.object({ kind: z.literal('files'), id: Id }),
-  z.object({ kind: z.literal('still'), id: Id }),
+  z.object({ kind: z.literal('end-work'), id: Id }),
   z.object({
     kind: z.literal('validation'),
     name: z.string(),
@@ -57,13 +60,13 @@ const Shape = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** The record that a line holds, or what is wrong with it. Never throws. */
+/** Returns the record that a line holds, or what is wrong with it. Never throws. */
 export function readRecord(line: string): SandboxedRecord | { problem: string } {
   let value: unknown;
   try {
     value = parseCheckedJson(line);
   } catch (error) {
-    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is no JSON' };
+    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is not JSON' };
   }
   const read = Shape.safeParse(value);
   if (read.success) return read.data as SandboxedRecord;

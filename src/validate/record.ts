@@ -1,12 +1,15 @@
 import type { CapturedText, ReportedText, ReportedValidation, Validation } from '../contract/validation.ts';
 import { captured } from './texts.ts';
 
-/** A text as the full record carries it, cut as {@link captured} cuts. */
+/** A text as the full record stores it, shortened by {@link captured}. */
 export function capturedText(text: string, format: 'text' | 'json' = 'text'): CapturedText {
   return { ...captured(text), format, state: 'captured' };
 }
 
-/** What a report may say of a validation: the specification leaves kind, status, formats, states, levels, methods, judgment and metadata out. */
+/**
+ * What a report may contain of a validation. The specification has no kind, status, formats, states, levels,
+ * methods, judgment or metadata.
+ */
 export function reportedForm(validation: Validation): ReportedValidation {
   const { kind, status, judgment, metadata, input, output, error, calls, logs, ...same } = validation;
   return {
@@ -26,7 +29,7 @@ export function reportedForm(validation: Validation): ReportedValidation {
 
 type Texts<Name extends string> = Partial<Record<Name, CapturedText | undefined>>;
 
-/** Texts that were left out on purpose are not there at all in a report. */
+/** A report does not contain texts that were omitted on purpose. */
 function reportedTexts<Name extends string>(texts: Texts<Name>): Partial<Record<Name, ReportedText>> {
   const kept = Object.entries(texts as Record<string, CapturedText | undefined>).flatMap(([name, text]) =>
     text === undefined || text.state === 'omitted'
@@ -36,7 +39,10 @@ function reportedTexts<Name extends string>(texts: Texts<Name>): Partial<Record<
   return Object.fromEntries(kept);
 }
 
-/** For `capture: false`: timing, verdict and scores stay, all text that grading produced goes, and says that it was there. */
+/**
+ * For `capture: false`: keeps timing, verdict and scores. Replaces each text that grading produced by a mark
+ * that it was omitted.
+ */
 export function withoutContent(validation: Validation): Validation {
   const { message, judgment, input, output, error, metadata, calls, logs, ...rest } = validation;
   return {
@@ -53,7 +59,10 @@ export function withoutContent(validation: Validation): Validation {
   };
 }
 
-/** The reason and the error quote the work; the chosen word is the author's own. */
+/**
+ * Removes the reason and the error, because they quote the work. Keeps the chosen word, because the author
+ * wrote it.
+ */
 export function judgmentWithoutContent<J extends { reason?: unknown; error?: unknown }>({
   reason,
   error,

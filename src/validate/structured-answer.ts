@@ -4,8 +4,9 @@ import { OffsiteError } from '../offsite-error.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 
 /**
- * A model's answer that is JSON of a schema. The model is told to (servers differ in whether they enforce it), and an answer of another
- * form may be repaired once: the model is told what is wrong with it. A second one is an `OffsiteError` of code `ANSWER_FORM`.
+ * A model's answer as JSON that matches a schema. The request tells the model the schema, but not all servers
+ * enforce it. If the answer has another form, the model is told what is wrong and may answer once more. If
+ * the second answer is wrong too, throws an `OffsiteError` with code `ANSWER_FORM`.
  */
 export async function structuredAnswer<Value>(
   request: Omit<ChatRequest, 'schema'>,
@@ -28,25 +29,25 @@ export async function structuredAnswer<Value>(
   const second = await ask({ ...asked, messages });
   const repaired = readAnswer(second, form.schema);
   if ('value' in repaired) return { value: repaired.value, answer: second };
-  throw new OffsiteError(`the model's answer is not of the form asked for: ${repaired.problem}`, {
+  throw new OffsiteError(`the model's answer does not have the requested form: ${repaired.problem}`, {
     code: 'ANSWER_FORM',
     kind: 'infrastructure',
   });
 }
 
-/** Models whose form is not enforced like to put their JSON between fences. */
+/** If the server does not enforce the schema, models often put their JSON between code fences. */
 function readAnswer<Value>(
   { text, stopped }: ChatAnswer,
   schema: z.ZodType<Value>,
 ): { value: Value } | { problem: string } {
   if (stopped === 'refused') return { problem: 'the model refused to answer' };
-  if (stopped === 'length') return { problem: 'it is longer than the model may answer' };
+  if (stopped === 'length') return { problem: 'it is longer than the model’s output limit' };
   const [, fenced] = /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text) ?? [];
   let parsed: unknown;
   try {
     parsed = parseCheckedJson(fenced ?? text);
   } catch (error) {
-    if (error instanceof SyntaxError) return { problem: `it is no JSON (${error.message})` };
+    if (error instanceof SyntaxError) return { problem: `it is not JSON (${error.message})` };
     if (error instanceof DocumentTooHeavy) return { problem: error.message };
     throw error;
   }

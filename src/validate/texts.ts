@@ -1,7 +1,7 @@
 import { validatorRecords } from '../bounds/grading.ts';
 import type { ReportedText } from '../contract/validation.ts';
 
-/** A text as the record carries it, cut in the middle where it has more than `room` characters. */
+/** A text as the record stores it. The middle is cut out if the text has more than `room` characters. */
 export function captured(text: string, room: number = validatorRecords.bytes.kept): ReportedText {
   if (text.length <= room) return { text: text.toWellFormed(), truncated: false };
   const half = Math.floor(room / 2);

@@ -1,15 +1,16 @@
 /**
- * Who runs in a grading sandbox. Neither is root, neither may signal, trace or read the other's processes, and only the work's user may
- * write to the workspace. The numbers are below what engines without root map (65,536).
+ * The users of a grading sandbox. Neither is root. Neither may signal, trace or read the other's processes.
+ * Only the work's user may write to the workspace. The ids are lower than 65,536, because rootless engines
+ * map no others.
  */
 export const users = {
-  /** Runs the validator. It owns nothing but a folder for temporary files. */
+  /** Runs the validator. It owns only a folder for temporary files. */
   validator: { uid: 64_201, gid: 64_201 },
-  /** Runs what the agent left: `nobody`, whom every Linux has under a name, which some programs ask for. */
+  /** Runs what the agent left: `nobody`. Every Linux has a name for this id, which some programs require. */
   work: { uid: 65_534, gid: 65_534 },
 } as const;
 
-/** As an engine is told of a user. */
+/** The user in the form that an engine takes. */
 export function execUser({ uid, gid }: { uid: number; gid: number }): string {
   return `${uid}:${gid}`;
 }

@@ -4,12 +4,14 @@ import { users } from './users.ts';
 const { uid, gid } = users.validator;
 
 /**
- * The folder of a validator, for its user to read and nobody to write: root's, and its group's to look into. Within it a home that stays
- * empty, and a folder for temporary files, which alone is the user's own.
+ * The entries of a validator's folder. Root owns it, the validator's group may read it, and nobody else may
+ * write to it. It contains a home folder that stays empty, and a folder for temporary files, which is the
+ * only one that the user owns.
  */
 export function validatorFolder(folder: string): NewEntry[] {
   return [
-    // The work may be called with a file of it, which is opened to it then; what it is not told of it can neither list nor read.
+    // The work may be started with the path of a file in this folder, which is then opened to it. It can
+    // neither list the folder nor read other files.
     { path: folder, folder: true, mode: 0o751, gid },
     { path: homeOf(folder), folder: true, mode: 0o550, gid },
     { path: temporaryOf(folder), folder: true, mode: 0o700, uid, gid },
@@ -21,8 +23,8 @@ export function ownFile(path: string, content: string | Buffer, mode = 0o640): N
 }
 
 /**
- * Where a validator's own programs keep what is theirs. No startup file of a user lies in an empty home; Python finds its modules beside the
- * program, and none in the working folder, which is the agent's.
+ * Folders for the validator's own programs. The home folder is empty, so it has no startup files. Python
+ * finds modules beside the program, and none in the working folder, which belongs to the agent.
  */
 export function ownFolders(folder: string): Record<string, string> {
   return {

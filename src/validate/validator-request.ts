@@ -3,18 +3,21 @@ import type { SourceFile } from '../contract/definition.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import type { Container } from '../engine/container.ts';
+import type { GradingFailure } from './grading-failure.ts';
 import type { AskModel } from './judge/ask-model.ts';
-import type { GradingTrouble } from './trouble.ts';
 import type { WorkSandbox } from './work/work-sandbox.ts';
 
 export interface ValidatorRequest {
-  /** Where it runs: one in which no harness ran, with a copy of the graded workspace. */
+  /** The container that it runs in. No harness ran in it, and it has a copy of the graded workspace. */
   container: Container;
   source: string;
   files: readonly SourceFile[];
   manifest: readonly { index: number; name: string }[];
   capture: boolean;
-  /** Absolute folder in the sandbox for the validator and its files. To be one that the harness cannot have known. */
+  /**
+   * Absolute folder in the sandbox for the validator and its files. The harness must not be able to know it
+   * in advance.
+   */
   folder: string;
   workspace: string;
   env: Record<string, string>;
@@ -23,9 +26,9 @@ export interface ValidatorRequest {
   finalMessage?: string | undefined;
   usage?: Usage | undefined;
   filesChanged?: readonly string[] | undefined;
-  /** Where it runs what the agent left. */
+  /** The sandbox in which it runs what the agent left. */
   work: WorkSandbox;
-  /** Asks a judge model; undefined where none is configured. */
+  /** Asks a judge model. Undefined if none is configured. */
   judge?: AskModel | undefined;
   clock: Clock;
   timeoutMs: number;
@@ -34,7 +37,7 @@ export interface ValidatorRequest {
 
 export interface ValidatorRun {
   validations: Validation[];
-  /** Those of the validations, and further ones under names of their own. */
+  /** The judgments of the validations, and judgments with other names. */
   judgments: Judgment[];
-  trouble?: GradingTrouble | undefined;
+  failure?: GradingFailure | undefined;
 }

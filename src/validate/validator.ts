@@ -4,16 +4,16 @@ import { judgmentWithoutContent, withoutContent } from './record.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 
 /**
- * Runs a validator in a sandbox. A source with a shebang runs as that program, and its exit code decides; any other is a
- * JavaScript or TypeScript module that declares named validations with `offsite/validator`.
+ * Runs a validator in a sandbox. A source with a shebang runs as a program, and its exit code decides. Any
+ * other source is a JavaScript or TypeScript module that declares named validations with `offsite/validator`.
  */
 export async function runValidator(request: ValidatorRequest): Promise<ValidatorRun> {
   const run = request.source.startsWith('#!') ? await runProgram(request) : await runModule(request);
   if (request.capture) return run;
-  const { validations, judgments, trouble } = run;
+  const { validations, judgments, failure } = run;
   return {
     validations: validations.map(withoutContent),
     judgments: judgments.map(judgmentWithoutContent),
-    trouble: trouble && { kind: trouble.kind, message: trouble.message },
+    failure: failure && { kind: failure.kind, message: failure.message },
   };
 }

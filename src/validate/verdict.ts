@@ -8,8 +8,8 @@ export interface Findings {
 }
 
 /**
- * `passed` when every verify step exited 0, every validation passed and every judgment with a threshold reached it; `void` when
- * there was nothing to check. The harness's own exit code does not decide.
+ * `passed` if every verify step exited 0, every validation passed and every judgment with a threshold reached
+ * it. `void` if there was nothing to check. The harness's exit code does not count.
  */
 export function verdictOf({ verifySteps, validations, judgments }: Findings): 'passed' | 'failed' | 'void' {
   const checks = [
@@ -21,7 +21,7 @@ export function verdictOf({ verifySteps, validations, judgments }: Findings): 'p
   return checks.every(Boolean) ? 'passed' : 'failed';
 }
 
-/** Whether a judgment is good enough. One without a threshold always is; one without a score never reaches a threshold. */
+/** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */
 export function reachesThreshold({ score, threshold }: Judgment): boolean {
   return threshold === undefined || (score !== undefined && score >= threshold);
 }

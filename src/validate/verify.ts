@@ -1,15 +1,15 @@
 import type { VerifyStep } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 
-/** A verify step as the ledger keeps it; the wire has no place for its output. */
+/** A verify step as the ledger keeps it. The wire has no field for its output. */
 export interface VerifiedStep extends VerifyStep {
   output: string;
   outputTruncated: boolean;
 }
 
 /**
- * `timed-out`, `out-of-disk`: the last step was killed, and what follows it never ran. `not-started`: the sandbox cannot run bash
- * there.
+ * `timed-out`, `out-of-disk`: the last step was killed, and later steps never ran. `not-started`: the sandbox
+ * cannot run bash in the working folder.
  */
 export type Verification =
   | { ended: 'finished'; steps: VerifiedStep[]; devicesIntact: boolean; shielded: boolean }
@@ -19,20 +19,23 @@ export type Verification =
 export interface VerifyRequest {
   script: string;
   env: Record<string, string>;
-  /** Absolute. */
+  /** An absolute path. */
   cwd: string;
   timeoutMs: number;
-  /** As in a {@link Container}'s script: its own limit when left out. */
+  /** As in {@link Container.runScript}. Default: the container's own limit. */
   diskBytes?: number;
   signal: AbortSignal;
 }
 
-/** 128 + SIGKILL: what a process that was killed exits with. A step whose end nobody told is never taken for a success. */
+/**
+ * 128 + SIGKILL: the exit code of a killed process. A step whose end was not reported never counts as a
+ * success.
+ */
 const killed = 137;
 
 /**
- * Runs a verify script, one step a command, in a sandbox where nothing of the harness runs. Throws where the engine
- * failed.
+ * Runs a verify script, one step per command, in a sandbox where no process of the harness runs. Throws if
+ * the engine fails.
  */
 export async function runVerify(container: Container, request: VerifyRequest): Promise<Verification> {
   const result = await container.runScript({ ...request, shield: true });
@@ -48,6 +51,6 @@ export async function runVerify(container: Container, request: VerifyRequest): P
     const { devicesIntact, shielded } = result;
     return { ended: 'finished', steps, devicesIntact, shielded };
   }
-  // A canceled one has thrown above.
+  // A canceled script has thrown above.
   return { ended: result.ended === 'out-of-disk' ? 'out-of-disk' : 'timed-out', steps };
 }

@@ -5,37 +5,37 @@ import { OffsiteError } from '../offsite-error.ts';
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
 
 /**
- * What there is to carry over. `nothing`: nobody touched the workspace. `additions`: nothing of it was deleted, so
- * that what the fresh sandbox has need not go first.
+ * What to copy. `nothing`: the workspace was not touched. `additions`: no file was deleted, so the fresh
+ * sandbox's workspace need not be emptied first. `all`: empty it, then copy everything.
  */
 export type Carry = 'nothing' | 'additions' | 'all';
 
 const refusals: Readonly<Record<string, string>> = {
-  ENGINE_NO_FOLDER: 'is no folder any more',
-  ENGINE_NOT_FOUND: 'is not there any more',
-  ENGINE_TOO_LARGE: 'is larger than the sandbox may be',
+  ENGINE_NO_FOLDER: 'is no longer a folder',
+  ENGINE_NOT_FOUND: 'no longer exists',
+  ENGINE_TOO_LARGE: 'is larger than the sandbox allows',
 };
 
 /**
- * Removes the folder $1, or where its parent cannot be written, all that is in it: by a list of names without a limit.
- * Needs nothing but what every image has.
+ * Removes the folder $1. If its parent is not writable, removes all entries in it instead, from a list of
+ * names that may be of any length. Uses only programs that every image has.
  */
 const empty = `rm -rf -- "$1" 2>&- || {
   cd "$1" && printf '%s\\0' ./* ./.[!.]* ./..?* | xargs -0 rm -rf --
 }`;
 
 export interface CopyRequest {
-  /** Bytes that are let through. A sparse file counts with its full length. */
+  /** The maximum number of bytes to copy. A sparse file counts with its full length. */
   maxBytes: number;
-  /** `all` where it is not known. */
+  /** Default: `all`. */
   carry?: Carry | undefined;
   signal: AbortSignal;
 }
 
 /**
- * Makes the workspace of `fresh` what it is in `graded`, in which nothing may run. It is a copy: whatever is done to
- * it there, the graded one stays as it is. Refused where there is no folder to copy, or where it is larger than
- * `maxBytes`. Two round trips, five where something must go first.
+ * Makes the workspace of `fresh` a copy of that of `graded`. Nothing may run in `graded` meanwhile, and
+ * changes in `fresh` do not reach it. Refused if there is no folder to copy, or if it is larger than
+ * `maxBytes`. Takes two round trips, or five if the workspace must be emptied first.
  */
 export async function copyWorkspace(
   graded: Container,

@@ -126,7 +126,7 @@ for _ in range(3000): os.mkdir('d' * 8); os.chdir('d' * 8)"`;
       cause: { kind: 'agent', message: expect.stringMatching(/larger than/) },
     });
     if ('artifacts' in more) {
-      expect(result.artifactsOmitted).toContain('what comes after a file that is too large');
+      expect(result.artifactsOmitted).toContain('all files after one that is too large');
     }
   });
 

@@ -77,7 +77,7 @@ test('a validator leaves 600 MiB beside a call, of which nothing is read', async
 test('a validator leaves ten calls of 60 MiB at a time: it is broken, and no infrastructure is', async () => {
   const grown = await growthDuring(async () => {
     const run = await bench.run(`${call('60M')}\nfor one in 1 2 3 4 5 6 7 8 9 10; do leave; done; sleep 20`);
-    expect(run.trouble).toMatchObject({ kind: 'broken', message: expect.stringContaining('128 MiB') });
+    expect(run.failure).toMatchObject({ kind: 'broken', message: expect.stringContaining('128 MiB') });
   });
   expect(grown).toBeLessThan(400);
 });
@@ -90,7 +90,7 @@ test('a validator takes a call away before it is read: nobody waits for an answe
 test('a validator names 100,000 calls at once: it is broken', async () => {
   const names = `yes call-aaaaaaaaaa | head -n 100000 > "$OFFSITE_CALLS/requests"; sleep 20`;
   const run = await bench.run(`${call('1')}\nleave; mv "$call" "$OFFSITE_CALLS/call-aaaaaaaaaa"; ${names}`);
-  expect(run.trouble).toMatchObject({ kind: 'broken', message: expect.stringContaining('calls') });
+  expect(run.failure).toMatchObject({ kind: 'broken', message: expect.stringContaining('calls') });
 });
 
 test('a validator asks for 1,600 MiB of files, and does not read what it is told', async () => {

@@ -228,7 +228,7 @@ echo 'import helper, sys; sys.exit(not helper.right)' > check.py`,
     cause: {
       kind: 'agent',
       phase: 'verify',
-      message: expect.stringMatching(/would pass in the agent’s own.*helper\/__init__\.py.*in: same/s),
+      message: expect.stringMatching(/would pass in the agent’s sandbox.*helper\/__init__\.py.*in: same/s),
     },
   });
 });

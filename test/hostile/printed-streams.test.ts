@@ -57,7 +57,7 @@ describe.concurrent(`with a heap of ${heapMiB} MiB a harness does not end the pr
 
 describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () => {
   test.each([
-    ['a validator by records of values', 'records of values', 'more than is read'],
+    ['a validator by records of values', 'records of values', 'more than the limit'],
     ['a validator by a record with a million mistakes', 'parts of a record', 'too many values'],
   ])('%s', { timeout }, async (_, attack, problem) => {
     expect(await outcomeOf(attack)).toEqual({ taken: 0, problem: expect.stringContaining(problem) });

@@ -64,7 +64,7 @@ function talk(agent: keyof typeof scripts, person: keyof typeof scripts): Partia
 describe.concurrent('a conversation ends, and the work is graded, where the user’s model is kept from an answer', () => {
   test.each([
     ['by a message that is too long for it', 'flooding', 'prompt is too long'],
-    ['by a message that talks it out of its form', 'injecting', 'not of the form asked for'],
+    ['by a message that talks it out of its form', 'injecting', 'does not have the requested form'],
     ['by a message that its server cannot handle', 'breaking', '501'],
   ] as const)('%s', async (_, agent, why) => {
     const result = await bench.trial('', talk(agent, 'person'));

@@ -46,7 +46,7 @@ function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker
   const ending = cliEnding(
     'The CLI',
     exited(0),
-    { told: record.told, ...stream },
+    { status: record.status, ...stream },
     {
       timeoutMs: 1,
       signal: never,

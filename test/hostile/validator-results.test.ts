@@ -54,12 +54,12 @@ echo right > /opt/right; ln -sf /opt/right result`,
     const result = await bench.trial(run, { prepare: withGit, validator: validator(reads) });
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { kind: 'agent', message: expect.stringContaining('the workspace is no folder any more') },
+      cause: { kind: 'agent', message: expect.stringContaining('the workspace is no longer a folder') },
     });
     const verified = await bench.trial(run, { prepare: withGit, verify: 'grep -qx right result' });
     expect(verified).toMatchObject({
       verdict: 'failed',
-      cause: { kind: 'agent', message: expect.stringContaining('the workspace is no folder any more') },
+      cause: { kind: 'agent', message: expect.stringContaining('the workspace is no longer a folder') },
     });
   });
 
@@ -93,7 +93,7 @@ echo right > /opt/right; ln -sf /opt/right result`,
       verdict: 'failed',
       cause: {
         kind: 'agent',
-        message: expect.stringMatching(/larger than the sandbox may be|more than the sandbox may/),
+        message: expect.stringMatching(/larger than the sandbox allows|more than the sandbox allows/),
       },
     });
   });

@@ -130,7 +130,7 @@ offsite-run wc -c < work 2> "$TMPDIR/complaints"; code=$?
 cat "$TMPDIR/complaints"; echo "it ended with $code"; exit $code`;
   const result = await bench.trial('truncate -s 70M work', { validator: validator(source) });
   expect(result).toMatchObject({ verdict: 'failed', validations: [{ status: 'failed', exitCode: 125 }] });
-  expect(result.validations?.[0]?.output?.text).toContain('a call may pass on no more than 67108864 bytes');
+  expect(result.validations?.[0]?.output?.text).toContain('a call may send at most 67108864 bytes');
 });
 
 test.concurrent('a program validator passes honest work, with its input, arguments, exit code and both outputs', async () => {
@@ -262,7 +262,7 @@ test.concurrent('a program validator does not start in the agent’s own sandbox
   const result = await bench.trial('true', { validator: validator('#!/bin/sh\n', { runsIn: 'same' }) });
   expect(result).toMatchObject({
     verdict: 'void',
-    cause: { message: expect.stringContaining('make it a module') },
+    cause: { message: expect.stringContaining('use a module instead') },
   });
 });
 
@@ -308,7 +308,7 @@ test.concurrent('an agent that leaves nothing to judge has failed, though judges
     verdict: 'failed',
     cause: {
       kind: 'agent',
-      message: expect.stringContaining('with an untouched workspace it can be graded'),
+      message: expect.stringContaining('an untouched workspace can be graded'),
     },
   });
 });

@@ -165,7 +165,7 @@ cases:
 
   test.each([
     ['chat', 'none-such', '', 'is not a model of'],
-    ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which network none keeps from it'],
+    ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which it cannot reach with network none'],
     ['chat', 'claude', '', 'speaks anthropic-messages; the chat harness speaks openai-chat'],
     ['command', 'none-such', '', undefined],
     ['bash', 'claude', '', undefined],
@@ -184,7 +184,7 @@ cases:
       'suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: commando }\n  - { model: m, harness: command, profile: q }\n  - { model: m, harness: command, profile: p, sandbox: moon }\n  - { model: m, harness: command }\ncases: [{ id: a, verify: "true" }]\n',
     );
     expect(found[0]).toBe(
-      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; there are: command, bash, chat',
+      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; available: command, bash, chat',
     );
     expect(found[1]).toMatch(
       /^suite\.yaml:4:\d+: variants\[1\]\.profile: "q" is not a profile of .*offsite\.yaml$/,
@@ -202,8 +202,8 @@ cases:
         `suite: { id: s, prompt: "{{what}}" }\n${variants}cases: [{ id: a, verify: "true", prepare: { file: prepare.sh } }]\n`,
       ),
     ).toEqual([
-      'prepare.sh:2:6: {{who}} is not a variable; write \\{{ for two plain braces',
-      'suite.yaml:1:17: suite.prompt: {{what}} is not a variable in case a; write \\{{ for two plain braces',
+      'prepare.sh:2:6: {{who}} is not a variable; write \\{{ for literal braces',
+      'suite.yaml:1:17: suite.prompt: {{what}} is not a variable in case a; write \\{{ for literal braces',
     ]);
   });
 
@@ -212,7 +212,7 @@ cases:
       `suite: { id: s, prompt: p }\n${variants}cases:\n  - { id: a, verify: { file: gone.sh } }\n  - { id: a, verify: "true" }\n  - { id: b }\n`,
     );
     expect(found[0]).toMatch(/^suite\.yaml:4:\d+: cases\[0\]\.verify: cannot read .*gone\.sh/);
-    expect(found[1]).toBe('suite.yaml:5:7: cases[1].id: "a" is taken by cases[0]');
+    expect(found[1]).toBe('suite.yaml:5:7: cases[1].id: "a" is already used by cases[0]');
     expect(found[2]).toMatch(/cases\[2\]: has neither verify nor validator/);
   });
 });

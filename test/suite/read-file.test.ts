@@ -40,7 +40,7 @@ test('a file that is exchanged while it is read is never read from outside', asy
           readFile(join(suite, 'way', 'file'), { reach: { within: [suite], except: [] } }).content.toString(),
         );
       } catch (error) {
-        count(/outside of/.test(String(error)) ? 'refused' : 'gone');
+        count(/outside the suite/.test(String(error)) ? 'refused' : 'gone');
       }
     }
     expect(seen.get('inside')).toBeGreaterThan(0);

@@ -36,11 +36,11 @@ export const fixtureCli: Runner = {
       versionFile: '/none',
       takerFor: (record) => (line) => {
         const { failed, modelFailed } = EndLine.parse(line);
-        if (failed !== undefined) record.told = { told: 'agent-failed', message: failed };
-        else if (modelFailed !== undefined) record.told = { told: 'model-failed', message: modelFailed };
-        else record.told = { told: 'done' };
+        if (failed !== undefined) record.status = { kind: 'agent-failed', message: failed };
+        else if (modelFailed !== undefined) record.status = { kind: 'model-failed', message: modelFailed };
+        else record.status = { kind: 'done' };
       },
-      usageCountsOn: false,
+      usageIsCumulative: false,
     });
   },
 };

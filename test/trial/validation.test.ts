@@ -93,7 +93,7 @@ break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outs
     const gone = await graded(source, () => Promise.reject(unreachable), 'failed');
     expect(gone).toMatchObject({
       verdict: 'void',
-      cause: { kind: 'infrastructure', message: 'judge() of "kind" came to nothing: nobody answers' },
+      cause: { kind: 'infrastructure', message: 'judge() of "kind" failed: nobody answers' },
     });
   });
 });

@@ -13,7 +13,7 @@ afterAll(() => bench?.[Symbol.asyncDispose]());
 
 describe('a validation', () => {
   test('sees what the harness said, used and changed, and reads the workspace but not beyond it', async () => {
-    const { validations, trouble } = await bench.run(
+    const { validations, failure } = await bench.run(
       `import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
       validate('all', async ({ finalMessage, usage, filesChanged, read, files, input, metadata }) => {
         mkdirSync('deep/er', { recursive: true });
@@ -28,7 +28,7 @@ describe('a validation', () => {
       });`,
       { finalMessage: 'Done.', usage: { inputTokens: 5 }, filesChanged: ['answer.txt'] },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(JSON.parse(validations[0]?.output?.text ?? validations[0]?.message ?? '')).toEqual([
       'Done.',
       { inputTokens: 5 },
@@ -61,17 +61,17 @@ describe('a validation', () => {
     expect(messages[3]).toBe("'a text'");
   });
 
-  test('past its own deadline comes to no verdict, which is trouble of the grading, and the next one runs', async () => {
-    const { validations, trouble } = await bench.run(`
+  test('past its own deadline comes to no verdict, which is a failure of the grading, and the next one runs', async () => {
+    const { validations, failure } = await bench.run(`
       validate('slow', { timeout: 20 }, async ({ signal, run }) => {
         await run('sleep', ['600']);
         console.log(signal.aborted);
         await new Promise(() => setInterval(() => console.log('late'), 5));
       });
       validate('next', async () => { await new Promise((done) => setTimeout(done, 100)); console.log('mine'); });`);
-    expect(trouble).toMatchObject({
+    expect(failure).toMatchObject({
       kind: 'broken',
-      message: '"slow" came to no verdict: it was not done after 0.02 s',
+      message: '"slow" gave no verdict: it did not finish within 0.02 s',
     });
     expect(validations).toMatchObject([
       { name: 'slow', status: 'voided' },
@@ -98,7 +98,7 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
   test('can read neither the validator nor its memory, and cannot kill it, and works in the workspace', async () => {
     const container = await bench.another();
     await container.put([{ path: '/workspace/out/file', content: 'x' }]);
-    const { validations, trouble } = await bench.run(
+    const { validations, failure } = await bench.run(
       `validate('apart', async ({ run }) => {
         const shell = async (line) => { const { exitCode, stdout } = await run('sh', ['-c', line]); return [exitCode, stdout]; };
         return [
@@ -121,7 +121,7 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
         ],
       },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     const [file, environment, memory, output, kill, work, own, probe, expected] = JSON.parse(
       validations[0]?.output?.text ?? validations[0]?.message ?? '',
     );
@@ -159,8 +159,8 @@ describe('a model', () => {
 
   test('answers and judges, and all of it is in the record; a report has what it may have', async () => {
     const { ask } = scriptedJudge('a cat', scored(0.4, 'half a cat'), scored(1));
-    const { validations, judgments, trouble } = await bench.run(source, { judge: ask });
-    expect(trouble).toBeUndefined();
+    const { validations, judgments, failure } = await bench.run(source, { judge: ask });
+    expect(failure).toBeUndefined();
     const [asks] = validations;
     expect(asks).toMatchObject({
       status: 'passed',
@@ -185,31 +185,29 @@ describe('a model', () => {
     }
   });
 
-  test('that nobody configured, or that is asked wrongly, is the grading’s trouble, even for a validator that shrugs it off', async () => {
+  test('that nobody configured, or that is asked wrongly, is the grading’s failure, even for a validator that shrugs it off', async () => {
     const shrugs = (call: string) =>
       `validate('v', async ({ judge, answer }) => { try { await ${call}; } catch { return 'fine'; } });`;
     const none = await bench.run(shrugs(`answer('who?')`));
-    expect(none.trouble).toMatchObject({
+    expect(none.failure).toMatchObject({
       kind: 'broken',
       message: expect.stringContaining('no judge model is configured'),
     });
     expect(none.validations).toMatchObject([{ status: 'voided' }]);
     const { ask } = scriptedJudge('x');
     const wrong = await bench.run(shrugs(`judge({ rubric: '', material: 'x', votes: 0 })`), { judge: ask });
-    expect(wrong.trouble?.message).toMatch(
-      /judge\(\) of "v" came to nothing: it was asked wrongly: rubric.*votes/,
-    );
+    expect(wrong.failure?.message).toMatch(/judge\(\) of "v" failed: the request is invalid: rubric.*votes/);
   });
 
-  test('that cannot be reached is trouble that another try may not meet', async () => {
+  test('that cannot be reached is a failure that may not occur again on a retry', async () => {
     const gone = new OffsiteError('nobody answers', { code: 'MODEL_UNREACHABLE', kind: 'infrastructure' });
     const { ask } = scriptedJudge(gone);
-    const { trouble, validations } = await bench.run(`validate('v', ({ answer }) => answer('who?'));`, {
+    const { failure, validations } = await bench.run(`validate('v', ({ answer }) => answer('who?'));`, {
       judge: ask,
     });
-    expect(trouble).toMatchObject({
+    expect(failure).toMatchObject({
       kind: 'infrastructure',
-      message: 'answer() of "v" came to nothing: nobody answers',
+      message: 'answer() of "v" failed: nobody answers',
     });
     expect(validations).toMatchObject([{ status: 'voided', calls: [{ error: { text: 'nobody answers' } }] }]);
   });
@@ -237,11 +235,11 @@ describe('a model', () => {
 
 describe('a program that prints a test report', () => {
   test('has its tests as validations, matched to the manifest', async () => {
-    const { validations, trouble } = await bench.run(
+    const { validations, failure } = await bench.run(
       '#!/bin/sh\nprintf "TAP version 13\\nok 1 - second\\nnot ok 2 - first\\n1..2\\n"; exit 1',
       { manifest: ['first', 'second'].map((name, index) => ({ index, name })) },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(validations).toMatchObject([
       { index: 0, name: 'first', kind: 'program', status: 'failed', exitCode: 1 },
       { index: 1, name: 'second', status: 'passed', exitCode: 0 },
@@ -256,17 +254,17 @@ describe('a program that prints a test report', () => {
     ]);
   });
 
-  test('that cannot be read, or lacks a name of the manifest, is the grading’s trouble', async () => {
+  test('that cannot be read, or lacks a name of the manifest, is the grading’s failure', async () => {
     const cut = await bench.run('#!/bin/sh\necho "<testsuite><testcase"');
-    expect(cut.trouble?.message).toContain('a junit report that cannot be read');
+    expect(cut.failure?.message).toContain('a junit report that cannot be read');
     const missing = await bench.run('#!/bin/sh\nprintf "1..1\\nok 1 - a\\n"', {
       manifest: [{ index: 0, name: 'b' }],
     });
-    expect(missing.trouble?.message).toBe('the validator printed no test of these names of its manifest: b');
+    expect(missing.failure?.message).toBe('the validator printed no test for these names in its manifest: b');
   });
 
   test('comes from node --test as it is', async () => {
-    const { validations, trouble } = await bench.run(
+    const { validations, failure } = await bench.run(
       '#!/bin/sh\nexec node --test --test-reporter=tap "$(dirname "$0")/t.mjs"',
       {
         files: [
@@ -279,7 +277,7 @@ describe('a program that prints a test report', () => {
         ],
       },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(validations).toMatchObject([
       { name: 'is 42', exitCode: 0 },
       { name: 'is 41', exitCode: 1, error: { text: expect.stringContaining('41') } },

@@ -110,7 +110,7 @@ describe('a judgment', () => {
     expect(requests[1]?.messages).toMatchObject([
       {},
       { from: 'model', text: 'It is kind.' },
-      { from: 'user', text: expect.stringContaining('no JSON') },
+      { from: 'user', text: expect.stringContaining('it is not JSON') },
     ]);
     expect(recorded).toHaveLength(2);
   });
@@ -127,7 +127,7 @@ describe('a judgment', () => {
   ])('does not exist for %s, given twice', async (_, answer) => {
     const { judgment, failure, result } = await judged({}, answer);
     expect(failure).toMatchObject({ code: 'ANSWER_FORM' });
-    expect(judgment.error).toContain('not of the form');
+    expect(judgment.error).toContain('does not have the requested form');
     expect(judgment).not.toHaveProperty('score');
     expect(result).toBeUndefined();
   });

@@ -18,11 +18,11 @@ test('records are the lines that begin with the nonce, and all else is text', ()
 });
 
 test.each([
-  ['no JSON', 'nonce {', 'it is no JSON'],
-  ['no record', 'nonce null', 'the validator sent what is no record'],
+  ['no JSON', 'nonce {', 'it is not JSON'],
+  ['no record', 'nonce null', 'the validator sent an invalid record'],
   ['a record of an unknown kind', 'nonce {"kind":"pass"}', 'kind'],
   ['a record without what it needs', 'nonce {"kind":"validation","name":"a","status":"passed"}', 'startedAt'],
-  ['an id that is none', 'nonce {"kind":"still","id":"__proto__"}', 'id'],
+  ['an id that is none', 'nonce {"kind":"end-work","id":"__proto__"}', 'id'],
 ])('%s ends the reading with a problem, and throws nothing', (_, line, problem) => {
   const seen = read(line, 'nonce {"kind":"end"}');
   expect(seen.records).toEqual([]);

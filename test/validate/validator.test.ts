@@ -14,11 +14,11 @@ const run: ValidatorBench['run'] = (source, change) => bench.run(source, change)
 
 describe('a module validator', () => {
   test('passes what does not throw and fails what does, each under its name, with returned value and logs', async () => {
-    const { validations, trouble } = await run(`
+    const { validations, failure } = await run(`
       validate('passes', ({ workspace }) => ({ answer: fs.readFileSync(workspace + '/answer.txt', 'utf8') }));
       validate('fails', async () => { console.log('looked', 1); console.error('hm'); assert.equal(41, 42, 'the answer is wrong'); });
       validate('goes on', () => 'text');`);
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(validations).toMatchObject([
       { index: 0, name: 'passes', exitCode: 0, output: { text: '{\n  "answer": "42\\n"\n}' }, logs: [] },
       {
@@ -41,7 +41,7 @@ describe('a module validator', () => {
   });
 
   test('sees variables, trajectory, and the files beside it, and runs programs in the workspace', async () => {
-    const { validations, trouble } = await run(
+    const { validations, failure } = await run(
       `import { one } from './parts/one.ts';
       validate('all', async ({ variables, trajectory, run }) => {
         const { exitCode, stdout, stderr } = await run('bash', ['-c', 'echo $animal $PWD; cat; echo oops >&2; exit 3'], { input: 'given' });
@@ -51,7 +51,7 @@ describe('a module validator', () => {
       });`,
       { files: [{ path: 'parts/one.ts', content: 'export const one: number = 1;' }] },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(JSON.parse(validations[0]?.output?.text ?? '')).toEqual([
       1,
       { animal: 'cat' },
@@ -75,12 +75,12 @@ describe('a module validator', () => {
   });
 
   test('keeps beginning and end of a long text, the first of endless logs, and says that it cut', async () => {
-    const { validations, trouble } = await run(`
+    const { validations, failure } = await run(`
       validate('long', () => {
         for (let i = 0; i < 100_000; i++) console.log('line ' + i);
         return 'a'.repeat(1_000_000) + 'z';
       });`);
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     const [validation] = validations;
     expect(validation).toMatchObject({ exitCode: 0, truncated: true, output: { truncated: true } });
     expect(validation?.output?.text).toMatch(/^a.*z$/s);
@@ -89,12 +89,12 @@ describe('a module validator', () => {
   });
 });
 
-describe('grading is in trouble, rather than the agent failed, when a validator', () => {
+describe('grading has failed, rather than the agent, when a validator', () => {
   test.each([
     ['cannot be parsed', 'validate("x", () => {', 'could not be loaded', 'SyntaxError'],
     ['imports what is not there', "import './gone.ts';", 'could not be loaded', 'gone.ts'],
     ['throws at its top level', "throw new Error('at the top')", 'could not be loaded', 'at the top'],
-    ['leaves the process', "validate('a', () => process.exit(0))", 'exited with 0 before its end', ''],
+    ['leaves the process', "validate('a', () => process.exit(0))", 'exited with 0 before it finished', ''],
     [
       'declares a name twice',
       "validate('a', () => 1); validate('a', () => 2)",
@@ -104,13 +104,13 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
     [
       'rejects where nobody waits',
       "validate('a', () => { Promise.reject(new Error('stray')); return new Promise((done) => setTimeout(done, 50)) })",
-      'exited with 1 before its end',
+      'exited with 1 before it finished',
       'stray',
     ],
   ])('%s', async (_, source, message, output) => {
-    const { trouble } = await run(source);
-    expect(trouble?.message).toContain(message);
-    expect(trouble?.output).toContain(output);
+    const { failure } = await run(source);
+    expect(failure?.message).toContain(message);
+    expect(failure?.output).toContain(output);
   });
 
   test('does not end, with what it found before', async () => {
@@ -118,58 +118,60 @@ describe('grading is in trouble, rather than the agent failed, when a validator'
     const running = run(source, { timeoutMs: deadline });
     await untilThere(bench.container, '/tmp/in-b');
     clock.pass();
-    const { trouble, validations } = await running;
-    expect(trouble?.message).toBe('the validator was stopped after 54.321 s, in "b"');
+    const { failure, validations } = await running;
+    expect(failure?.message).toBe('the validator was stopped after 54.321 s, in "b"');
     expect(validations).toMatchObject([{ name: 'a', exitCode: 0 }]);
   });
 
   test('does not declare what its manifest names', async () => {
     const manifest = ['first', 'second', 'third'].map((name, index) => ({ index, name }));
-    const { trouble, validations } = await run("validate('third', () => 1)", { manifest });
-    expect(trouble?.message).toBe('the validator never declared what its manifest names: first, second');
+    const { failure, validations } = await run("validate('third', () => 1)", { manifest });
+    expect(failure?.message).toBe(
+      'the validator declared no validation for these names in its manifest: first, second',
+    );
     expect(validations).toMatchObject([{ index: 2, name: 'third' }]);
   });
 
   test('is a program that cannot be started', async () => {
     const missing = await run('#!/no/such/interpreter -x\n');
-    expect(missing.trouble).toEqual({
+    expect(missing.failure).toEqual({
       kind: 'not-started',
       message: 'the validator could not be started: the sandbox has no /no/such/interpreter',
     });
-    expect((await run('#!/usr/bin/env -S rubby -w\n')).trouble?.message).toContain('no rubby');
+    expect((await run('#!/usr/bin/env -S rubby -w\n')).failure?.message).toContain('no rubby');
   });
 
   test('is a program, and its manifest names more than that one validation', async () => {
     const manifest = ['first', 'second'].map((name, index) => ({ index, name }));
-    const { trouble } = await run('#!/bin/sh\n', { manifest });
-    expect(trouble?.message).toContain('its manifest also names second');
+    const { failure } = await run('#!/bin/sh\n', { manifest });
+    expect(failure?.message).toContain('its manifest also names second');
   });
 
   test('needs more memory than there is', async () => {
     const source = "validate('a', () => { const all = []; for (;;) all.push(Buffer.alloc(2 ** 24, 1)); })";
-    const { trouble } = await run(source);
-    expect(trouble?.message).toMatch(/ran out of memory|before its end/);
+    const { failure } = await run(source);
+    expect(failure?.message).toMatch(/ran out of memory|before it finished/);
   });
 });
 
 describe('a validator that is a program', () => {
   test('passes by its exit code, in the workspace, with its files beside it and the variables in its environment', async () => {
-    const { validations, trouble } = await run(
+    const { validations, failure } = await run(
       '#!/usr/bin/env python3\nimport os\nprint(open("answer.txt").read(), os.environ["animal"], open(os.path.dirname(__file__) + "/data/beside").read())',
       {
         files: [{ path: 'data/beside', content: 'beside it' }],
         manifest: [{ index: 4, name: 'the answer' }],
       },
     );
-    expect(trouble).toBeUndefined();
+    expect(failure).toBeUndefined();
     expect(validations).toMatchObject([
       { index: 4, name: 'the answer', exitCode: 0, output: { text: '42\n cat beside it\n' } },
     ]);
   });
 
   test('fails with its exit code as the message, and what it printed', async () => {
-    const { validations, trouble } = await run('#!/bin/bash\necho out; echo bad >&2; exit 5');
-    expect(trouble).toBeUndefined();
+    const { validations, failure } = await run('#!/bin/bash\necho out; echo bad >&2; exit 5');
+    expect(failure).toBeUndefined();
     expect(validations).toMatchObject([
       {
         name: 'validator',
@@ -194,6 +196,6 @@ test('capture: false keeps no text of a validator, not even where it breaks', as
       { name: 'first', exitCode: 0 },
       { name: 'second', exitCode: 1 },
     ],
-    trouble: { message: 'the validator exited with 2 before its end, in "third"' },
+    failure: { message: 'the validator exited with 2 before it finished, in "third"' },
   });
 });

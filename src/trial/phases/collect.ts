@@ -12,7 +12,7 @@ import { readWorkspace } from '../workspace.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
-/** Keeps what the harness made, before grading adds to it. */
+/** Collects the harness's changes and artifacts before grading adds to them. */
 export const collect: Phase = { name: 'collect', run };
 
 async function run(input: PhaseInput): Promise<Found> {
@@ -41,19 +41,23 @@ interface Reading {
 async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, container } = input;
   try {
-    // Many agents are only to answer.
+    // Many agents only answer and change no files.
     if (spec.artifacts.length === 0 && (await container.isUntouched(sandboxPaths.workspace, deadline)))
       return { filesChanged: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
-    // The harness removed its workspace. What is graded is that nothing is there, not that nobody could look.
+    // The harness removed its workspace. Create an empty one, so that its absence is graded and is not an
+    // error.
     await input.container.put([{ path: sandboxPaths.workspace, folder: true }], '/', input.signal);
     return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
   }
 }
 
-/** Changes and artifacts in one pass over the workspace; undefined where it is too large for that. */
+/**
+ * Reads changes and artifacts in one pass over the workspace. Undefined if the workspace is too large for
+ * that.
+ */
 async function readWhole(
   { spec, parts, container, before }: PhaseInput,
   deadline: AbortSignal,
@@ -81,7 +85,10 @@ async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Read
   return { filesChanged, carry: 'all', protectedChanged, collection };
 }
 
-/** The engine's list goes by sizes and times, which anybody can set: protected files are compared by content. */
+/**
+ * The engine's list relies on sizes and times, which any program can set. So protected files are compared by
+ * content.
+ */
 async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promise<string[]> {
   const { spec, container } = input;
   if (spec.protected.length === 0) return [];
@@ -90,7 +97,7 @@ async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promi
   return changedFiles(before, after);
 }
 
-/** The protected files as prepare made them. */
+/** The protected files as prepare left them. */
 export async function protectedBefore(
   { spec, parts, before, imageId, ...input }: PhaseInput,
   deadline: AbortSignal,
@@ -99,7 +106,7 @@ export async function protectedBefore(
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
     using fresh = new FreshSandbox({ spec, parts, signal: input.signal });
-    // What prepare made may be of any size.
+    // Prepare may make files of any size.
     return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });
 }

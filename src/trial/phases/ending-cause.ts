@@ -3,11 +3,12 @@ import type { Cause } from '../result.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**
- * Whose doing the end of a harness is, where it drove its model.
+ * Who caused the end of a harness that drove its model.
  *
- * Once the model has answered, the agent may have acted: it can kill its CLI, and write what it likes into what the CLI prints. So neither is evidence
- * any more for an outage or for a CLI that does not work; the gateway's own account, out of the agent's reach, is. What it does not show is the
- * agent's doing, and its work is graded.
+ * Once the model has answered, the agent may have acted: it can kill its CLI and write anything into the
+ * CLI's output. From then on, neither proves an outage or a broken CLI. The gateway's own account does,
+ * because the agent cannot reach it. If that account shows no failure, the agent caused the end, and its work
+ * is graded.
  */
 export async function endingCause(
   ending: HarnessEnding,
@@ -19,9 +20,9 @@ export async function endingCause(
     case 'timed-out':
       return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
     case 'out-of-disk':
-      return agentCause('the harness was stopped for writing more than the sandbox may');
+      return agentCause('the harness was stopped because it wrote more than the sandbox allows');
     case 'out-of-memory':
-      return agentCause('the harness was killed for using more memory than the sandbox has');
+      return agentCause('the harness was killed because it used more memory than the sandbox has');
     case 'agent-failed':
     case 'stopped':
       return agentCause(ending.message);

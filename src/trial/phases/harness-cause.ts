@@ -4,10 +4,12 @@ import type { Cause } from '../result.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**
- * That a harness which drives a model came to a bad end before it asked that model anything: it is not installed, configured or called as it has to be,
- * and no agent was there to fail. Undefined where the agent's model was asked, or may have been.
+ * The cause if a harness ended badly before it asked its model anything: it is not installed, configured or
+ * called correctly, and no agent was there to fail. Undefined if the agent's model was asked, or may have
+ * been.
  *
- * An agent cannot earn itself a void so: it acts by its model's answers alone, and the gateway, out of its reach, keeps the account of them.
+ * An agent cannot make its trial void in this way: it acts only through its model's answers, and the gateway,
+ * which the agent cannot reach, records those.
  */
 export async function harnessCause(
   runner: Runner,
@@ -17,9 +19,9 @@ export async function harnessCause(
   // The `command` harness is any program, and may be an agent without a model.
   if (runner.wires !== 'any' && runner.wires.length === 0) return undefined;
   if (!spec.modelConfig || !models || models.session.overBudget.aborted) return undefined;
-  const trouble = troubleOf(ending);
-  if (trouble === undefined) return undefined;
-  // By an open network it may have asked another model than ours.
+  const problem = problemOf(ending);
+  if (problem === undefined) return undefined;
+  // Over an open network, it may have asked a model that is not ours.
   if (spec.sandbox.network === 'open') return undefined;
   const { usage, connections } = await models.session.account();
   if (usage.some(({ role }) => role === 'agent')) return undefined;
@@ -27,13 +29,13 @@ export async function harnessCause(
   return {
     kind: 'harness',
     phase: 'harness',
-    message: `${spec.harness} ended with an error before it asked its model anything: ${trouble}`,
+    message: `${spec.harness} ended with an error before it asked its model anything: ${problem}`,
     output: lastOutput,
   };
 }
 
-/** What was wrong with an end; undefined of one that was as it should be, or that we brought about. */
-function troubleOf(ending: HarnessEnding): string | undefined {
+/** What was wrong with the ending. Undefined if it was normal or if Offsite stopped the harness. */
+function problemOf(ending: HarnessEnding): string | undefined {
   switch (ending.ended) {
     case 'exited':
       return ending.exitCode === 0 ? undefined : `it exited with ${ending.exitCode}`;
@@ -44,7 +46,7 @@ function troubleOf(ending: HarnessEnding): string | undefined {
     case 'timed-out':
       return `it did nothing for ${ending.afterMs / 1000} s`;
     case 'out-of-disk':
-      return 'it wrote more than the sandbox may';
+      return 'it wrote more than the sandbox allows';
     case 'out-of-memory':
       return 'it used more memory than the sandbox has';
     case 'stopped':

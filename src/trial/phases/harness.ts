@@ -11,7 +11,7 @@ import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
-/** Lets the harness work, and leaves none of its processes. */
+/** Runs the harness and ends all of its processes. */
 export const harness: Phase = { name: 'harness', run };
 
 async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
@@ -24,7 +24,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
       message: `there is no harness "${spec.harness}"`,
     });
   }
-  if (port && models) port.leadTo(models.session.handler);
+  if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
   const session = runner.open({
     container,
@@ -48,9 +48,10 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   );
   signal.throwIfAborted();
   models?.session.close('the harness has ended');
-  // Whatever the harness left behind must not touch what is graded.
+  // Processes that the harness left behind must not change what is graded.
   await container.killAll(signal);
-  // A sandbox cut off from its model is no trial of the agent, whatever the harness made of it.
+  // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
+  // harness did then.
   port?.relay.lost.throwIfAborted();
   return {
     ...foundOf(conversation, input),

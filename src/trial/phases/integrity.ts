@@ -2,7 +2,7 @@ import type { IntegrityFinding } from '../../validate/integrity.ts';
 import { shownPaths } from '../system-changes.ts';
 import type { PhaseInput } from './phase.ts';
 
-/** Whether what the case or the grading relies on is as it was left. */
+/** Checks that nothing changed the files and the system that the case or its grading rely on. */
 export function integrityOf({ spec, found }: Pick<PhaseInput, 'spec' | 'found'>): IntegrityFinding[] {
   const findings: IntegrityFinding[] = [];
   if (spec.protected.length > 0) {
@@ -15,10 +15,10 @@ export function integrityOf({ spec, found }: Pick<PhaseInput, 'spec' | 'found'>)
     const { paths } = found.systemChanges?.unexpected ?? { paths: [] };
     const problem =
       found.verifiedIn === 'same'
-        ? `the work changed the system that it is graded with: ${shownPaths(paths)}; name what may change ` +
-          'under "keep" or "ignore" of verify'
-        : `what verify ran of the work changed the system that verify runs on: ${shownPaths(paths)}; where ` +
-          'that is meant, name it under "keep" of verify';
+        ? `the work changed the system that grades it: ${shownPaths(paths)}; if a change is allowed, add ` +
+          'it to "keep" or "ignore" of verify'
+        : `the work changed the system while verify ran it: ${shownPaths(paths)}; if a change is allowed, ` +
+          'add it to "keep" of verify';
     findings.push({ kind: 'tampering', name: 'the system under verify', problem });
   }
   return findings;

@@ -1,8 +1,8 @@
 import type { PhaseInput } from './phase.ts';
 
 /**
- * Bytes that the files of the workspace may have together, by their lengths. What prepare made is no fault of the
- * agent's. What the harness filled beyond its limit was really written; a file that is all hole was not.
+ * The maximum total length in bytes of the workspace's files. What prepare made is not the agent's fault. If
+ * the harness exceeded its disk limit, the bytes it really wrote count too; a sparse file's holes do not.
  */
 export async function largestWorkspace(input: PhaseInput): Promise<number> {
   const { spec, container, preparedBytes, signal, found } = input;

@@ -9,33 +9,33 @@ import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace.ts';
 
-/** What the phases of a trial have found so far: the result that grows, and what only later phases need. */
+/** What a trial's phases have found so far: the growing result, and values that only later phases need. */
 export interface Found extends Partial<TrialResult> {
-  /** What of the workspace is to be carried to a fresh sandbox. */
+  /** What to copy from the workspace to a fresh sandbox. */
   carry?: Carry;
-  /** Protected files that are not what prepare made them. */
+  /** Protected files that differ from what prepare made. */
   protectedChanged?: readonly string[];
-  /** Whether something outside the workspace was changed that verify's word depends on. */
+  /** Whether something changed outside the workspace that verify's result depends on. */
   verifyTampered?: boolean;
 }
 
-/** What a phase is given: the trial, its sandbox, and what earlier phases found. */
+/** A phase's input: the trial, its sandbox, and what earlier phases found. */
 export interface PhaseInput {
   spec: TrialSpec;
   parts: TrialParts;
   container: Container;
-  /** What it was made from. */
+  /** The image that the container was made from. */
   imageId: string;
-  /** Bytes of the files that prepare left in its workspace. */
+  /** Total bytes of the files that prepare left in the workspace. */
   preparedBytes: number;
   /** The workspace before the harness worked in it. */
   before: WorkspaceState;
-  /** Others, in which no harness ran. */
+  /** Other sandboxes, in which no harness ran. */
   sandboxes: GradingSandboxes;
   kit: Kit | undefined;
-  /** The sandbox's way to what it may reach; undefined where that is nothing. */
+  /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
-  /** Undefined where the trial has no model, not even a judge. */
+  /** Undefined if the trial has no model, not even a judge. */
   models: TrialModels | undefined;
   signal: AbortSignal;
   found: Found;
@@ -43,6 +43,9 @@ export interface PhaseInput {
 
 export interface Phase {
   name: PhaseName;
-  /** Returns what it found, which is added to the result; a verdict ends the trial. Throws where it can get none. */
+  /**
+   * Returns what the phase found, which is added to the result. A verdict ends the trial. Throws if the phase
+   * fails.
+   */
   run(input: PhaseInput): Promise<Found>;
 }

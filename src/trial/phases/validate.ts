@@ -1,6 +1,6 @@
 import type { Validation } from '../../contract/validation.ts';
+import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
-import type { GradingTrouble } from '../../validate/trouble.ts';
 import { verdictOf } from '../../validate/verdict.ts';
 import { protectedState } from '../protected.ts';
 import type { Cause } from '../result.ts';
@@ -11,7 +11,7 @@ import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 import { validated } from './validator.ts';
 
-/** Runs the case's validator, adds what was found about what grading relies on, and comes to the verdict. */
+/** Runs the case's validator, adds the integrity findings, and decides the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
 async function run(input: PhaseInput): Promise<Found> {
@@ -33,13 +33,13 @@ async function run(input: PhaseInput): Promise<Found> {
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(`the workspace ${ran.why}`) };
   }
-  if (validator && ran.trouble) return { ...graded, ...troubled(input, validator, ran.trouble) };
+  if (validator && ran.failure) return { ...graded, ...failedValidator(input, validator, ran.failure) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
   return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
 }
 
-/** Protected files that the work changed while the validator ran it, so that what came later saw others. */
+/** Protected files that the work changed while the validator ran it: later checks read the changed files. */
 async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promise<string[]> {
   const { spec, found, sandboxes, signal } = input;
   if (!spec.validator || spec.protected.length === 0 || ran.kind !== 'ran') return [];
@@ -47,7 +47,7 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   const before = await protectedBefore(input, signal);
   const fresh = await sandboxes.validator.container();
   const after = await protectedState(fresh, spec.protected, await largestWorkspace(input), signal);
-  // Modes were changed for the two users, and what tools add beside the files was there for nobody.
+  // Modes were changed for the two users, so they do not count. Neither do files that tools add.
   return [...before].flatMap(([path, was]) => {
     const is = after.get(path);
     const same = is?.type === was.type && is.sha256 === was.sha256 && is.linkTarget === was.linkTarget;
@@ -55,7 +55,7 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   });
 }
 
-const nothing = { validations: [], judgments: [], trouble: undefined };
+const nothing = { validations: [], judgments: [], failure: undefined };
 
 function withIndexes(
   findings: readonly IntegrityFinding[],
@@ -66,14 +66,14 @@ function withIndexes(
   return findings.map((finding, position) => integrityValidation(finding, { index: next + position, at }));
 }
 
-/** The outcome of a trial whose validator could not do its work. */
-function troubled(
+/** The verdict and cause of a trial whose validator did not complete. */
+function failedValidator(
   { found }: PhaseInput,
   validator: ValidatorSpec,
-  { kind, ...told }: GradingTrouble,
+  { kind, ...details }: GradingFailure,
 ): Pick<Found, 'verdict' | 'cause'> {
-  const cause: Cause = { kind: 'grading', phase: 'validate', ...told };
-  // Infrastructure is never the agent's failure, whatever the author marked.
+  const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
+  // An infrastructure failure is never the agent's failure, whatever `onError` says.
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
   if (validator.onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
   return { verdict: 'void', cause };

@@ -14,12 +14,12 @@ import { agentUsage } from '../usage.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
 
-/** `refused`: the harness left nothing that could be shown to the validator. */
+/** `refused`: the harness left no workspace that could be copied for the validator. */
 export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; why: string };
 
 /**
- * Runs the case's validator in a sandbox that no harness ran in, with a copy of the workspace. What it runs of the work runs there too, or
- * where its author wants that, in the harness's own.
+ * Runs the case's validator in a sandbox in which no harness ran, with a copy of the workspace. The work runs
+ * there too, or in the harness's own sandbox if the author sets `runsIn: same`.
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
@@ -31,12 +31,15 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   });
   if (copied.kind === 'refused') return copied;
   const sandbox: WorkSandbox =
-    validator.runsIn === 'same' ? { kind: 'apart', container } : beside(own, spec.sandbox);
+    validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
   return { kind: 'ran', ...(await runIn(own, validator, input, sandbox)) };
 }
 
-/** A strict sandbox has no root who could give the workspace to another user: there the work keeps the sandbox's own. */
-function beside(container: Container, { security, user }: Sandbox): WorkSandbox {
+/**
+ * A strict sandbox has no root that could give the workspace to another user, so there the work runs as the
+ * sandbox's own user.
+ */
+function inOwnSandbox(container: Container, { security, user }: Sandbox): WorkSandbox {
   const own = security === 'strict' && user !== undefined;
   return { kind: 'beside', container, user: own ? { own: user } : 'nobody' };
 }
@@ -46,13 +49,14 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
-  work: WorkSandbox = beside(container, spec.sandbox),
+  work: WorkSandbox = inOwnSandbox(container, spec.sandbox),
 ): Promise<ValidatorRun> {
   const account = await models?.session.account();
   return runValidator({
     container,
     ...validator,
-    // Where the harness cannot have put anything beforehand, such as a package of a name that the validator imports.
+    // A random name, so that the harness cannot have put anything there beforehand, such as a package with a
+    // name that the validator imports.
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: sandboxPaths.workspace,
     env: gradingEnvironment(spec.variables),

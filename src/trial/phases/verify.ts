@@ -17,16 +17,16 @@ import { protectedBefore } from './collect.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
-/** Runs the case's verify steps, in a fresh sandbox unless the case says otherwise. */
+/** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
 export const verify: Phase = { name: 'verify', run };
 
 /**
- * Python neither writes bytecode, which would be a change of the system that nobody meant, nor reads any beside a source: that
- * could be another program than its source, protected or not.
+ * Python writes no bytecode, which would be an unintended change of the system. It also reads no bytecode
+ * beside a source file, because that could be a program other than its source, protected or not.
  */
 const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/offsite/no-bytecode' };
 
-/** How the case's verify is run; undefined where it has none. */
+/** The request that runs the case's verify. Undefined if the case has none. */
 export function verifyRequest({
   spec,
   signal,
@@ -58,12 +58,12 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   if (copied.kind === 'refused') {
     return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
   }
-  // What was copied is not what verify writes.
+  // The copied workspace does not count as written by verify.
   const diskBytes = (await sandbox.container.writtenBytes(signal)) + spec.sandbox.disk;
   const verification = await runVerify(sandbox.container, { ...request, diskBytes });
   const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
   if (!allPassed(verification)) return outcome;
-  // What verify ran of the work must not have changed what the next step was graded with.
+  // While verify runs the work, the work must not change the system that grades the next step.
   const byWork = await changedByWork(sandbox, input, request);
   const changed = [...byWork, ...brokenDevices(verification)];
   return {
@@ -93,7 +93,10 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
   };
 }
 
-/** What the harness filled beyond its limit is no reason to end who looks at it. */
+/**
+ * If the harness exceeded its disk limit, verify gets additional space, so that it is not stopped for the
+ * harness's files.
+ */
 async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
   if (found.harness?.ended !== 'out-of-disk') return {};
   return { diskBytes: (await container.writtenBytes(signal)) + spec.sandbox.disk };
@@ -108,7 +111,7 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
       const why =
         verification.ended === 'timed-out'
           ? `after ${timeoutMs / 1000} s`
-          : 'for writing more than the sandbox may';
+          : 'because it wrote more than the sandbox allows';
       return {
         verifySteps: verification.steps,
         cause: found.cause ?? taskCause(`verify was stopped ${why}`),
@@ -119,10 +122,14 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
   }
 }
 
-/** A shell that is not linked dynamically takes no shield. That is told, since it is no fault of anybody's in the trial. */
+/**
+ * A statically linked shell cannot be shielded. The result says so, because it is nobody's fault in the
+ * trial.
+ */
 function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: Found): Found {
   if (shielded) return {};
-  const lacking = 'a shield of the shells that run verify: what verify runs could say how other steps ended';
+  const lacking =
+    'a shield for the shells that run verify: a program that verify runs could fake another step’s result';
   return { sandboxLacks: [...sandboxLacks, lacking] };
 }
 
@@ -134,12 +141,18 @@ function allPassed(verification: Verification): verification is Extract<Verifica
   return verification.ended === 'finished' && verification.steps.every(({ exitCode }) => exitCode === 0);
 }
 
-/** With `/dev/null` gone, a step says something else than it would. No layer holds devices: the script's guardian looks. */
+/**
+ * If `/dev/null` is gone, a step's output and result change. Layers do not show devices, so the script's
+ * guardian checks them.
+ */
 function brokenDevices(verification: Verification): string[] {
   return verification.ended === 'finished' && !verification.devicesIntact ? ['/dev'] : [];
 }
 
-/** What the work changed outside the workspace while verify ran it: all that an untouched workspace's verify does not. */
+/**
+ * What the work changed outside the workspace while verify ran it, except for what verify also changes in an
+ * untouched workspace.
+ */
 async function changedByWork(
   { container, imageId }: StartedSandbox,
   input: PhaseInput,
@@ -154,7 +167,7 @@ async function changedByWork(
   return unexplained(container, unexpected, own.system, signal);
 }
 
-/** What verify changes by itself, with the workspace as prepare left it. */
+/** What verify changes by itself, in the workspace that prepare left. */
 async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
   const { spec, kit, signal } = input;
   using fresh = new FreshSandbox(input);
@@ -168,8 +181,8 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
 }
 
 /**
- * Protected files that are not what prepare made them once verify has run the work, though an untouched workspace's
- * verify does not change them so.
+ * Protected files that verify's run of the work changed, except if verify makes the same change in an
+ * untouched workspace.
  */
 async function protectedAfter(
   { container, imageId }: StartedSandbox,
@@ -187,7 +200,7 @@ async function protectedAfter(
   return { protectedChanged: left };
 }
 
-/** What verify changes by itself is found out once for all trials of an image. */
+/** What verify changes by itself, determined once for all trials of an image. */
 function knownChanges(imageId: string, input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
   const { spec, parts } = input;
   const what = JSON.stringify([imageId, request.script, request.env, spec.protected, spec.verifyPlace]);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
 import type { TestReport } from './reported-test.ts';
 
-/** What we read of the Common Test Report Format (ctrf.io), version 0. */
+/** The parts that we read of the Common Test Report Format (ctrf.io), version 0. */
 const Ctrf = z.object({
   results: z.object({
     tests: z.array(
@@ -18,7 +18,7 @@ const Ctrf = z.object({
   }),
 });
 
-/** Undefined for JSON that does not mean to be this. */
+/** Reads a CTRF report. Undefined for JSON that is not meant as one. */
 export function readCtrf(text: string): TestReport | undefined {
   let value: unknown;
   try {
@@ -39,11 +39,11 @@ export function readCtrf(text: string): TestReport | undefined {
     format: 'ctrf',
     tests: read.data.results.tests.map(({ name, status, duration, message, trace, suite }) => {
       const skipped = status === 'skipped' || status === 'pending';
-      const told = message ?? (skipped ? status : undefined);
+      const shownMessage = message ?? (skipped ? status : undefined);
       return {
         name: [...(typeof suite === 'string' ? [suite] : (suite ?? [])), name].join(' > '),
         passed: status === 'passed' || skipped,
-        ...(told !== undefined && { message: told }),
+        ...(shownMessage !== undefined && { message: shownMessage }),
         ...(duration !== undefined && { durationMs: Math.round(duration) }),
         ...(trace !== undefined && { detail: trace }),
       };

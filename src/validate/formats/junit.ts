@@ -2,12 +2,15 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { messageOf } from '../../offsite-error.ts';
 import type { ReportedTest, TestReport } from './reported-test.ts';
 
-/** Elements may come once or often; attributes are texts. */
+/** An element may occur once or several times. Attributes are strings. */
 type Element = { [name: string]: Element[] | string | undefined };
 
 const lists = new Set(['testsuites', 'testsuite', 'testcase', 'failure', 'error', 'skipped']);
 
-/** Reads JUnit's XML as common programs write it: `testcase` elements in suites, with `failure`, `error` or `skipped` inside. */
+/**
+ * Reads JUnit XML as common programs write it: `testcase` elements in suites, with `failure`, `error` or
+ * `skipped` inside.
+ */
 export function readJunit(text: string): TestReport {
   const valid = XMLValidator.validate(text);
   if (valid !== true) return { format: 'junit', problem: `line ${valid.err.line}: ${valid.err.msg}` };
@@ -16,7 +19,7 @@ export function readJunit(text: string): TestReport {
     attributeNamePrefix: '@',
     parseTagValue: false,
     parseAttributeValue: false,
-    // The report may hold what the graded program printed: no entities but XML's own.
+    // The report may contain output of the graded program, so only XML's own entities are processed.
     processEntities: true,
     alwaysCreateTextNode: true,
     isArray: (name) => lists.has(name),
@@ -25,7 +28,7 @@ export function readJunit(text: string): TestReport {
   try {
     collect(parser.parse(text) as Element, tests);
   } catch (error) {
-    // Such as a document that refers to files: the parser has no errors of a kind of its own.
+    // The parser throws plain errors, for example for a document that refers to files.
     return { format: 'junit', problem: messageOf(error) };
   }
   return { format: 'junit', tests };

@@ -1,16 +1,19 @@
-/** One result of a program's printed report. */
+/** One test in a report that a program printed. */
 export interface ReportedTest {
   name: string;
-  /** A skipped test counts as passed, as its report means it; the message says that it was. */
+  /** A skipped test counts as passed, as its report intends. The message says that it was skipped. */
   passed: boolean;
   message?: string;
   durationMs?: number;
-  /** What the report holds beyond the message. */
+  /** Further text of the report about this test. */
   detail?: string;
 }
 
-/** Results that a program printed: as TAP, as JUnit XML or as CTRF JSON, told by how its output begins. */
+/**
+ * A test report that a program printed: TAP, JUnit XML or CTRF JSON. The beginning of the output decides
+ * which.
+ */
 export type TestReport =
   | { format: 'tap' | 'junit' | 'ctrf'; tests: ReportedTest[] }
-  /** It begins as a report does and is none. */
+  /** The output begins like a report but cannot be read as one. */
   | { format: 'tap' | 'junit' | 'ctrf'; problem: string };

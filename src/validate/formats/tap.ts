@@ -5,8 +5,9 @@ const plan = /^1\.\.(\d+)/;
 const directive = /(?:^|\s)#\s*(skip|todo)\S*\s*(.*)$/i;
 
 /**
- * Reads the Test Anything Protocol, versions 12 to 14: the top level only, since a subtest's outcome is told again by the line after
- * it. A report that ends before its plan does, or bails out, has a test that failed for it.
+ * Reads the Test Anything Protocol, versions 12 to 14. Reads only the top level, because the line after a
+ * subtest repeats its outcome. If a report ends before its plan does, or bails out, a failed test is added
+ * for that.
  */
 export function readTap(text: string): TestReport {
   const tests: ReportedTest[] = [];
@@ -30,7 +31,7 @@ function testOf([, not, number, described = '']: RegExpExecArray, position: numb
   const name = (all === undefined ? described : described.slice(0, -all.length)).trim();
   return {
     name: unescaped(name) || `test ${number ?? position}`,
-    // What is skipped or still to do is not expected to hold.
+    // Tests marked as skipped or todo are not expected to pass.
     passed: not === undefined || kind !== undefined,
     ...(kind !== undefined && { message: `${kind.toLowerCase()}: ${why}` }),
   };
@@ -41,7 +42,9 @@ function planProblem(planned: number | undefined, found: number): string | undef
   return planned === found ? undefined : `${planned} tests were planned, ${found} are in the report`;
 }
 
-/** The YAML block below a result, as its text; its `message` is the test's. */
+/**
+ * Adds the YAML block below a result to the test, as text. The block's `message` becomes the test's message.
+ */
 function addDetail(test: ReportedTest | undefined, line: string): void {
   if (!test) return;
   const [, message] = /^\s+message:\s*['"]?(.*?)['"]?$/.exec(line) ?? [];

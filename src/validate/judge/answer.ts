@@ -3,7 +3,10 @@ import { type Asking, askRecorded } from './ask-model.ts';
 import { fencedMaterial } from './material.ts';
 import type { AnswerRequest } from './requests.ts';
 
-/** A model's answer in words to a question of a validator's. Throws what the model's caller throws. */
+/**
+ * Returns a model's answer, as text, to a validator's question. Throws the same errors as {@link
+ * askRecorded}.
+ */
 export async function answer(request: AnswerRequest, asking: Asking): Promise<string> {
   const { prompt, material, model, temperature, seed } = request;
   const fenced = Object.keys(material).length > 0 ? fencedMaterial(material) : undefined;

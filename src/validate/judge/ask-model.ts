@@ -2,10 +2,13 @@ import type { Clock } from '../../clock.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import { messageOf } from '../../offsite-error.ts';
 
-/** Asks a configured model, metered and limited as all of the trial's model traffic is. Rejects with an `OffsiteError`. */
+/**
+ * Asks a configured model. The request is metered and limited like all of the trial's model traffic. Rejects
+ * with an `OffsiteError`.
+ */
 export type AskModel = (request: ChatRequest, signal: AbortSignal) => Promise<ChatAnswer>;
 
-/** One request to a model for the record: the whole of it as JSON, and what came back. */
+/** The record of one request to a model: the whole request as JSON, and the answer or error. */
 export interface RecordedAsk {
   startedAt: number;
   durationMs: number;
@@ -21,7 +24,7 @@ export interface Asking {
   record(ask: RecordedAsk): void;
 }
 
-/** Asks, and records it whatever comes of it. */
+/** Asks a model and records the request, even if it fails. */
 export async function askRecorded(request: ChatRequest, asking: Asking): Promise<ChatAnswer> {
   const startedAt = asking.clock.now();
   const record = (found: Pick<RecordedAsk, 'output' | 'error'>) =>

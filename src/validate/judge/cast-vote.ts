@@ -6,7 +6,7 @@ import { fencedMaterial } from './material.ts';
 import type { JudgeRequest } from './requests.ts';
 import type { Vote } from './votes.ts';
 
-/** One judge's vote. Throws what {@link structuredAnswer} and the model's caller throw. */
+/** Returns one judge's vote. Throws the same errors as {@link structuredAnswer} and {@link askRecorded}. */
 export async function castVote(
   request: JudgeRequest,
   judge: { model: string | undefined; number: number },
@@ -21,7 +21,7 @@ export async function castVote(
   return { model: judge.model ?? answer.model ?? 'judge', ...value };
 }
 
-/** Rubric and rules are the system's; the material is all that the message holds. */
+/** The system text contains the rubric and the rules. The message contains only the material. */
 function judgeRequest(
   { rubric, material, temperature, seed }: JudgeRequest,
   { model, number }: { model: string | undefined; number: number },
@@ -47,20 +47,21 @@ interface Form {
   instruction: string;
 }
 
-/** The reason comes first, so that the verdict follows from it. */
+/** The reason comes first in the answer, so that the verdict follows from it. */
 function answerForm(choices: JudgeRequest['choices']): Form {
   const reason = z.string();
   if (choices === undefined) {
     return {
       schema: z.strictObject({ reason, score: z.number().min(0).max(1) }),
       instruction:
-        'Answer with one JSON object: {"reason": "why, in a few sentences", "score": a number from 0 (not at all) to 1 (fully)}.',
+        'Answer with one JSON object: ' +
+        '{"reason": "why, in a few sentences", "score": a number from 0 (not at all) to 1 (fully)}.',
     };
   }
   const words = Array.isArray(choices) ? choices : Object.keys(choices);
-  const list = words.map((word) => JSON.stringify(word)).join(', ');
+  const choice = `one of ${words.map((word) => JSON.stringify(word)).join(', ')}`;
   return {
     schema: z.strictObject({ reason, choice: z.enum(words) }),
-    instruction: `Answer with one JSON object: {"reason": "why, in a few sentences", "choice": one of ${list}}.`,
+    instruction: `Answer with one JSON object: {"reason": "why, in a few sentences", "choice": ${choice}}.`,
   };
 }

@@ -9,13 +9,16 @@ import { majority, median, type Vote } from './votes.ts';
 
 export interface Judged {
   judgment: Judgment;
-  /** What the validator is told; undefined with `failure`. */
+  /** The result for the validator. Undefined if `failure` is set. */
   result?: { score?: number; choice?: string; reason: string; passed?: boolean; votes: Vote[] };
   /** Why there is no judgment. */
   failure?: OffsiteError;
 }
 
-/** Has every judge cast its votes, all at once, and draws one judgment from them. A vote that cannot be had leaves no judgment. */
+/**
+ * Asks all judges for their votes at once and combines them into one judgment. If a single vote fails, there
+ * is no judgment.
+ */
 export async function judge(request: JudgeRequest, name: string, asking: Asking): Promise<Judged> {
   const startedAt = asking.clock.now();
   const models: readonly (string | undefined)[] = request.models ?? [undefined];
@@ -36,7 +39,7 @@ export async function judge(request: JudgeRequest, name: string, asking: Asking)
     return { judgment: { ...facts, error: messageOf(failed.reason) }, failure: failed.reason };
   }
   const votes = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const { score, choice } = drawn(votes, request);
+  const { score, choice } = combined(votes, request);
   const reason = captured(reasonOf(votes), validatorRecords.bytes.reason).text;
   const verdict = { ...(score !== undefined && { score }), ...(choice !== undefined && { choice }), reason };
   const passed = request.threshold === undefined ? undefined : (score ?? 0) >= request.threshold;
@@ -46,7 +49,7 @@ export async function judge(request: JudgeRequest, name: string, asking: Asking)
   };
 }
 
-function drawn(votes: readonly Vote[], { choices }: JudgeRequest): { score?: number; choice?: string } {
+function combined(votes: readonly Vote[], { choices }: JudgeRequest): { score?: number; choice?: string } {
   if (choices === undefined) return { score: median(votes.map(({ score = 0 }) => score)) };
   const scored = Array.isArray(choices) ? undefined : choices;
   const offered = Array.isArray(choices)

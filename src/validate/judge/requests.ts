@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { validatorRecords } from '../../bounds/grading.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** What validators may ask; the sandboxed API's types say the same to their authors. */
+/** The requests that validators may make. The types of the sandboxed API describe the same to authors. */
 
 const Material = z
   .union([z.string(), z.record(z.string(), z.string())])
@@ -32,18 +32,18 @@ export const JudgeRequest = z
     seed: z.int().optional(),
   })
   .refine(({ choices, threshold }) => !(Array.isArray(choices) && threshold !== undefined), {
-    message: 'a threshold needs choices with scores, or none',
+    message: 'a threshold needs choices with scores, or no choices',
   });
 export type JudgeRequest = z.infer<typeof JudgeRequest>;
 
-/** Throws an `input` error that says what is wrong with what a validator asked. */
+/** Throws an `input` error that says what is wrong with a validator's request. */
 export function readAsk<Schema extends z.ZodType>(schema: Schema, request: unknown): z.output<Schema> {
   const read = schema.safeParse(request);
   if (read.success) return read.data;
   const issues = read.error.issues.map(
     ({ path, message }) => `${path.join('.') || 'the request'}: ${message}`,
   );
-  throw new OffsiteError(`it was asked wrongly: ${issues.join('; ')}`, {
+  throw new OffsiteError(`the request is invalid: ${issues.join('; ')}`, {
     code: 'ASK_MALFORMED',
     kind: 'input',
   });

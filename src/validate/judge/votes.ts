@@ -1,4 +1,4 @@
-/** What one judge says. */
+/** One vote of a judge. */
 export interface Vote {
   model: string;
   score?: number;
@@ -6,7 +6,7 @@ export interface Vote {
   reason: string;
 }
 
-/** The median of the scores; of an even number, the mean of the two in the middle. */
+/** The median of the scores. For an even number of scores, the mean of the two in the middle. */
 export function median(scores: readonly number[]): number {
   const sorted = scores.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -14,7 +14,10 @@ export function median(scores: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** The word most votes chose. Of words chosen equally often, the one with the lowest score, else the one named last. */
+/**
+ * The word with the most votes. In a tie, the word with the lowest score, or without scores, the one listed
+ * last.
+ */
 export function majority(
   votes: readonly string[],
   choices: readonly { word: string; score?: number }[],
@@ -22,7 +25,7 @@ export function majority(
   const counted = choices.map(({ word, score }, position) => ({
     word,
     votes: votes.filter((vote) => vote === word).length,
-    // Doubt is not decided for the work.
+    // A tie does not favor the work.
     doubt: score === undefined ? position : -score,
   }));
   return counted.toSorted((a, b) => b.votes - a.votes || b.doubt - a.doubt)[0]?.word ?? '';

@@ -1,39 +1,48 @@
 /**
- * What a validator imports as `offsite/validator`. This file runs inside the sandbox, beside the validator, in the sandbox's own
- * Node: it imports nothing of Offsite's.
+ * The module that a validator imports as `offsite/validator`. This file runs inside the sandbox, beside the
+ * validator, in the sandbox's own Node. It imports nothing else of Offsite.
  */
 
-/** What a validation is given. */
+/** The argument of a validation's `check`. */
 export interface ValidationContext {
   /** The absolute path of the workspace, which is also the working folder. */
   workspace: string;
   /** The case's variables; values that are not strings are JSON. */
   variables: Record<string, string>;
-  /** The commands the harness ran, in order. */
+  /** The commands that the harness ran, in order. */
   trajectory: TrajectoryCommand[];
-  /** What the harness said last; undefined where it said nothing, or has no words. */
+  /** The harness's last message. Undefined if it sent none or cannot send any. */
   finalMessage: string | undefined;
-  /** What the harness's model used, as far as it was measured: `inputTokens`, `outputTokens`, `costUsd` and others. */
+  /**
+   * The usage of the harness's model, as far as it was measured: `inputTokens`, `outputTokens`, `costUsd` and
+   * others.
+   */
   usage: Record<string, number>;
   /** Paths in the workspace that the harness added, changed or deleted. */
   filesChanged: string[];
   /** Aborts when the validation's deadline has passed. */
   signal: AbortSignal;
-  /** The text of a file of the workspace. Throws for one that a link leads out of it. */
+  /** Returns the text of a file in the workspace. Throws if a link leads to a file outside the workspace. */
   read(path: string): Promise<string>;
-  /** Paths of files in the workspace that match a glob, sorted. Default: all. */
+  /** Returns the paths of the workspace's files that match a glob, sorted. Default: all files. */
   files(glob?: string): Promise<string[]>;
-  /** Runs a program in the workspace and waits for it. A program that cannot be started throws. */
+  /** Runs a program in the workspace and waits for it. Throws if the program cannot be started. */
   run(command: string, args?: readonly string[], options?: RunOptions): Promise<RunResult>;
-  /** Asks a model about the work. Recorded as a call of the validation. Where no model answers, the trial has no verdict. */
+  /**
+   * Asks a model about the work. The request is recorded as a call of the validation. If no model answers,
+   * the trial has no verdict.
+   */
   answer(request: string | AnswerRequest): Promise<string>;
-  /** Has models judge the work by a rubric. Recorded as a judgment; with a threshold, the trial passes only if it is reached. */
+  /**
+   * Asks models to judge the work by a rubric. The result is recorded as a judgment. With a threshold, the
+   * trial passes only if the judgment reaches it.
+   */
   judge(request: JudgeRequest): Promise<JudgeResult>;
   /** Adds a line to the validation's logs, as `console.log` does. */
   log(...values: unknown[]): void;
-  /** Notes what the validation looked at: the record's `input`. */
+  /** Records what the validation looked at, as the record's `input`. */
   input(value: unknown): void;
-  /** Adds to the record's `metadata`. */
+  /** Adds values to the record's `metadata`. */
   metadata(values: Record<string, unknown>): void;
 }
 
@@ -51,16 +60,19 @@ export interface RunOptions {
   cwd?: string;
   env?: Record<string, string>;
   input?: string;
-  /** Milliseconds; the program and its process group are killed then. Default 60,000. */
+  /** Milliseconds. After this time, the program and its process group are killed. Default: 60,000. */
   timeout?: number;
-  /** `validator`: as the validator's own user, for programs of the validator's. Default: a user that cannot reach the validator. */
+  /**
+   * `validator`: run as the validator's own user, for the validator's own programs. Default: a user that
+   * cannot reach the validator.
+   */
   as?: 'validator';
 }
 
 export interface RunResult {
-  /** The signal's number plus 128 where the program was killed. */
+  /** If the program was killed: 128 plus the number of the signal. */
   exitCode: number;
-  /** Up to 8 MiB; what is beyond is left out, and `truncated` then. */
+  /** Up to 8 MiB. The rest is left out, and `truncated` is true. */
   stdout: string;
   stderr: string;
   truncated: boolean;
@@ -68,31 +80,36 @@ export interface RunResult {
 
 export interface AnswerRequest {
   prompt: string;
-  /** Texts the prompt speaks of, by name. The model is told that they are data. */
+  /** Texts that the prompt refers to, by name. The model is told that they are data. */
   material?: string | Record<string, string>;
-  /** A configured model; the variant's judge where left out. */
+  /** A configured model. Default: the variant's judge. */
   model?: string;
   temperature?: number;
   seed?: number;
 }
 
 export interface JudgeRequest {
-  /** What is good and what is not. The only text that the judge takes instructions from. */
+  /** What is good and what is not. The judge takes instructions only from this text. */
   rubric: string;
-  /** What is judged, by name. The model is told that it is data. */
+  /** The texts to judge, by name. The model is told that they are data. */
   material: string | Record<string, string>;
-  /** Names the judgment; the validation's name where left out. */
+  /** The judgment's name. Default: the validation's name. */
   name?: string;
-  /** The score, from 0 to 1, that is enough. */
+  /** The lowest score that passes, from 0 to 1. */
   threshold?: number;
-  /** The words to choose one of, with the score of each, or without any. Left out: the judge gives a score from 0 to 1. */
+  /**
+   * The words to choose from, with a score for each or without scores. Default: the judge gives a score from
+   * 0 to 1.
+   */
   choices?: readonly string[] | Record<string, number>;
-  /** Configured models; the judge model where left out. Each gives its votes. */
+  /** Configured models. Each gives its votes. Default: the judge model. */
   models?: readonly string[];
-  /** Votes of each model; 1 where left out. The median score counts, or the word that most chose. */
+  /**
+   * The number of votes of each model. The median score counts, or the word with the most votes. Default: 1.
+   */
   votes?: number;
   temperature?: number;
-  /** Further votes count up from it. */
+  /** The seed of the first vote. Each further vote adds 1. */
   seed?: number;
 }
 
@@ -100,13 +117,13 @@ export interface JudgeResult {
   score?: number;
   choice?: string;
   reason: string;
-  /** Whether the threshold was reached; undefined without one. */
+  /** Whether the score reached the threshold. Undefined without a threshold. */
   passed?: boolean;
   votes: { model: string; score?: number; choice?: string; reason: string }[];
 }
 
 export interface ValidationOptions {
-  /** Milliseconds. A validation that is not done by then has no verdict; the next one starts. */
+  /** Milliseconds. A validation that does not finish in time has no verdict, and the next one starts. */
   timeout?: number;
 }
 
@@ -117,18 +134,19 @@ export interface RegisteredValidation extends ValidationOptions {
   check: Check;
 }
 
-/** The validations of the one validator that this process runs, in the order they were declared. */
+/** The validations of the validator that this process runs, in the order of their declaration. */
 export const registered: RegisteredValidation[] = [];
 
 /**
- * Declares a named validation. It passes unless `check` throws or rejects; an assertion's message becomes the validation's. What
- * `check` returns is kept as its output, what it prints as its logs. Validations run one after the other; one that fails does not
- * stop the next.
+ * Declares a named validation. It passes unless `check` throws or rejects. If an assertion fails, its message
+ * becomes the validation's message. The return value of `check` is kept as the validation's output, and
+ * printed text as its logs. Validations run one after the other. A failed validation does not stop the next
+ * one.
  *
  * @example
  * validate('reports the total', async ({ run }) => {
- *   const { stdout } = await run('python3', ['report.py']);
- *   assert.match(stdout, /total: 42/);
+ * const { stdout } = await run('python3', ['report.py']);
+ * assert.match(stdout, /total: 42/);
  * });
  */
 export function validate(name: string, check: Check): void;

@@ -9,7 +9,7 @@ import type { SandboxedText, SandboxedValidation } from './records.ts';
 import { runOwn, runWork } from './run.ts';
 import { filesInside, matching, readInside } from './workspace.ts';
 
-/** Runs one validation to its verdict, or to its deadline. */
+/** Runs one validation until it has a verdict or its deadline passes. */
 export async function attempt(
   validation: RegisteredValidation,
   host: Host,
@@ -52,8 +52,8 @@ async function verdict(
     timeout === undefined
       ? undefined
       : setTimeout(() => {
-          overdue.abort(new Error(`${name} is past its deadline`));
-          late.resolve({ status: 'voided', message: `it was not done after ${timeout / 1000} s` });
+          overdue.abort(new Error(`${name} did not finish before its deadline`));
+          late.resolve({ status: 'voided', message: `it did not finish within ${timeout / 1000} s` });
         }, timeout);
   try {
     return await Promise.race([checked(name, check, host, noted, overdue.signal), late.promise]);

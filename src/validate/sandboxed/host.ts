@@ -1,26 +1,29 @@
 import { createInterface } from 'node:readline';
 import type {
   SandboxedAsk,
+  SandboxedEndWork,
   SandboxedLook,
   SandboxedOrder,
   SandboxedRecord,
   SandboxedReply,
   SandboxedRun,
-  SandboxedStill,
 } from './records.ts';
 
-/** What Offsite answers to. */
-type Numbered = SandboxedAsk | SandboxedRun | SandboxedLook | SandboxedStill;
+/** The records that Offsite answers. */
+type Numbered = SandboxedAsk | SandboxedRun | SandboxedLook | SandboxedEndWork;
 type Unnumbered = Numbered extends infer One ? (One extends Numbered ? Omit<One, 'id'> : never) : never;
 
-/** An ask that Offsite could not fulfill: the grading's trouble, whatever the validator makes of it. */
+/**
+ * Offsite could not answer a request. This is a failure of the grading, whatever the validator does with the
+ * error.
+ */
 export class AskFailed extends Error {
   override readonly name = 'AskFailed';
 }
 
 /**
- * This process's end of the conversation with Offsite. A record is a line of its own that begins with the order's nonce, which nothing
- * else in the sandbox has seen.
+ * This process's end of the conversation with Offsite. Each record is on its own line, which begins with the
+ * order's nonce. Nothing else in the sandbox has seen the nonce.
  */
 export class Host {
   readonly order: SandboxedOrder;
@@ -33,7 +36,7 @@ export class Host {
     this.#write = write;
   }
 
-  /** Reads the order; must come before the streams are taken over. */
+  /** Reads the order. Call this before the streams are captured. */
   static async open(): Promise<Host> {
     const write = process.stdout.write.bind(process.stdout);
     const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -43,14 +46,14 @@ export class Host {
     return host;
   }
 
-  /** Resolves once the record is written. */
+  /** Resolves when the record is written. */
   send(record: SandboxedRecord): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#write(`\n${this.order.nonce} ${JSON.stringify(record)}\n`, () => resolve());
     return promise;
   }
 
-  /** Rejects with {@link AskFailed} where Offsite has no value for it. */
+  /** Asks a model through Offsite. Rejects with {@link AskFailed} if Offsite has no answer. */
   async ask(validation: string, method: SandboxedAsk['method'], request: unknown): Promise<unknown> {
     try {
       return await this.call({ kind: 'ask', validation, method, request });
@@ -59,7 +62,7 @@ export class Host {
     }
   }
 
-  /** What Offsite answers to anything that has an id. Rejects with what it says went wrong. */
+  /** Sends a record with an id and returns Offsite's answer. Rejects with the error that Offsite sends. */
   async call(record: Unnumbered): Promise<unknown> {
     const id = ++this.#asked;
     const reply = Promise.withResolvers<unknown>();
@@ -68,7 +71,7 @@ export class Host {
     return reply.promise;
   }
 
-  /** Whether something was asked for that is not answered yet. */
+  /** Whether at least one call has no answer yet. */
   get isAwaited(): boolean {
     return this.#waiting.size > 0;
   }

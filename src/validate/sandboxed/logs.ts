@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { validatorRecords } from '../../bounds/grading.ts';
 
-/** What a validation prints. */
+/** The text that a validation prints, up to a limit. */
 export class Logs {
   readonly kept: { at: number; level: string; text: string }[] = [];
   #room = validatorRecords.bytes.logs;
@@ -10,16 +10,19 @@ export class Logs {
   keep(level: string, text: string): void {
     if (this.#room > 0) this.kept.push({ at: Date.now(), level, text: text.slice(0, this.#room) });
     if (text.length > this.#room) this.cut = true;
-    // An empty line takes room too, or there could be any number of them.
+    // An empty line counts too. Otherwise their number would have no limit.
     this.#room = Math.max(0, this.#room - text.length - 1);
   }
 }
 
-/** Gives what is printed to the validation that prints it, be it one that is past its deadline while the next one runs. */
+/**
+ * Adds printed text to the logs of the validation that prints it, even if its deadline has passed and the
+ * next one runs.
+ */
 export class LogCapture {
   readonly #running = new AsyncLocalStorage<Logs>();
 
-  /** Takes over what `stream` is given from now on. */
+  /** Captures everything that is written to `stream` from now on. */
   take(stream: NodeJS.WriteStream, level: string): void {
     stream.write = (chunk: unknown, ...rest: unknown[]): boolean => {
       const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : String(chunk);

@@ -1,8 +1,11 @@
-/** What passes between Offsite and the validator's process in the sandbox: lines of JSON, to its stdin and from its stdout. */
+/**
+ * The messages between Offsite and the validator's process in the sandbox: lines of JSON, to its stdin and
+ * from its stdout.
+ */
 
 /** The first line of stdin. */
 export interface SandboxedOrder {
-  /** Begins every record's line. */
+  /** The beginning of each record's line. */
   nonce: string;
   /** Absolute path of the validator's module in the sandbox. */
   validator: string;
@@ -12,11 +15,11 @@ export interface SandboxedOrder {
   finalMessage: string | undefined;
   usage: Record<string, number>;
   filesChanged: string[];
-  /** Whether the work is in another sandbox, so that `read` and `files` are for Offsite too. */
+  /** Whether the work is in another sandbox. Then Offsite also answers `read` and `files`. */
   apart: boolean;
 }
 
-/** A program of the work that Offsite is to run, as another user or in another sandbox than this process. */
+/** Asks Offsite to run a program of the work, as another user or in another sandbox than this process. */
 export interface SandboxedRun {
   kind: 'run';
   id: number;
@@ -25,16 +28,16 @@ export interface SandboxedRun {
   options: { cwd?: string; env?: Record<string, string>; input?: string; timeout?: number };
 }
 
-/** What is asked of a workspace in another sandbox. */
+/** Asks for files of a workspace in another sandbox. */
 export type SandboxedLook = { kind: 'read'; id: number; path: string } | { kind: 'files'; id: number };
 
-/** Asks for the end of all that the work has running. */
-export interface SandboxedStill {
-  kind: 'still';
+/** Asks Offsite to end all processes of the work. */
+export interface SandboxedEndWork {
+  kind: 'end-work';
   id: number;
 }
 
-/** What a validation asks a model for, by way of Offsite: there is no network in the sandbox. */
+/** A validation's request to a model. It goes through Offsite, because the sandbox has no network. */
 export interface SandboxedAsk {
   kind: 'ask';
   id: number;
@@ -43,7 +46,7 @@ export interface SandboxedAsk {
   request: unknown;
 }
 
-/** Every further line of stdin: what became of an ask, or of whatever else has an id. */
+/** Every further line of stdin: the answer to the record with this id. */
 export type SandboxedReply = { id: number; value: unknown } | { id: number; error: string };
 
 export interface SandboxedValidation {
@@ -51,7 +54,7 @@ export interface SandboxedValidation {
   name: string;
   startedAt: number;
   durationMs: number;
-  /** `voided`: it came to no verdict, for `message`. */
+  /** `voided`: the validation has no verdict; `message` says why. */
   status: 'passed' | 'failed' | 'voided';
   message?: string | undefined;
   input?: SandboxedText | undefined;
@@ -59,7 +62,7 @@ export interface SandboxedValidation {
   error?: string | undefined;
   metadata?: string | undefined;
   logs: { at: number; level: string; text: string }[];
-  /** Whether more was printed than `logs` keep. */
+  /** Whether the validation printed more than `logs` contains. */
   logsCut: boolean;
 }
 
@@ -74,6 +77,6 @@ export type SandboxedRecord =
   | SandboxedAsk
   | SandboxedRun
   | SandboxedLook
-  | SandboxedStill
+  | SandboxedEndWork
   | SandboxedValidation
   | { kind: 'end' };

@@ -7,8 +7,8 @@ import type { RunOptions, RunResult } from './api.ts';
 import type { Host } from './host.ts';
 
 /**
- * Runs a program of the work, by way of Offsite: as a user, or in a sandbox, that cannot reach this process. Rejects where it cannot be
- * started.
+ * Runs a program of the work through Offsite, as a user or in a sandbox that cannot reach this process.
+ * Rejects if the program cannot be started.
  */
 export async function runWork(
   host: Host,
@@ -18,19 +18,22 @@ export async function runWork(
   signal: AbortSignal,
 ): Promise<RunResult> {
   signal.throwIfAborted();
-  // What is undefined is left out of JSON.
+  // JSON leaves out undefined values.
   const options = JSON.parse(JSON.stringify({ cwd, env, input, timeout }));
   const result = host.call({ kind: 'run', command, args: args.map(String), options });
-  const still = () => void host.call({ kind: 'still' });
-  signal.addEventListener('abort', still, { once: true });
+  const endWork = () => void host.call({ kind: 'end-work' });
+  signal.addEventListener('abort', endWork, { once: true });
   try {
     return (await result) as RunResult;
   } finally {
-    signal.removeEventListener('abort', still);
+    signal.removeEventListener('abort', endWork);
   }
 }
 
-/** Runs a program of the validator's own, as its own user. Rejects where it cannot be started. */
+/**
+ * Runs one of the validator's own programs, as the validator's user. Rejects if the program cannot be
+ * started.
+ */
 export async function runOwn(
   workspace: string,
   command: string,
@@ -41,7 +44,7 @@ export async function runOwn(
   const child = spawn(command, args, {
     cwd: resolve(workspace, options.cwd ?? '.'),
     env: { ...process.env, ...options.env },
-    // The leader of a group, so that all of it can be killed.
+    // Makes the program the leader of a process group, so that the whole group can be killed.
     detached: true,
   });
   const end = () => killGroup(child);
@@ -60,7 +63,7 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
   if (!stdin || !stdout || !stderr) throw new Error('a program was started without pipes');
   const outputs = [keep(stdout), keep(stderr)] as const;
   const closed = new Promise((done) => child.once('close', done));
-  // A program may end without reading its input; its exit code says how it ended.
+  // A program may end without reading its input. Its exit code still tells how it ended.
   stdin.on('error', () => stdin.destroy());
   stdin.end(input);
   const exitCode = await new Promise<number>((done, reject) => {
@@ -78,7 +81,9 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
   return { exitCode, stdout: out.text(), stderr: err.text(), truncated: out.cut() || err.cut() };
 }
 
-/** Keeps the beginning of a stream, and reads all of it: a program whose output nobody takes would stand still. */
+/**
+ * Keeps the beginning of a stream but reads all of it, because a program blocks if nobody reads its output.
+ */
 function keep(stream: Readable): { text(): string; cut(): boolean } {
   const chunks: Buffer[] = [];
   let room = workForValidator.bytes.output;
@@ -96,7 +101,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    // Nothing is left of it.
+    // The group has already ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

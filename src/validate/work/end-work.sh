@@ -1,7 +1,8 @@
-# Ends every process of the user that runs this, which is the work's, and makes the workspace $1 readable for the validator's group $2.
-# Exits with 0 once none is left alive. It starts no program until then: the work may have used up all processes there may be.
+# Ends every process of the user that runs this script, which is the work's user. Then makes the workspace $1
+# readable for the validator's group $2. Exits with 0 when no process is left alive. Until then it starts no
+# program, because the work may have used up the limit of processes.
 
-# The user and the state of a process, by its folder in /proc.
+# Reads the user and the state of a process from its folder in /proc.
 look() {
   uid= state=
   while read -r key value rest; do
@@ -17,7 +18,7 @@ look "/proc/$$" || exit 1
 mine=$uid
 round=0
 while [ "$round" -lt 1000 ]; do
-  # Sent to all at once: a process that is just being forked gets it too.
+  # This signals all processes at once, including one that is just being forked.
   kill -9 -1 2> /dev/null
   alone=yes
   for dir in /proc/[0-9]*; do
@@ -26,7 +27,8 @@ while [ "$round" -lt 1000 ]; do
     case $state in Z* | X*) ;; *) alone=no ;; esac
   done
   if [ "$alone" = yes ]; then
-    # What it made is in the group $2, the validator's, by the folders it lies in, unless it came from elsewhere.
+    # The folders give the group $2 to everything that the work created. Files that came from elsewhere may
+    # lack it.
     find "$1" \( -type f -o -type d \) ! -perm -0004 \( ! -perm -0040 -o ! -group "$2" \) \
       -exec chmod a+rX {} + 2> /dev/null
     exit 0

@@ -8,7 +8,7 @@ export class Head {
     this.#room = room;
   }
 
-  /** The buffer is only lent. */
+  /** Copies what it keeps of the buffer. */
   push(bytes: Buffer): void {
     if (bytes.length > this.#room) this.isCut = true;
     if (this.#room > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, this.#room)));

@@ -4,7 +4,10 @@ import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** The text of a file of another sandbox, as the engine reads it: none of that sandbox's programs has a part in it. */
+/**
+ * Returns the text of a file in another sandbox. The engine reads it, so none of that sandbox's programs can
+ * interfere.
+ */
 export async function readApart(
   container: Container,
   workspace: string,
@@ -15,13 +18,16 @@ export async function readApart(
   for (let links = 0; links <= workForValidator.count.links; links += 1) {
     const entry = await firstEntry(container, at, signal);
     if (entry.type === 'file') return entry.text;
-    if (entry.linkTarget === undefined) throw new Error(`${path} is no file`);
+    if (entry.linkTarget === undefined) throw new Error(`${path} is not a file`);
     at = posix.resolve(posix.dirname(at), entry.linkTarget);
   }
-  throw new Error(`${path} is a link without end`);
+  throw new Error(`${path} leads through too many links`);
 }
 
-/** Paths below the workspace of another sandbox of all that is no folder, sorted; links are named, not followed. */
+/**
+ * Paths of everything except folders below the workspace of another sandbox, sorted. Links are listed but not
+ * followed.
+ */
 export async function filesApart(
   container: Container,
   workspace: string,
@@ -32,7 +38,7 @@ export async function filesApart(
   for await (const { path, type } of container.archive(workspace, signal)) {
     if (type === 'folder') continue;
     if (!room.take(path) || paths.length >= workForValidator.count.files) {
-      throw new Error(`there are more files than are told of (${workForValidator.count.files})`);
+      throw new Error(`the workspace has more files than can be listed (${workForValidator.count.files})`);
     }
     paths.push(path);
   }

@@ -11,16 +11,19 @@ import type { WorkSandbox } from './work-sandbox.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 
-/** What lies in a folder with `s` is in the folder's group, whoever makes it: the validator's. */
+/**
+ * A new file in a folder with the `s` mode gets the folder's group, whoever creates it. Here that is the
+ * validator's group.
+ */
 const giveToNobody = `chown -Rh ${users.work.uid}:${users.validator.gid} "$1" && chmod -R g+rwX "$1" &&
 find "$1" -type d -exec chmod g+s {} +`;
-/** Where there is no root, what is another's stays as it is. */
+/** Without root, files of other users stay as they are. */
 const openToAll = 'chmod -R a+rwX "$1" || :';
 
 export interface WorkRequest {
   sandbox: WorkSandbox;
   workspace: string;
-  /** Of every program; nothing of the validator's own. */
+  /** The environment of every program. It contains nothing of the validator's own. */
   env: Record<string, string>;
   clock: Clock;
   timeoutMs: number;
@@ -31,23 +34,23 @@ export interface ProgramCall {
   command: string;
   args: readonly string[];
   options: Pick<RunOptions, 'cwd' | 'env' | 'input' | 'timeout'>;
-  /** In place of the options' input, where that is no text. */
+  /** Used instead of `options.input` if the input is not text. */
   input?: Buffer | undefined;
 }
 
 /**
- * Runs programs of the work for a validator: as a user, or in a sandbox, from which nothing of the validator's can be read, written or
- * signaled. Once nobody waits for a program any more, no process of the work is left, so that nothing of it acts while the validator
- * looks at what it made. Throws where the engine fails.
+ * Runs programs of the work for a validator, as a user or in a sandbox that cannot read, write or signal
+ * anything of the validator's. When nobody waits for a program any more, all processes of the work are ended,
+ * so that none of them acts while the validator inspects what they made. Throws if the engine fails.
  */
 export class Work {
   readonly #request: WorkRequest;
   readonly #home = `/tmp/work-${randomBytes(6).toString('hex')}`;
-  /** Epoch milliseconds; the validator needs some time for its verdict. */
+  /** Epoch milliseconds. The time after it is kept for the validator's verdict. */
   readonly #endsAt: number;
-  /** Programs that somebody waits for. */
+  /** The number of programs that a caller waits for. */
   #running = 0;
-  /** Settles when processes are not being ended any more. */
+  /** Settles when the work's processes have been ended. */
   #ending: Promise<void> = Promise.resolve();
 
   constructor(request: WorkRequest) {
@@ -58,7 +61,10 @@ export class Work {
       Math.min(workForValidator.time.verdict, request.timeoutMs / 2);
   }
 
-  /** Gives the workspace to the work's user, and lets the validator's read and write it too: tests may have to be put beside the work. */
+  /**
+   * Gives the workspace to the work's user. The validator's user may read and write it too, because it may
+   * have to put tests beside the work.
+   */
   async begin(): Promise<void> {
     const { sandbox, workspace, signal } = this.#request;
     if (sandbox.kind === 'apart') return;
@@ -84,7 +90,7 @@ export class Work {
     });
   }
 
-  /** Rejects with a plain error where there is no such program or folder. */
+  /** Rejects with a plain `Error` if the program or folder does not exist. */
   async run(call: ProgramCall): Promise<RunResult> {
     await this.#ending;
     this.#running += 1;
@@ -96,7 +102,7 @@ export class Work {
     }
   }
 
-  /** Ends all that the work has running, what somebody waits for included. */
+  /** Ends all processes of the work, including those that a caller waits for. */
   end(): Promise<void> {
     this.#ending = this.#ending.then(() => this.#endAll());
     return this.#ending;
@@ -122,7 +128,8 @@ export class Work {
       stdin: input,
       capBytes: 0,
       onOutput: (stream, bytes) => (stream === 'stdout' ? stdout : stderr).push(bytes),
-      // Ours comes first: the engine's way to end one of several commands may end the validator too.
+      // Our own deadline comes first: when the engine ends one of several commands, it may end the validator
+      // too.
       timeoutMs: 2 * timeoutMs + workForValidator.time.ending,
       signal,
     });
@@ -132,11 +139,12 @@ export class Work {
         over.signal,
       )
       .then(() => this.end())
-      // The program was quicker. Where the ending fails, it does so again when the program has ended.
+      // The program ended before the deadline. If ending the processes fails, it fails again when the program
+      // has ended.
       .catch(() => undefined);
     const result = await running.finally(() => over.abort());
     signal.throwIfAborted();
-    // As Node says of a program, or a folder, that is not there.
+    // The message that Node gives for a missing program or folder.
     if (result.ended === 'not-started') throw new Error(`spawn ${command} ENOENT`);
     return {
       exitCode: result.exitCode ?? 137,
@@ -169,7 +177,7 @@ export class Work {
       signal.throwIfAborted();
       if (ended === 'exited' && exitCode === 0) return;
     }
-    // The validator goes down with it.
+    // This ends the validator too.
     await sandbox.container.killAll(signal);
   }
 }

@@ -168,13 +168,13 @@ describe('the bash harness ends', () => {
     const run = await turn([{ run: 'echo again', repeat: true }], { profile: { maxTurns: 2 } });
     expect(run.ending).toMatchObject({
       ended: 'agent-failed',
-      message: expect.stringContaining('after 2 turns'),
+      message: expect.stringContaining('within 2 turns'),
     });
     expect(run.trajectory).toHaveLength(2);
   });
 
   test.each([
-    [{ text: 'no', stop: 'refusal' }, 'agent-failed', /refused to go on: no/],
+    [{ text: 'no', stop: 'refusal' }, 'agent-failed', /refused to continue: no/],
     [{ text: 'half an ans', stop: 'length' }, 'agent-failed', /cut at its limit/],
     [{ trouble: { error: { status: 500, message: 'oops' } } }, 'model-failed', /oops/],
     [{ trouble: { garbage: true } }, 'model-failed', /no answer of openai-chat/],

@@ -2,12 +2,12 @@ import type { SourceFile } from '../../contract/definition.ts';
 import type { Container } from '../../engine/container.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { RunResult } from '../sandboxed/api.ts';
-import type { SandboxedLook, SandboxedReply, SandboxedRun, SandboxedStill } from '../sandboxed/records.ts';
+import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/records.ts';
 import type { Work } from './work.ts';
 import { filesApart, readApart } from './work-files.ts';
 import type { WorkSandbox } from './work-sandbox.ts';
 
-interface DeskRequest {
+interface WorkRequestsContext {
   folder: string;
   files: readonly SourceFile[];
   work: WorkSandbox;
@@ -15,20 +15,22 @@ interface DeskRequest {
   signal: AbortSignal;
 }
 
-/** Answers what a validator asks about the work. */
-export class WorkDesk {
-  readonly #request: DeskRequest;
+/** Answers a validator's requests about the work. */
+export class WorkRequests {
+  readonly #request: WorkRequestsContext;
   readonly #work: Work;
   readonly #onFailure: (error: unknown) => void;
 
-  constructor(request: DeskRequest, work: Work, onFailure: (error: unknown) => void) {
+  constructor(request: WorkRequestsContext, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.#work = work;
     this.#onFailure = onFailure;
   }
 
-  /** Never rejects: what the work does wrong is the reply, and what the engine does wrong goes to who listens for that. */
-  async fulfill(asked: SandboxedRun | SandboxedLook | SandboxedStill): Promise<SandboxedReply> {
+  /**
+   * Never rejects. A failure of the work becomes the reply. A failure of the engine also goes to `onFailure`.
+   */
+  async fulfill(asked: SandboxedRun | SandboxedLook | SandboxedEndWork): Promise<SandboxedReply> {
     const { id } = asked;
     try {
       return { id, value: await this.#answer(asked) };
@@ -43,7 +45,10 @@ export class WorkDesk {
     return this.#work.run({ command, args, options });
   }
 
-  /** Lets the work read, and start, the files of the validator's that it is called with; all others stay closed to it. */
+  /**
+   * Lets the work read and start those files of the validator that are named in its command line. All others
+   * stay closed to it.
+   */
   async #show(words: readonly string[]): Promise<void> {
     const { work, folder, files, signal } = this.#request;
     const named = files.filter(({ path }) => words.includes(`${folder}/${path}`));
@@ -55,7 +60,7 @@ export class WorkDesk {
     );
   }
 
-  #answer(asked: SandboxedRun | SandboxedLook | SandboxedStill): Promise<unknown> {
+  #answer(asked: SandboxedRun | SandboxedLook | SandboxedEndWork): Promise<unknown> {
     const { workspace, signal } = this.#request;
     const { container }: { container: Container } = this.#request.work;
     switch (asked.kind) {
@@ -65,7 +70,7 @@ export class WorkDesk {
         return readApart(container, workspace, asked.path, signal);
       case 'files':
         return filesApart(container, workspace, signal);
-      case 'still':
+      case 'end-work':
         return this.#work.end();
     }
   }
