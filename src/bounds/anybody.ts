@@ -3,7 +3,7 @@ import { channel, characters, milliseconds, partOfHeap, times } from './channel.
 /** Bounds that apply to every sender. */
 
 export const foreignJson = channel({
-  sender: 'anybody',
+  sender: 'anyone',
   over: 'JSON of harnesses, modules, models and services; its size in memory is estimated first',
   bytes: { document: partOfHeap(1 / 4, 'a document after it is parsed') },
   time: 'one pass over bytes that are bounded',
@@ -11,7 +11,7 @@ export const foreignJson = channel({
 });
 
 export const printedText = channel({
-  sender: 'anybody',
+  sender: 'anyone',
   over: 'texts that are printed or logged; machine formats have them in full',
   bytes: {
     value: characters(500, 'a name or another value within a line'),
@@ -27,7 +27,7 @@ export const printedText = channel({
 });
 
 export const defects = channel({
-  sender: 'anybody',
+  sender: 'anyone',
   over: 'bytes that trigger a defect of Offsite, so that an error is uncaught or the process dies',
   bytes: 'nothing more is read: the process saves its work and ends',
   time: { putAway: milliseconds(60_000, 'saving work after an uncaught error') },

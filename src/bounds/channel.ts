@@ -16,13 +16,7 @@ type Numbers<Given extends Dimension> = Given extends string
   ? Readonly<Record<never, number>>
   : { readonly [Name in keyof Given]: number };
 
-export type Sender =
-  | 'the sandbox'
-  | 'a model'
-  | 'the service'
-  | "the suite's author"
-  | 'a caller'
-  | 'anybody';
+export type Sender = 'the sandbox' | 'a model' | 'the service' | "the suite's author" | 'a caller' | 'anyone';
 
 export interface Told<
   Bytes extends Dimension = Dimension,
