@@ -1,6 +1,7 @@
 import { runners } from '../../runners/index.ts';
-import { runBatch } from '../../src/agent/batch.ts';
+import { ConfigRevisions } from '../../src/agent/config-revision.ts';
 import { Delivery } from '../../src/agent/delivery.ts';
+import { runBatch } from '../../src/agent/run-batch.ts';
 import { createClient } from '../../src/client/client.ts';
 import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
@@ -8,7 +9,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
-import { SandboxConfig } from '../../src/suite/config-file.ts';
+import { ConfigFile, SandboxConfig } from '../../src/suite/config-file.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 
@@ -35,15 +36,17 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
     clock,
     service: 'embedded',
     extraCertificates: undefined,
+  };
+  const revision = {
+    config: { ...ConfigFile.parse({}), file: undefined },
     host: noHostEnvironment,
     gateway: openGateway({ models: {}, env: {}, clock, scripted: unscripted }),
-    budgets: { trial: {}, batch: undefined },
   };
   return {
     async run(plan, concurrency) {
       const batch = await runBatch(
         plan,
-        { ...parts, concurrency },
+        { ...parts, revisions: new ConfigRevisions({ ...revision, concurrency }) },
         AbortSignal.timeout(600_000),
         () => undefined,
       );

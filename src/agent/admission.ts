@@ -1,7 +1,12 @@
+import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import { Gate } from './gate.ts';
 
-/** Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the engine as one. */
+/**
+ * Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the
+ * engine as one.
+ */
 const paceMs = 50;
 
 /** Environments that are built at a time: each is bound by network and disk, and its trials wait for it. */
@@ -48,7 +53,10 @@ export class Admission {
     return this.trials.limit;
   }
 
-  /** Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no room, and on abort. */
+  /**
+   * Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no
+   * room, and on abort.
+   */
   async enter({ model, maxParallel }: Applicant, signal: AbortSignal): Promise<Disposable> {
     using places = new DisposableStack();
     // The model's place first: a trial that waits for its model keeps no slot from others.
@@ -79,4 +87,28 @@ export class Admission {
     this.#pacing = turn.catch(() => undefined);
     return turn;
   }
+}
+
+/**
+ * Bytes to be free in the data folder before a trial is begun: its result, and those of the trials that run
+ * already. More than the ledger's reserve, so that giving that back doesn't let another trial in.
+ */
+const neededBytes = 10 * 1024 ** 2;
+
+/**
+ * Throws `DISK_FULL` where the results of another trial might not find room. What runs already goes on, and
+ * what is finished is kept.
+ */
+export async function requireRoomForResults(dataFolder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(dataFolder);
+  const free = bavail * bsize;
+  if (free >= neededBytes) return;
+  throw new OffsiteError(
+    `the disk of ${dataFolder} is full: ${Math.floor(free / 1024)} KiB are free; no more trials are begun`,
+    {
+      code: 'DISK_FULL',
+      kind: 'infrastructure',
+      hint: 'Free some space, then `offsite resume`. What is finished is kept and reported.',
+    },
+  );
 }

@@ -1,6 +1,8 @@
-import type { RunKey } from '../ledger/batches.ts';
+import type { RunKey, StoredBatch } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { PlannedCase, PlannedVariant, SuitePlan } from '../suite/plan.ts';
+import { readPlan } from './stored-plan.ts';
 
 /** One run of a batch, with what was planned for it. */
 export interface BatchRun {
@@ -45,4 +47,25 @@ export function batchRun(plan: SuitePlan, started: StartedRun, taskIndex: number
     );
   }
   return { id: started.id, case: planned, variant, taskIndex };
+}
+
+/**
+ * A batch as the ledger has it. Read it under its lock: another process may have worked on it before. Throws
+ * `NOT_RESUMABLE` for a batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
+ */
+export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
+  if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
+  const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
+  const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
+    return { ...batchRun(plan, run, taskIndex), key, setup, variantId };
+  });
+  return { key: stored.key, id: stored.id, plan, prompt, runs };
+}
+
+export function notResumable(name: string): OffsiteError {
+  return new OffsiteError(`${name} was begun by an Offsite that did not keep what resuming needs`, {
+    code: 'NOT_RESUMABLE',
+    kind: 'input',
+    hint: 'Run the suite again; the finished trials are reported all the same.',
+  });
 }

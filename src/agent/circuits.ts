@@ -1,11 +1,191 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../engine/deadline.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import type { Cause } from '../trial/result.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
-import { Circuit, type CircuitEvent, type Passage } from './circuit.ts';
+
+/** Milliseconds. */
+const waits: BackoffLimits = { first: 2_000, longest: 60_000 };
+
+export interface CircuitParts {
+  /** What it leads to, for messages: `the engine`, `the model small`. */
+  name: string;
+  clock: Clock;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+  /**
+   * Asks cheaply whether it works; rejects where it does not. Without one, a trial that is let through finds
+   * out.
+   */
+  probe?: ((signal: AbortSignal) => Promise<unknown>) | undefined;
+  /** Milliseconds that trials wait for it before they give up with `CIRCUIT_OPEN`. */
+  patienceMs: number;
+  /** Told when trials begin to wait, and when they go on. */
+  observe(event: CircuitEvent): void;
+}
+
+export type CircuitEvent =
+  | { kind: 'waiting'; for: string; reason: string }
+  | { kind: 'resumed'; for: string };
+
+/** A trial that was let through. It says what it saw; where it says nothing, the next one is let through. */
+export interface Passage extends Disposable {
+  worked(): void;
+  failed(reason: string): void;
+}
+
+type State =
+  | { _tag: 'closed' }
+  | { _tag: 'open'; reason: string; failures: number; waitedMs: number; busy: boolean };
+
+/**
+ * Keeps trials from something that is down: instead of failing one after another they wait, while one of
+ * them, or a probe, tries again and again with growing pauses.
+ */
+export class Circuit {
+  readonly #parts: CircuitParts;
+  #state: State = { _tag: 'closed' };
+  /** Resolved and made anew at every change of state. */
+  #change = Promise.withResolvers<void>();
+
+  constructor(parts: CircuitParts) {
+    this.#parts = parts;
+  }
+
+  get isOpen(): boolean {
+    return this.#state._tag === 'open';
+  }
+
+  /**
+   * Resolves when a trial may go through. Rejects with `CIRCUIT_OPEN` when it stays down for too long, and
+   * when the signal aborts.
+   */
+  async pass(signal: AbortSignal): Promise<Passage> {
+    for (;;) {
+      signal.throwIfAborted();
+      const state = this.#state;
+      if (state._tag === 'closed') return this.#passage(() => undefined);
+      if (state.busy) {
+        await unlessAborted(this.#change.promise, signal);
+        continue;
+      }
+      state.busy = true;
+      let passed = false;
+      try {
+        await this.#wait(state, signal);
+        if (this.#parts.probe) {
+          await this.#probe(this.#parts.probe, state, signal);
+        } else {
+          passed = true;
+          return this.#passage(() => this.#release(state));
+        }
+      } finally {
+        if (!passed) this.#release(state);
+      }
+    }
+  }
+
+  /** Opens the circuit where a probe confirms that it is down. Says whether it is. */
+  async suspect(reason: string, signal: AbortSignal): Promise<boolean> {
+    const { probe } = this.#parts;
+    if (this.isOpen || !probe) return this.isOpen;
+    try {
+      await probe(signal);
+      return false;
+    } catch {
+      signal.throwIfAborted();
+      this.#open(reason);
+      return true;
+    }
+  }
+
+  async #wait(state: State & { _tag: 'open' }, signal: AbortSignal): Promise<void> {
+    const { clock, random, patienceMs, name } = this.#parts;
+    if (state.waitedMs >= patienceMs) {
+      throw new OffsiteError(
+        `${name} did not come back within ${Math.round(patienceMs / 1000)} s: ${state.reason}`,
+        {
+          code: 'CIRCUIT_OPEN',
+          kind: 'infrastructure',
+          hint: 'Once it works again, `offsite resume` runs the trials that are left. What is finished is kept.',
+        },
+      );
+    }
+    // Sums of waits, not a clock that may be set while we wait. Never quite nothing, or a probe would be a
+    // busy loop.
+    const ms = 250 + backoff(state.failures, waits, random);
+    await clock.sleep(ms, signal);
+    state.waitedMs += ms;
+  }
+
+  async #probe(
+    probe: (signal: AbortSignal) => Promise<unknown>,
+    state: State & { _tag: 'open' },
+    signal: AbortSignal,
+  ) {
+    try {
+      await probe(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      state.failures++;
+      state.reason = error instanceof Error ? error.message : String(error);
+      return;
+    }
+    this.#close();
+  }
+
+  #passage(release: () => void): Passage {
+    return {
+      worked: () => this.#close(),
+      failed: (reason) => this.#open(reason),
+      [Symbol.dispose]: release,
+    };
+  }
+
+  #open(reason: string): void {
+    if (this.#state._tag === 'open') {
+      this.#state.failures++;
+      this.#state.reason = reason;
+      return;
+    }
+    this.#state = { _tag: 'open', reason, failures: 1, waitedMs: 0, busy: false };
+    this.#parts.observe({ kind: 'waiting', for: this.#parts.name, reason });
+    this.#changed();
+  }
+
+  #close(): void {
+    if (this.#state._tag === 'closed') return;
+    this.#state = { _tag: 'closed' };
+    this.#parts.observe({ kind: 'resumed', for: this.#parts.name });
+    this.#changed();
+  }
+
+  #release(state: State & { _tag: 'open' }): void {
+    state.busy = false;
+    this.#changed();
+  }
+
+  #changed(): void {
+    const { resolve } = this.#change;
+    this.#change = Promise.withResolvers<void>();
+    resolve();
+  }
+}
+
+async function unlessAborted(change: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    await Promise.race([change, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
 
 /** Milliseconds in which a working engine says that it is there. */
 const probeMs = 10_000;
@@ -20,12 +200,13 @@ export interface CircuitsParts {
   observe(event: CircuitEvent): void;
 }
 
-/** A trial's leave to begin, with its place. */
-export interface Leave extends Disposable {
+/** A trial's permit to run. Disposing gives it back. */
+export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the attempt does not count.
-   * Only what the gateway saw of a model keeps others from it: a harness can be made to say anything.
+   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the
+   * attempt does not count. Only what the gateway saw of a model keeps others from it: a harness can be made
+   * to say anything.
    */
   failed(cause: Cause, models: ModelAccount | undefined, signal: AbortSignal): Promise<boolean>;
 }
@@ -47,7 +228,7 @@ export class Circuits {
   }
 
   /** Resolves when all that a trial depends on seems to work, and it has its place. */
-  async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Leave> {
+  async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Permit> {
     const applicant = { model: spec.model, maxParallel: maxParallelOf(spec) };
     for (;;) {
       using taken = new DisposableStack();
@@ -56,16 +237,26 @@ export class Circuits {
       taken.use(await admission.enter(applicant, signal));
       // It may have gone down while this one waited for its place.
       if (this.#engine.isOpen) continue;
-      return this.#leave(model, taken.move());
+      return this.#permit(model, taken.move());
     }
   }
 
-  #leave(model: Passage, taken: DisposableStack): Leave {
+  /** Whether a model is down, so that its trials wait. */
+  isOpen(model: string): boolean {
+    return this.#models.get(model)?.isOpen === true;
+  }
+
+  get isEngineOpen(): boolean {
+    return this.#engine.isOpen;
+  }
+
+  #permit(model: Passage, taken: DisposableStack): Permit {
     return {
       worked: () => model.worked(),
       failed: async (cause, models, signal) => {
         const seen = models?.agent.modelFailure;
-        // One trial's failure is no proof that its model is down: attempts at it are counted, however many wait.
+        // One trial's failure is no proof that its model is down: attempts at it are counted, however many
+        // wait.
         if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
         return cause.kind === 'infrastructure' && (await this.#engine.suspect(cause.message, signal));
       },
@@ -82,6 +273,7 @@ export class Circuits {
   }
 }
 
-function maxParallelOf({ modelConfig }: TrialSpec): number | undefined {
+/** Requests that a trial's model takes at a time. */
+export function maxParallelOf({ modelConfig }: Pick<TrialSpec, 'modelConfig'>): number | undefined {
   return modelConfig && 'maxParallel' in modelConfig ? modelConfig.maxParallel : undefined;
 }

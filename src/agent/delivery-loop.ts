@@ -10,7 +10,9 @@ import { Loop, type Watchdog } from './loop.ts';
 /** Reports in flight at a time. A service that failed last gets one. */
 const atATime = 4;
 
-/** Milliseconds between two looks at the outbox when nothing wakes the loop: another process may add a report. */
+/**
+ * Milliseconds between two looks at the outbox when nothing wakes the loop: another process may add a report.
+ */
 const idleMs = 60_000;
 
 export interface DeliveryLoopParts {
@@ -36,8 +38,8 @@ export interface Grace {
 }
 
 /**
- * Delivers the reports of one service in the background until it is disposed of. After a failure it waits longer and longer before it
- * asks the service again, and never gives up.
+ * Delivers the reports of one service in the background until it is disposed of. After a failure it waits
+ * longer and longer before it asks the service again, and never gives up.
  */
 export class DeliveryLoop implements AsyncDisposable {
   readonly #parts: DeliveryLoopParts;
@@ -70,8 +72,8 @@ export class DeliveryLoop implements AsyncDisposable {
   }
 
   /**
-   * Waits until the outbox holds nothing for this loop, but no longer than the grace. Returns how many reports are left. Rejects where
-   * the signal aborts.
+   * Waits until the outbox holds nothing for this loop, but no longer than the grace. Returns how many
+   * reports are left. Rejects where the signal aborts.
    */
   async drain(grace: Grace, signal: AbortSignal): Promise<number> {
     const { delivery, clock } = this.#parts;

@@ -3,10 +3,13 @@ import type { Client } from '../client/client.ts';
 import { Conflict, DecodeRefusal, NotFound, Unauthorized } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
-/** Milliseconds until an undelivered report is due again. The client has already repeated the call by then. */
+/**
+ * Milliseconds until an undelivered report is due again. The client has already repeated the call by then.
+ */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
@@ -24,8 +27,8 @@ export interface DeliveryParts {
 }
 
 /**
- * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service wants them where the
- * specification leaves it open.
+ * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service
+ * wants them where the specification leaves it open.
  */
 export class Delivery {
   readonly #parts: DeliveryParts;
@@ -43,12 +46,18 @@ export class Delivery {
     this.#parts = parts;
   }
 
-  /** Deliveries in a row that failed although the reports are good: the service is down, or the key is refused. */
+  /**
+   * Deliveries in a row that failed although the reports are good: the service is down, or the key is
+   * refused.
+   */
   get failures(): number {
     return this.#failures;
   }
 
-  /** Milliseconds that the service should be left alone; none where it works. Never longer than was decided, whatever the clock does. */
+  /**
+   * Milliseconds that the service should be left alone; none where it works. Never longer than was decided,
+   * whatever the clock does.
+   */
   get pauseMs(): number {
     const left = this.#pausedUntil - this.#parts.clock.now();
     return this.#failures === 0 ? 0 : Math.min(waits.longest, Math.max(0, left));
@@ -105,7 +114,10 @@ export class Delivery {
     }
   }
 
-  /** The specification does not say whether a report's `id` is the run's or the batch's: a service that knows no such run is asked with the other. */
+  /**
+   * The specification does not say whether a report's `id` is the run's or the batch's: a service that knows
+   * no such run is asked with the other.
+   */
   async #sendByBatch(
     report: PendingReport,
     trial: ReportedTrial,
@@ -127,7 +139,9 @@ export class Delivery {
     );
   }
 
-  /** Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure. */
+  /**
+   * Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure.
+   */
   async #isRecorded(report: PendingReport, signal: AbortSignal): Promise<boolean> {
     for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
       if (run.id !== report.runId) continue;
@@ -161,8 +175,8 @@ function refusesEvents(error: unknown): boolean {
 }
 
 /**
- * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or our own disk has lost the
- * report. A refused key can be mended.
+ * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or
+ * our own disk has lost the report. A refused key can be mended.
  */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
@@ -171,4 +185,30 @@ function isFinal(error: unknown): boolean {
 
 function nameOf({ runId, ordinal }: PendingReport): string {
   return `trial ${ordinal} of run ${runId}`;
+}
+
+/**
+ * Delivers what could not be reported to this service before. Says how many went out. Rejects only where the
+ * signal aborts.
+ *
+ * @param due only reports whose next try is due by then (epoch milliseconds); others failed a moment ago
+ */
+export async function deliverLeftovers(
+  { ledger, delivery, service }: { ledger: Ledger; delivery: Delivery; service: string },
+  signal: AbortSignal,
+  note: (message: string) => void,
+  due = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const queued = ledger.outbox
+    .pending()
+    .filter((report) => report.service === service && report.state === 'queued' && report.nextAt <= due);
+  let delivered = 0;
+  for (const report of queued) {
+    const outcome = await delivery.deliver(report, signal);
+    if (outcome.kind === 'delivered') delivered++;
+    // The service does not answer: the rest would only wait as long for the same.
+    else if (outcome.state === 'queued') break;
+  }
+  if (delivered > 0) note(`reported ${delivered} of ${queued.length} results that were waiting`);
+  return delivered;
 }

@@ -11,8 +11,8 @@ export type Found =
   | { kind: 'several'; ids: string[] };
 
 /**
- * Looks for the batch that a call of `evals.start` may have started although no answer came: a local one of the same cases and
- * variants, started after the call, that nobody here owns.
+ * Looks for the batch that a call of `evals.start` may have started although no answer came: a local one of
+ * the same cases and variants, started after the call, that nobody here owns.
  *
  * @param askedAt epoch milliseconds before the call
  * @param isOwned whether a batch is in the ledger already
@@ -58,7 +58,10 @@ async function recentRuns(
   return runs;
 }
 
-/** The batch's runs in the order in which we asked for them; undefined where they are not exactly what we asked for. */
+/**
+ * The batch's runs in the order in which we asked for them; undefined where they are not exactly what we
+ * asked for.
+ */
 function startedRuns(
   batchId: string,
   plan: SuitePlan,

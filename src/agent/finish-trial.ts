@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Attempt } from '../ledger/trials.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { reportOf } from '../trial/report.ts';
 import type { Cause, PhaseName, TrialResult } from '../trial/result.ts';
 import { runTrial } from '../trial/run-trial.ts';
@@ -10,9 +11,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 import type { Admission } from './admission.ts';
 import type { Circuits } from './circuits.ts';
-import { crashedTooOften } from './crashed.ts';
-import { isStopped, resultOfStopped, tellBrokenHarness } from './stopped-variant.ts';
-import { storeResult } from './store-result.ts';
+import { crashedTooOften, isStopped, resultOfStopped, tellBrokenHarness } from './not-run.ts';
 
 export type AttemptEvent =
   | { kind: 'phase'; phase: PhaseName }
@@ -46,9 +45,10 @@ export interface AttemptSignals {
 const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
- * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt that infrastructure or
- * model have spoilt is kept, and another is made, up to a limit; an agent that fails is never run again. Rejects where the result
- * cannot be kept, where no trial may be begun, and where a signal aborts; the trial is queued again then.
+ * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt
+ * that infrastructure or model have spoilt is kept, and another is made, up to a limit; an agent that fails
+ * is never run again. Rejects where the result cannot be kept, where no trial may be begun, and where a
+ * signal aborts; the trial is queued again then.
  *
  * @param begun called when an attempt has its place, with the trial's sandbox not yet taken
  */
@@ -146,4 +146,31 @@ async function runAttempt(
 function spoiltBy({ verdict, cause }: TrialResult): Cause | undefined {
   if (verdict !== 'void') return undefined;
   return cause?.kind === 'infrastructure' || cause?.kind === 'model' ? cause : undefined;
+}
+
+/** Tries to put a finished result on disk, the first included. */
+const tries = 5;
+
+/** Milliseconds between them. */
+const storeWaits: BackoffLimits = { first: 1_000, longest: 8_000 };
+
+/**
+ * Puts a finished result on disk. Where the disk does not take it, the result stays in memory and is tried
+ * again a few times: others may make room. Rejects with the last error, after saying so.
+ */
+async function storeResult(
+  store: () => Promise<void>,
+  { clock, random, note }: { clock: Clock; random: () => number; note: (message: string) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store();
+    } catch (error) {
+      // A defect of ours does not go away by waiting.
+      if (!(error instanceof OffsiteError) || attempt >= tries || signal.aborted) throw error;
+      note(`the result cannot be stored and is kept in memory: ${messageOf(error)}`);
+    }
+    await clock.sleep(backoff(attempt, storeWaits, random), signal);
+  }
 }

@@ -2,7 +2,10 @@ interface Waiting {
   enter(): void;
 }
 
-/** Lets so many in at a time, in the order in which they came. The limit may change while some are inside: those stay. */
+/**
+ * Lets so many in at a time, in the order in which they came. The limit may change while some are inside:
+ * those stay.
+ */
 export class Gate {
   #limit: number;
   #inside = 0;
@@ -29,7 +32,10 @@ export class Gate {
     return this.#waiting.size;
   }
 
-  /** Resolves once there is room; disposing what it resolves with makes room again. Rejects with the signal's reason when it aborts first. */
+  /**
+   * Resolves once there is room; disposing what it resolves with makes room again. Rejects with the signal's
+   * reason when it aborts first.
+   */
   enter(signal: AbortSignal): Promise<Disposable> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);

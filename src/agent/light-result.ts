@@ -1,7 +1,9 @@
 import type { TrajectoryEntry } from '../contract/report.ts';
 import type { TrialResult } from '../trial/result.ts';
 
-/** A result without what makes results large; numbers, names and verdicts are there. The ledger has it whole. */
+/**
+ * A result without what makes results large; numbers, names and verdicts are there. The ledger has it whole.
+ */
 export function lightResult(result: TrialResult): TrialResult {
   const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
   return {

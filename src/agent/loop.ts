@@ -9,7 +9,9 @@ export interface LoopParts {
   watchdog?: Watchdog | undefined;
   /** Milliseconds that one step may take. */
   stepMs: number;
-  /** One round of the work. Resolves with the milliseconds until the next one. The loop may be woken earlier. */
+  /**
+   * One round of the work. Resolves with the milliseconds until the next one. The loop may be woken earlier.
+   */
   step(signal: AbortSignal): Promise<number>;
   /** Told of a step that failed. The loop continues after a pause, unless this throws. */
   failed(error: unknown): void;
@@ -29,7 +31,9 @@ export class Loop {
     this.#woken.resolve();
   }
 
-  /** Resolves once the signal has aborted and the current step has ended. Rejects with what `failed` throws. */
+  /**
+   * Resolves once the signal has aborted and the current step has ended. Rejects with what `failed` throws.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { name, watchdog, stepMs } = this.#parts;
     const beat = watchdog?.loop(name);
@@ -76,7 +80,10 @@ const latenessMs = 60_000;
 /** A loop calls it to say that it is alive, and within how many milliseconds it calls again. */
 type Beat = (withinMs: number) => void;
 
-/** Knows which loops are overdue. It uses a monotonic clock, so a wall clock that jumps makes no loop look stuck. */
+/**
+ * Knows which loops are overdue. It uses a monotonic clock, so a wall clock that jumps makes no loop look
+ * stuck.
+ */
 export class Watchdog {
   readonly #monotonic: () => number;
   readonly #due = new Map<string, number>();

@@ -1,12 +1,50 @@
 import type { Client } from '../client/client.ts';
 import type { RunRecord } from '../contract/record.ts';
+import type { PulledRun } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { OpenBatch, OpenRun } from './batch-run.ts';
 
 /**
- * The records of a batch's runs, as the service has them now, by run id. Asks page after page of each case until all its runs are
- * found. Throws where the service does not list a run that it has started.
+ * Pulls the setups of runs that the ledger does not have yet, and queues the trials of these runs, whatever
+ * the setups say.
  */
-export async function pullRuns(
+export async function pullSetups(
+  batch: OpenBatch,
+  { client, ledger }: { client: Client; ledger: Ledger },
+  signal: AbortSignal,
+): Promise<void> {
+  const unknown = batch.runs.filter(({ setup }) => setup === undefined);
+  if (unknown.length === 0) return;
+  const started = unknown.map((run) => ({ id: run.id, caseId: run.case.request.id }));
+  const pulled = await pullRuns(client, started, signal);
+  const toQueue: PulledRun[] = [];
+  for (const run of unknown) {
+    const record = pulled.get(run.id);
+    if (!record) throw new Error(`run ${run.id} was pulled but is not here`);
+    toQueue.push(await pulledRun(run, record, batch.plan.trials, ledger));
+  }
+  ledger.queue.add(toQueue);
+}
+
+async function pulledRun(
+  run: OpenRun,
+  record: RunRecord,
+  trials: number,
+  ledger: Ledger,
+): Promise<PulledRun> {
+  const listed = record.trials?.map(({ ordinal }) => ordinal) ?? [];
+  // A service may list a trial only once it is recorded.
+  const ordinals = listed.length > 0 ? listed : Array.from({ length: trials }, (_, n) => n);
+  const setup = record.setup && (await ledger.blobs.putJson(record.setup));
+  return { run: run.key, setup, variantId: record.variant?.id, ordinals };
+}
+
+/**
+ * The records of runs, as the service has them now, by run id. Asks page after page of each case until all
+ * its runs are found. Throws where the service does not list a run that it has started.
+ */
+async function pullRuns(
   client: Client,
   started: readonly { id: string; caseId: string }[],
   signal: AbortSignal,

@@ -1,12 +1,17 @@
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
+import { daemonLock } from '../ledger/queue.ts';
 import type { OpenStart } from '../ledger/starts.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { checkSandboxes } from '../trial/base-image.ts';
-import { batchRun, type OpenBatch } from './batch-run.ts';
-import { type BatchEvent, type BatchParts, type FinishedBatch, workOff } from './batch-work.ts';
+import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
+import {
+  type BatchEvent,
+  type BatchParts,
+  checkPlanned,
+  type FinishedBatch,
+  workOffBatch,
+} from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
 import { readPlan } from './stored-plan.ts';
 
@@ -16,7 +21,10 @@ export type Resumable =
   /** `evals.start` was asked, and the process died before it knew the answer. */
   | { kind: 'start'; start: OpenStart };
 
-/** All that can be resumed at a service, oldest first. What other processes are at is among it; {@link resume} tells. */
+/**
+ * All that can be resumed at a service, oldest first. Other processes may work on some of it; {@link resume}
+ * tells.
+ */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
   const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
@@ -33,14 +41,15 @@ export function planOf(what: Resumable, ledger: Ledger): SuitePlan | undefined {
 
 export type Resumed =
   | { kind: 'finished'; batch: FinishedBatch }
-  /** Another process is at it. */
+  /** Another process works on it. */
   | { kind: 'busy' }
   /** The service has started nothing, so that there is nothing to resume. */
   | { kind: 'never-started' };
 
 /**
- * Goes on with a batch, whatever stopped it: trials with a result are not run again, half-run ones start afresh as a new attempt, and
- * reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and as {@link workOff}.
+ * Continues a batch, whatever stopped it: trials with a result are not run again, half-run ones start again
+ * as a new attempt, and reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and
+ * as {@link workOffBatch}.
  */
 export async function resume(
   what: Resumable,
@@ -50,41 +59,25 @@ export async function resume(
 ): Promise<Resumed> {
   const { ledger } = parts;
   const name = what.kind === 'batch' ? what.batch.lock : what.start.lock;
-  if (name === undefined) throw notResumable(what);
+  if (name === undefined) throw notResumable(what.kind === 'batch' ? `batch ${what.batch.id}` : 'the start');
   const lock = ledger.takeLock(name);
   if (!lock) return { kind: 'busy' };
   using _lock: Lock = lock;
+  // A daemon takes its lock again; nobody takes a batch's again.
+  const endLock = () => (name === daemonLock ? lock[Symbol.dispose]() : lock.remove());
   const batch =
     what.kind === 'batch' ? openBatch(what.batch, ledger) : await lostBatch(what.start, parts, signal);
   if (!batch) {
-    lock.remove();
+    endLock();
     return { kind: 'never-started' };
   }
-  await checkSandboxes(
-    parts.engine,
-    batch.plan.variants.map(({ sandbox }) => sandbox),
-    signal,
-  );
-  const halfRun = ledger.queue.interrupt({
-    service: parts.service,
-    lock: name,
-    batch: batch.key,
-    origin: 'planned',
-  });
+  await checkPlanned(batch.plan, parts, signal);
+  const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
+  const halfRun = ledger.queue.interrupt(scope);
   if (halfRun > 0) observe({ kind: 'note', message: `${halfRun} half-run trials start afresh` });
-  const finished = await workOff(batch, parts, signal, observe);
-  lock.remove();
+  const finished = await workOffBatch(batch, name, parts, signal, observe);
+  endLock();
   return { kind: 'finished', batch: finished };
-}
-
-/** A batch as the ledger has it, read after its lock was taken: another process may have gone on with it meanwhile. */
-export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
-  if (stored.plan === undefined) throw notResumable({ kind: 'batch', batch: stored });
-  const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
-  const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
-    return { ...batchRun(plan, run, taskIndex), key, setup, variantId };
-  });
-  return { key: stored.key, id: stored.id, plan, prompt, runs };
 }
 
 /** The batch of a start whose answer was never read; undefined where the service has none. */
@@ -102,13 +95,4 @@ async function lostBatch(
   if (found) return recordBatch(plan, start, found, ledger);
   ledger.starts.unknown(start.key, 'the service lists no such batch');
   return undefined;
-}
-
-function notResumable(what: Resumable): OffsiteError {
-  const name = what.kind === 'batch' ? `batch ${what.batch.id}` : 'the start';
-  return new OffsiteError(`${name} was begun by an Offsite that did not keep what resuming needs`, {
-    code: 'NOT_RESUMABLE',
-    kind: 'input',
-    hint: 'Run the suite again; the finished trials are reported all the same.',
-  });
 }

@@ -6,7 +6,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { memoryOf, startRequest } from '../suite/plan.ts';
+import { memoryOf, type SuitePlan, startRequest } from '../suite/plan.ts';
+import { expandVariables } from '../suite/variables.ts';
 import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 import { type KnownPlan, storedPlan } from './stored-plan.ts';
@@ -29,8 +30,9 @@ export interface LockedBatch {
 }
 
 /**
- * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch is forgotten and none
- * started twice: where the answer is lost, the batch is looked for. Throws what the call threw, and `START_UNKNOWN`.
+ * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch
+ * is forgotten and none started twice: where the answer is lost, the batch is looked for. Throws what the
+ * call threw, and `START_UNKNOWN`.
  */
 export async function startBatch(
   known: KnownPlan,
@@ -100,7 +102,10 @@ async function askToStart(
   }
 }
 
-/** The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where several fit. */
+/**
+ * The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where
+ * several fit.
+ */
 export async function lookFor(
   { plan }: KnownPlan,
   start: OpenStart,
@@ -160,4 +165,32 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
       return { id, case: planned, variant, taskIndex, key, setup: undefined };
     }),
   };
+}
+
+/**
+ * The suite's prompt as text, read from the service where it holds it. Throws an `input` error where that
+ * text names a variable that a case does not have: a prompt in the suite file was checked when the file was
+ * read, this one can only be now.
+ */
+export async function resolvePrompt(plan: SuitePlan, client: Client, signal: AbortSignal): Promise<string> {
+  const { prompt } = plan.suite;
+  if (prompt.kind === 'text') return prompt.text;
+  const { id, channel, version } = prompt;
+  const { content } = await client.call('prompts.get', { id, channel, version }, { signal });
+  const unknown = plan.cases.flatMap(({ request }) => {
+    const names: string[] = [];
+    expandVariables(content, request.variables ?? {}, (name) => names.push(name));
+    return names.map((name) => `{{${name}}} in case ${request.id}`);
+  });
+  if (unknown.length > 0) {
+    throw new OffsiteError(
+      `the prompt ${id} of the service names what is not a variable: ${unknown.join(', ')}`,
+      {
+        code: 'PROMPT_VARIABLE_UNKNOWN',
+        kind: 'input',
+        hint: `Add the variables to ${plan.file}, or promote another version of the prompt.`,
+      },
+    );
+  }
+  return content;
 }

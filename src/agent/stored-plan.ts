@@ -4,7 +4,10 @@ import type { SuitePlan } from '../suite/plan.ts';
 /** Of the stored form. A plan of another version is not read. */
 const version = 1;
 
-/** A planned batch with its prompt's text, as the ledger keeps it: all that is needed to go on without the suite's files. */
+/**
+ * A planned batch with its prompt's text, as the ledger keeps it: all that is needed to continue without the
+ * suite's files.
+ */
 export interface KnownPlan {
   plan: SuitePlan;
   prompt: string;

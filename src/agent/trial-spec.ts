@@ -20,8 +20,9 @@ export interface OwnRun {
 }
 
 /**
- * What to do in a trial of a run that this agent started: the texts of the pulled `setup`, and from our own request what a run
- * record has no place for. A text that comes back as it was sent is not expanded yet; any other has been.
+ * What to do in a trial of a run that this agent started: the texts of the pulled `setup`, and from our own
+ * request what a run record has no place for. A text that comes back as it was sent is not expanded yet; any
+ * other has been.
  */
 export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const { record, variant } = run;
@@ -79,7 +80,10 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   };
 }
 
-/** Throws `SETUP_MISSING`, and `SETUP_UNREADABLE` for one that is not as documented: the client takes them as they come. */
+/**
+ * Throws `SETUP_MISSING`, and `SETUP_UNREADABLE` for one that is not as documented: the client takes them as
+ * they come.
+ */
 function readSetup({ id, setup }: OwnRun['record']): Setup {
   if (!setup) {
     throw new OffsiteError(`the service gave run ${id} no setup, so that there is nothing to run`, {

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { buildWithDebootstrap } from './build-with-debootstrap.ts';
+import { buildFromDebian } from './build-from-debian.ts';
 import { dockerfileOf } from './dockerfile.ts';
 import type { CaBundle } from './host-certificates.ts';
 import { type During, progressLines } from './progress.ts';
@@ -27,12 +27,12 @@ export interface BaseImage {
   id: string;
   /** `offsite/base:<recipe hash>`; `offsite/base:latest` is the same image. */
   name: string;
-  built: 'already there' | 'pulled' | 'debootstrap';
+  built: 'already there' | 'pulled' | 'from Debian packages';
 }
 
 /**
- * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is there;
- * a registry's Node image, with our packages on top; a Debian unpacked on this host. Throws an
+ * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is
+ * there; a registry's Node image, with our packages on top; Debian packages on this host. Throws an
  * infrastructure `OffsiteError` that gives the reason of each when none does.
  */
 export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseImage> {
@@ -71,8 +71,8 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
     if (!(error instanceof OffsiteError)) throw error;
     log(error.message.split('\n')[0] ?? error.message);
     log('Making it from Debian packages instead.');
-    await buildWithDebootstrap({ engine, recipe, log, during, caBundle, env, signal, registryError: error });
-    return 'debootstrap';
+    await buildFromDebian({ engine, recipe, log, during, caBundle, env, signal, registryError: error });
+    return 'from Debian packages';
   }
 }
 

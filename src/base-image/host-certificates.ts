@@ -21,10 +21,10 @@ export interface CaBundleSources {
 }
 
 /**
- * Finds the host's CA bundle, for the programs of ours that talk TLS: the explicit setting, else the
- * first of NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and npm's `cafile` that names a readable PEM file. Undefined: the public
- * authorities will do. Throws an `input` error when the explicit setting names none; the
- * others are shared with other programs, and one that is stale is passed over, as those programs do.
+ * Finds the host's CA bundle, for the programs of ours that talk TLS: the explicit setting, else the first of
+ * NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and npm's `cafile` that names a readable PEM file. Undefined: the public
+ * authorities will do. Throws an `input` error when the explicit setting names none; the others are shared
+ * with other programs, and one that is stale is passed over, as those programs do.
  */
 export async function caBundleOf({
   env,

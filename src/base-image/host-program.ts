@@ -18,8 +18,8 @@ export interface HostProgram {
 const shownLines = 15;
 
 /**
- * Runs a program of the host to its end and returns what it printed, both streams in one. Its standard input is
- * empty, so that nothing waits for a person. An exit code other than 0 is an infrastructure error that
+ * Runs a program of the host to its end and returns what it printed, both streams in one. Its standard input
+ * is empty, so that nothing waits for a person. An exit code other than 0 is an infrastructure error that
  * shows the last lines printed.
  */
 export async function runHostProgram(program: HostProgram): Promise<string> {
@@ -52,7 +52,9 @@ function howItFailed(result: { exitCode?: number; signal?: string; originalMessa
   return `could not be started (${result.originalMessage})`;
 }
 
-/** The environment with the system's own program folders on its PATH, where a plain user's PATH lacks them. */
+/**
+ * The environment with the system's own program folders on its PATH, where a plain user's PATH lacks them.
+ */
 export function withSystemPath(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return {
     ...env,

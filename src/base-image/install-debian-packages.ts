@@ -11,8 +11,9 @@ export interface DebianInstall {
 const lockTimeout = 120;
 
 /**
- * Installs Debian packages on the host, as root, asking no questions. Package lists are only fetched when the ones
- * at hand are missing or too old to install from. Throws an infrastructure `OffsiteError` with apt's last lines.
+ * Installs Debian packages on the host, as root, asking no questions. Package lists are only fetched when the
+ * ones at hand are missing or too old to install from. Throws an infrastructure `OffsiteError` with apt's
+ * last lines.
  */
 export async function installDebianPackages({ packages, env, signal }: DebianInstall): Promise<void> {
   const apt = (args: string[], purpose: string) =>

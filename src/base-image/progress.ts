@@ -1,6 +1,9 @@
 import type { Clock } from '../clock.ts';
 
-/** Runs one long step; says that it began, that it goes on, and how long it took. Returns what the step returns. */
+/**
+ * Runs one long step; says that it began, that it goes on, and how long it took. Returns what the step
+ * returns.
+ */
 export type During = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
 /** Where the words go: one call when a step begins, one every `everyMs` while it runs, one at its end. */

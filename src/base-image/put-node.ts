@@ -1,35 +1,71 @@
-import { access, chmod, copyFile, mkdir, realpath, symlink } from 'node:fs/promises';
+import { access, chmod, copyFile, cp, mkdir, realpath, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { OffsiteError } from '../offsite-error.ts';
-import { runHostProgram, withSystemPath } from './host-program.ts';
-import { type NodePlacement, putNpm } from './put-npm.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { CaBundle } from './host-certificates.ts';
+import { findHostProgram, runHostProgram, withSystemPath } from './host-program.ts';
+import type { BaseImageRecipe } from './recipe.ts';
 
-/** Puts Node and npm under the root's /usr/local and makes sure that they run there; needs root, for chroot. */
+export interface NodePlacement {
+  /** The folder that becomes /usr/local. */
+  local: string;
+  recipe: BaseImageRecipe;
+  env: NodeJS.ProcessEnv;
+  caBundle?: CaBundle;
+  signal?: AbortSignal;
+}
+
+/** Puts Node there, and npm: the pinned one of its registry or, where that cannot be had, the host's own. */
 export async function putNode(placement: NodePlacement): Promise<void> {
-  const { root, recipe, signal } = placement;
-  const programs = join(root, 'usr/local/bin');
-  const modules = join(root, 'usr/local/lib/node_modules');
-  await mkdir(modules, { recursive: true });
-  const node = join(programs, 'node');
+  const { local, recipe, env } = placement;
+  const npm = await findHostProgram('npm', env);
+  if (npm === undefined) {
+    throw new OffsiteError('The base image needs npm, and this host has none to fetch or copy it with.', {
+      code: 'BASE_IMAGE_NO_NPM',
+      kind: 'infrastructure',
+      hint: 'Install npm.',
+    });
+  }
+  await mkdir(join(local, 'bin'), { recursive: true });
+  const node = join(local, 'bin/node');
   await copyFile(await nodeBinary(recipe.nodeMajor), node);
   await chmod(node, 0o755);
-
-  await putNpm(placement, join(modules, 'npm'));
-  for (const name of ['npm', 'npx']) {
-    await chmod(join(modules, 'npm/bin', `${name}-cli.js`), 0o755);
-    await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(programs, name));
+  try {
+    await fetchNpm(npm, placement);
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    await copyInstalledNpm(npm, local, error);
   }
-  for (const program of ['node', 'npm', 'git', 'python3', 'curl']) {
-    await runHostProgram({
-      command: 'chroot',
-      args: [root, program, '--version'],
-      purpose: `run ${program} inside the new base image`,
-      env: { PATH: withSystemPath({ PATH: '/usr/local/bin' }).PATH, HOME: '/root' },
-      cwd: '/',
-      deadlineMs: 30_000,
-      signal,
-    });
+}
+
+async function fetchNpm(npm: string, { local, recipe, env, caBundle, signal }: NodePlacement): Promise<void> {
+  const name = `npm@${recipe.npmVersion}`;
+  const certificates = caBundle && { npm_config_cafile: caBundle.path, NODE_EXTRA_CA_CERTS: caBundle.path };
+  await runHostProgram({
+    command: npm,
+    args: ['install', '--global', '--prefix', local, '--loglevel=error', '--no-audit', '--no-fund', name],
+    purpose: `fetch ${name}`,
+    env: { ...withSystemPath(env), ...certificates },
+    cwd: local, // no project's .npmrc
+    deadlineMs: 120_000,
+    signal,
+  });
+}
+
+/** `npm` on the PATH is a link to `<npm>/bin/npm-cli.js`. */
+async function copyInstalledNpm(npm: string, local: string, why: OffsiteError): Promise<void> {
+  const folder = dirname(dirname(await realpath(npm)));
+  try {
+    await access(join(folder, 'bin/npx-cli.js'));
+    const copy = join(local, 'lib/node_modules/npm');
+    await cp(folder, copy, { recursive: true });
+    for (const name of ['npm', 'npx']) {
+      await chmod(join(copy, `bin/${name}-cli.js`), 0o755);
+      await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
+    }
+  } catch (cause) {
+    const message = `${why.message}\nCould not copy the host's npm from ${folder} either: ${messageOf(cause)}`;
+    throw new OffsiteError(message, { code: 'BASE_IMAGE_NO_NPM', kind: 'infrastructure', cause: why });
   }
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** What the base image is made of. Whatever changes the image belongs in here, so that it changes the hash. */
+/**
+ * What the base image is made of. Whatever changes the image belongs in here, so that it changes the hash.
+ */
 export interface BaseImageRecipe {
   /** Raised when the way of building changes without any other field changing. */
   revision: number;
@@ -16,7 +18,7 @@ export interface BaseImageRecipe {
 }
 
 export const baseImageRecipe: BaseImageRecipe = {
-  revision: 1,
+  revision: 2,
   repository: 'offsite/base',
   debianSuite: 'bookworm',
   debianPackages: ['bash', 'ca-certificates', 'curl', 'git', 'procps', 'python3'],
@@ -37,7 +39,9 @@ export function recipeHash(recipe: BaseImageRecipe): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 12);
 }
 
-/** The name by which this recipe's image is found again: `offsite/base:<hash>`. A newer recipe has another. */
+/**
+ * The name by which this recipe's image is found again: `offsite/base:<hash>`. A newer recipe has another.
+ */
 export function baseImageName(recipe: BaseImageRecipe): string {
   return `${recipe.repository}:${recipeHash(recipe)}`;
 }

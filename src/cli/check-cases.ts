@@ -37,8 +37,9 @@ export interface CheckOptions {
 }
 
 /**
- * Grades every case as prepare leaves it, which must fail, and after its reference solution, which must pass. No harness and no agent's
- * model is run; validators may ask their judges. The first variant's profile and sandbox are used.
+ * Grades every case as prepare leaves it, which must fail, and after its reference solution, which must pass.
+ * No harness and no agent's model is run; validators may ask their judges. The first variant's profile and
+ * sandbox are used.
  */
 export async function checkCases(
   plan: SuitePlan,
@@ -79,7 +80,9 @@ async function checkCase(
   return { id: planned.request.id, states: await Promise.all(states) };
 }
 
-/** A trial of the command harness with this script, in the image that the first variant's trials start from. */
+/**
+ * A trial of the command harness with this script, in the image that the first variant's trials start from.
+ */
 function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');

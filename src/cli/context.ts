@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { runners } from '../../runners/index.ts';
+import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { connectEngine } from '../engine/connect.ts';
 import type { Engine } from '../engine/engine.ts';
-import { openBudget } from '../gateway/budget.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { openGateway } from '../gateway/open-gateway.ts';
 import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
@@ -14,15 +14,14 @@ import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
-import { type Config, loadConfig } from '../suite/config-file.ts';
+import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
-import { integrationsOf } from './integrations.ts';
 import { type Interruption, interruption } from './interruption.ts';
 import { plural } from './output/quantities.ts';
-import { accessService, type ServiceAccess } from './service-access.ts';
+import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. A command takes those that it has a use for. */
@@ -45,6 +44,13 @@ interface ContextParts {
   host?: HostEnvironment | undefined;
 }
 
+interface RevisionOptions {
+  config?: Config;
+  /** Trials at a time. From the configuration, else from cores and memory, unless given. */
+  concurrency?: number | undefined;
+  sandboxes?: readonly { cpus: number; memory: number }[];
+}
+
 /** Ledger and service: enough to report. */
 export interface Reporting {
   ledger: Ledger;
@@ -64,8 +70,9 @@ export interface Workshop extends Reporting {
 }
 
 /**
- * What a command works with. Configuration, data folder and terminal are there from the start. Ledger, service, engine and gateway
- * are opened when the command first asks for them, always in the same way. Disposing closes what was opened, the last part first.
+ * What a command works with. Configuration, data folder and terminal are there from the start. Ledger,
+ * service, engine and gateway are opened when the command first asks for them, always in the same way.
+ * Disposing closes what was opened, the last part first.
  */
 export class CommandContext implements AsyncDisposable {
   readonly config: Config;
@@ -129,7 +136,10 @@ export class CommandContext implements AsyncDisposable {
 
   readonly redact = (text: string): string => this.redactor.text(text);
 
-  /** Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay until all is closed. */
+  /**
+   * Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay
+   * until all is closed.
+   */
   interruption(): Interruption {
     return this.#opened.use(interruption((message) => this.note(message)));
   }
@@ -180,6 +190,25 @@ export class CommandContext implements AsyncDisposable {
   certificates(): Promise<Buffer | undefined> {
     this.#certificates ??= hostCertificates(this.config, this.env).then((bundle) => bundle?.pem);
     return this.#certificates;
+  }
+
+  /**
+   * A configuration with what trials need of it. Whoever gets it closes its gateway.
+   *
+   * @param sandboxes those that trials ask for; all that are configured unless given
+   */
+  async revision(
+    engine: Engine,
+    { config = this.config, concurrency, sandboxes }: RevisionOptions,
+  ): Promise<ConfigRevision> {
+    const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
+    return {
+      config,
+      gateway: await this.gateway(config),
+      // A dry run refuses the keys of the real configuration too.
+      host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
+      concurrency: concurrency ?? config.concurrency ?? concurrencyFor(engine, possible),
+    };
   }
 
   async reporting(): Promise<Reporting> {
@@ -239,12 +268,10 @@ export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
   return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }
 
-/** The budgets of one batch: what is spent counts from now. */
-export function budgetsOf({ budgets }: Config, clock: Clock) {
-  return { ...budgets, batch: openBudget(budgets.batch, clock.now()) };
-}
-
-/** Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At least one. */
+/**
+ * Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At
+ * least one.
+ */
 export function concurrencyFor(
   { capabilities }: Engine,
   sandboxes: readonly { cpus: number; memory: number }[],

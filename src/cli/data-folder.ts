@@ -11,14 +11,20 @@ const neededBytes = 32 * 1024 ** 2;
 const hint =
   'Free some space or name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.';
 
-/** Where this machine keeps its results: the flag, `OFFSITE_HOME`, the configuration, else the user's data folder. */
+/**
+ * Where this machine keeps its results: the flag, `OFFSITE_HOME`, the configuration, else the user's data
+ * folder.
+ */
 export function dataFolderOf(flag: string | undefined, config: Config, env: NodeJS.ProcessEnv): string {
   const chosen = flag ?? env.OFFSITE_HOME ?? config.dataFolder;
   if (chosen) return resolve(chosen);
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'offsite');
 }
 
-/** Makes the data folder where it is not there. Throws where that fails, or where results would soon fill its disk. */
+/**
+ * Makes the data folder where it is not there. Throws where that fails, or where results would soon fill its
+ * disk.
+ */
 export function requireRoom(dataFolder: string): void {
   const free = freeBytes(dataFolder);
   if (free >= neededBytes) return;

@@ -17,7 +17,10 @@ export interface DryRun extends Disposable {
   dataFolder: string;
 }
 
-/** The same configuration with every model replaced by one that does nothing, and without a service to report to but the embedded one. */
+/**
+ * The same configuration with every model replaced by one that does nothing, and without a service to report
+ * to but the embedded one.
+ */
 export function dryRunOf(config: Config, { OFFSITE_URL: _, ...env }: NodeJS.ProcessEnv): DryRun {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-dry-run-'));
   const script = join(folder, 'idle.yaml');

@@ -1,7 +1,10 @@
 import { type CaBundle, caBundleOf, npmCafile } from '../base-image/host-certificates.ts';
 import type { Config } from '../suite/config-file.ts';
 
-/** The certificates that this host trusts besides the usual ones: `caBundle` of the configuration, else what the environment and npm name. */
+/**
+ * The certificates that this host trusts besides the usual ones: `caBundle` of the configuration, else what
+ * the environment and npm name.
+ */
 export async function hostCertificates(
   config: Config,
   env: NodeJS.ProcessEnv,

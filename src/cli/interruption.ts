@@ -6,7 +6,10 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** npm, `timeout` and a terminal's process group deliver the same signal twice; what comes within this time, in ms, is one. */
+/**
+ * npm, `timeout` and a terminal's process group deliver the same signal twice; what comes within this time,
+ * in ms, is one.
+ */
 const togetherMs = 1_000;
 
 export interface Interruption extends Disposable {
@@ -16,8 +19,9 @@ export interface Interruption extends Disposable {
 }
 
 /**
- * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escaped, so that the command can put things away; at the next
- * SIGINT or SIGTERM the process ends where it stands. Disposing takes the handlers away.
+ * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escaped, so that the command can
+ * put things away; at the next SIGINT or SIGTERM the process ends where it stands. Disposing takes the
+ * handlers away.
  */
 export function interruption(announce: (message: string) => void): Interruption {
   const controller = new AbortController();

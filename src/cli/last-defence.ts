@@ -24,9 +24,9 @@ export interface LastDefence extends Disposable {
 }
 
 /**
- * What is left to do where an error escapes, so that nothing handles it: it is noted with the trials that it is of before anything else can
- * fail, `stop` is told to put away what runs, and one message says what to report. Nothing goes on as if nothing had been. Disposing takes the
- * handlers away.
+ * What is left to do where an error escapes, so that nothing handles it: it is noted with the trials that it
+ * is of before anything else can fail, `stop` is told to put away what runs, and one message says what to
+ * report. Nothing goes on as if nothing had been. Disposing takes the handlers away.
  */
 export function lastDefence({
   announce,

@@ -1,17 +1,20 @@
-import type { BatchParts } from '../agent/batch-work.ts';
+import type { ConfigRevision } from '../agent/config-revision.ts';
+import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 
 /**
- * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and sandboxes are in the plan
- * itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing; nothing has been begun then.
+ * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and
+ * sandboxes are in the plan itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing;
+ * nothing has been begun then.
  */
 export async function requirePlanned(
   name: string,
   plan: SuitePlan | undefined,
-  { runners, gateway, host }: Pick<BatchParts, 'runners' | 'gateway' | 'host'>,
+  runners: readonly Runner[],
+  { gateway, host }: ConfigRevision,
 ): Promise<void> {
   if (!plan) return;
   const { variants, judges } = plan;

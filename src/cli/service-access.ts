@@ -5,6 +5,7 @@ import { type Client, createClient } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
+import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
@@ -34,8 +35,8 @@ export interface ServiceSettings {
 export const localOrganization = 'Local';
 
 /**
- * The Eval Service that is configured by `OFFSITE_URL` and `OFFSITE_API_KEY` or by `offsite.yaml`; without either, the embedded one,
- * in this process, on loopback. Throws an `input` error where only half is given.
+ * The Eval Service that is configured by `OFFSITE_URL` and `OFFSITE_API_KEY` or by `offsite.yaml`; without
+ * either, the embedded one, in this process, on loopback. Throws an `input` error where only half is given.
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { config, env } = settings;
@@ -66,7 +67,9 @@ function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
   return { client, name: client.origin, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
-/** What no request may hold: what the sandboxes may not see either, and the key that this client is let in by. */
+/**
+ * What no request may hold: what the sandboxes may not see either, and the key that this client is let in by.
+ */
 function keysWith({ config, env, host }: ServiceSettings, apiKey: string): KnownKeys {
   return new KnownKeys([...namedKeys(config, env), ...(host?.keys.named ?? []), ['the API key', apiKey]]);
 }
@@ -93,7 +96,10 @@ async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess
   }
 }
 
-/** The key that this machine's own commands use with the embedded service; kept beside its database, for its owner alone. */
+/**
+ * The key that this machine's own commands use with the embedded service; kept beside its database, for its
+ * owner alone.
+ */
 function agentKey(dataFolder: string): string {
   const file = join(dataFolder, 'agent.key');
   if (!existsSync(file)) {
@@ -106,4 +112,18 @@ function agentKey(dataFolder: string): string {
     }
   }
   return readFileSync(file, 'utf8').trim();
+}
+
+/**
+ * What the embedded service says can be connected: the harnesses this Offsite has, and its sandbox. None
+ * takes credentials.
+ */
+export function integrationsOf(runners: readonly Runner[]): Integration[] {
+  const harnesses = runners.map(({ name, label }) => ({
+    id: name,
+    label,
+    category: 'harness',
+    authMethods: [],
+  }));
+  return [...harnesses, { id: 'local', label: 'Local Docker sandbox', category: 'sandbox', authMethods: [] }];
 }

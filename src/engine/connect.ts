@@ -24,7 +24,9 @@ export interface ConnectOptions {
   snapshots?: {
     /** The name of the images, without a tag. Agents that share an engine should share it too. */
     repository?: string;
-    /** Bytes they may take together; beyond that those used longest ago are removed. Unlimited when left out. */
+    /**
+     * Bytes they may take together; beyond that those used longest ago are removed. Unlimited when left out.
+     */
     budgetBytes?: number | undefined;
   };
   /** For what the user may want to know of work in the background. */

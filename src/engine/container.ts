@@ -20,14 +20,18 @@ import { runScript } from './script/run-script.ts';
 import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
 
 /**
- * A sealed place to run commands in. It runs nothing but an idle init of ours; commands are added by `exec` and
- * `runScript`. Disposal removes it, whatever runs in it. All methods throw infrastructure errors when the engine fails.
+ * A sealed place to run commands in. It runs nothing but an idle init of ours; commands are added by `exec`
+ * and `runScript`. Disposal removes it, whatever runs in it. All methods throw infrastructure errors when the
+ * engine fails.
  */
 export interface Container extends AsyncDisposable {
   readonly id: string;
   /** Starts init. One round trip, by far the dearest. */
   start(signal?: AbortSignal): Promise<void>;
-  /** Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round trip. */
+  /**
+   * Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round
+   * trip.
+   */
   put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
   /** The standard streams of its `program`, best taken before `start`. One round trip. */
   attach(request: AttachRequest): Promise<Duplex>;
@@ -35,33 +39,46 @@ export interface Container extends AsyncDisposable {
   exec(request: ExecRequest): Promise<ExecResult>;
   /** Runs a bash script, each command of it a step. Two round trips. */
   runScript(request: ScriptRequest): Promise<ScriptResult>;
-  /** Ends every process but init and makes sure that none is left; see kill-all.ts for what `restarted` means. */
+  /**
+   * Ends every process but init and makes sure that none is left; see kill-all.ts for what `restarted` means.
+   */
   killAll(signal?: AbortSignal): Promise<KillAllResult>;
   /** Takes it off its network for good. Three round trips. */
   disconnect(signal?: AbortSignal): Promise<void>;
   /** What runs beside init. */
   processes(): Promise<ContainerProcess[]>;
   /**
-   * How its files differ from its image's, as the engine sees it: blind to a file whose size and times were put back,
-   * and slow.
+   * How its files differ from its image's, as the engine sees it: blind to a file whose size and times were
+   * put back, and slow.
    */
   changes(): AsyncIterable<FilesystemChange>;
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
   madeAt(signal?: AbortSignal): Promise<number>;
-  /** Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip. */
+  /**
+   * Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip.
+   */
   layerPaths(request: LayerRequest): Promise<string[] | undefined>;
   /**
-   * Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its layer cannot
-   * be read.
+   * Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its
+   * layer cannot be read.
    */
   isUntouched(path: string, signal?: AbortSignal): Promise<boolean | undefined>;
-  /** What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which reads nothing. */
+  /**
+   * What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which
+   * reads nothing.
+   */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
   writtenBytes(signal?: AbortSignal): Promise<number>;
-  /** Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` where its files have more bytes than that. */
+  /**
+   * Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have more
+   * than `maxBytes`.
+   */
   archive(path: string, signal?: AbortSignal, maxBytes?: number): AsyncIterable<ArchivedEntry>;
-  /** Copies a folder to the same place in another container of this engine, as it is. Two round trips; see copy.ts. */
+  /**
+   * Copies a folder to the same place in another container of this engine, as it is. Two round trips; see
+   * copy.ts.
+   */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /** Makes an image of its files; resolves with the image's id. */
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;

@@ -1,10 +1,11 @@
-import type { Capabilities } from './capabilities.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
+import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { SnapshotRequest, SnapshotResult } from './snapshot.ts';
+import type { SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
 /** A container engine, as Offsite uses it. Disposal removes every container of this instance. */

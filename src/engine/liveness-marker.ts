@@ -1,19 +1,20 @@
 import type { Duplex } from 'node:stream';
-import type { Capabilities } from './capabilities.ts';
 import { removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
+import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 
 /**
- * A tiny container that runs for as long as this process does: it reads a standard input that only we hold, so that even
- * a SIGKILL of ours ends it. A running marker tells every other instance that ours is alive.
+ * A tiny container that runs for as long as this process does: it reads a standard input that only we hold,
+ * so that even a SIGKILL of ours ends it. A running marker tells every other instance that ours is alive.
  */
 export interface LivenessMarker {
   /**
-   * Makes sure the marker runs, or is on its way; any image with `cat` will do. Returns at once. Throws what went wrong
-   * when an earlier marker failed: without one, others would take our containers for a dead instance's.
+   * Makes sure the marker runs, or is on its way; any image with `cat` will do. Returns at once. Throws what
+   * went wrong when an earlier marker failed: without one, others would take our containers for a dead
+   * instance's.
    */
   ensure(imageId: string): void;
   /** Ends the marker and removes it. */
@@ -21,10 +22,11 @@ export interface LivenessMarker {
 }
 
 /**
- * An engine with much to do refuses a start now and then ("cannot start an already running container"), and takes the
- * next one. What cut the marker's connection also cut idle ones, which the next requests still try to use.
+ * An engine with much to do refuses a start now and then ("cannot start an already running container"), and
+ * takes the next one. What cut the marker's connection also cut idle ones, which the next requests still try
+ * to use.
  */
-const MOST_TRIES = 3;
+const ATTEMPTS = 3;
 
 type MarkerState =
   | { kind: 'none' }
@@ -45,8 +47,8 @@ export function livenessMarker(
       const connection = await attachAndStart(port, id);
       connection.on('close', () => {
         if (state.kind !== 'running' || state.connection !== connection) return;
-        // Somebody stopped it, and our containers look dead now. Where that was the engine being restarted this fails, and
-        // the next container brings a new marker.
+        // Somebody stopped it, and our containers look dead now. Where that was the engine being restarted
+        // this fails, and the next container brings a new marker.
         state = { kind: 'starting', ready: restart(id, imageId) };
       });
       connection.resume();
@@ -63,7 +65,7 @@ export function livenessMarker(
         return await start(imageId);
       } catch (error) {
         const mayPass = isEngineFailure(error, 'refused') || isEngineFailure(error, 'connection');
-        if (!mayPass || attempt === MOST_TRIES) throw error;
+        if (!mayPass || attempt === ATTEMPTS) throw error;
       }
     }
   }

@@ -1,18 +1,22 @@
 import { ROLE_LABEL } from './labels.ts';
 import type { OwnedObject } from './owned-objects.ts';
 
-/** An instance whose marker does not exist may be starting it just now; this long (in milliseconds) it is believed. */
+/**
+ * An instance whose marker does not exist may be starting it just now; this long (in milliseconds) it is
+ * believed.
+ */
 export const GRACE_MS = 60_000;
 
 /**
- * A marker ends with its agent's connection to the engine as well; an agent that only lost that makes another at once. So long, in
- * milliseconds, after a marker was seen ended it must still be so.
+ * A marker ends with its agent's connection to the engine as well; an agent that only lost that makes another
+ * at once. So long, in milliseconds, after a marker was seen ended it must still be so.
  */
 export const RECONNECT_MS = 3_000;
 
 /**
- * Whether the instance that owns `objects` (all of its containers among them) is dead: its marker has ended, or is missing while
- * everything it has is older than the grace. One that is about to start is as good as one that is missing.
+ * Whether the instance that owns `objects` (all of its containers among them) is dead: its marker has ended,
+ * or is missing while everything it has is older than the grace. One that is about to start is as good as one
+ * that is missing.
  */
 export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   const markers = objects.filter(isMarker);

@@ -1,22 +1,8 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
-import type { ContainerSpec } from './container/container-spec.ts';
-import type { Container } from './container.ts';
 import { type Builder, buildOnce } from './snapshot/build.ts';
+import type { SnapshotRequest } from './snapshot/snapshot-request.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
-
-/** A step that turns one image into another: the container it runs in, and what it does there. */
-export interface SnapshotRequest {
-  parentImageId: string;
-  /** The container it is built in. */
-  container: Omit<ContainerSpec, 'imageId'>;
-  /** All that the result depends on beside the parent image: script, files, environment, user. Hashed, never shown. */
-  key: string;
-  /** What it is, for whoever lists images; shown, and no part of the key. */
-  description?: string;
-  /** Makes the state. The container is started; what this throws is thrown to whoever asked. */
-  build(container: Container): Promise<void>;
-}
 
 export type SnapshotResult =
   /** `built`: by this very request, rather than found or made for another. */
@@ -29,8 +15,8 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another process's. One round trip
- * for a snapshot that is there.
+ * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another
+ * process's. One round trip for a snapshot that is there.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();

@@ -21,8 +21,9 @@ export interface SweepOptions {
 }
 
 /**
- * Removes what dead instances left on this engine (containers, networks, volumes) and snapshots that lost their name, and never
- * what a living instance owns. An instance lives while its marker runs; see liveness.ts.
+ * Removes what dead instances left on this engine (containers, networks, volumes) and snapshots that lost
+ * their name, and never what a living instance owns. An instance lives while its marker runs; see
+ * liveness.ts.
  */
 export async function sweepDead(
   port: EnginePort,

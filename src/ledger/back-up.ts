@@ -14,8 +14,8 @@ export interface BackedUp {
 }
 
 /**
- * Copies the ledger, as it is at this moment, and all blobs to a new folder, which can be used as a data folder. The folder gets its
- * name once it is whole. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
+ * Copies the ledger, as it is at this moment, and all blobs to a new folder, which can be used as a data
+ * folder. The folder gets its name once it is whole. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
  */
 export async function backUpLedger(
   { records, blobs }: Ledger,

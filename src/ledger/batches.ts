@@ -1,11 +1,8 @@
-import type { Records, Row } from './records.ts';
+import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { queueTrials } from './trial-states.ts';
 
-/** Keys are the ledger's own. */
-export type BatchKey = number;
-export type RunKey = number;
-export type TrialKey = number;
+export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
 export interface NewBatch {
   /** The service's name in the ledger. */
@@ -55,7 +52,9 @@ export interface StoredRun {
   taskIndex: number;
   caseId: string;
   variantIndex: number;
-  /** The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled. */
+  /**
+   * The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled.
+   */
   variantId: string | undefined;
   /** The blob with the pulled setup; undefined until it was pulled. */
   setup: string | undefined;
@@ -185,7 +184,10 @@ export class Batches {
     return row && Number(row.key);
   }
 
-  /** Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever works on it. */
+  /**
+   * Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever
+   * works on it.
+   */
   claim(run: FoundRun): boolean {
     const records = this.#records;
     return records.transaction(() => {
@@ -195,7 +197,9 @@ export class Batches {
     });
   }
 
-  /** The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one. */
+  /**
+   * The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one.
+   */
   #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
     const records = this.#records;
     const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);

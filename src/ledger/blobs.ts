@@ -13,8 +13,8 @@ export interface Blob {
 }
 
 /**
- * Contents kept under their own hash (`blobs/ab/abcd…`): written beside, synced, then renamed, so that a blob that is there is whole,
- * also after a crash.
+ * Contents kept under their own hash (`blobs/ab/abcd…`): written beside, synced, then renamed, so that a blob
+ * that is there is whole, also after a crash.
  */
 export class BlobStore {
   readonly folder: string;
@@ -38,7 +38,10 @@ export class BlobStore {
     return join(this.folder, sha256.slice(0, 2), sha256);
   }
 
-  /** Keeps content, streaming; throws an `infrastructure` error where it cannot be written (for example a full disk). */
+  /**
+   * Keeps content, streaming; throws an `infrastructure` error where it cannot be written (for example a full
+   * disk).
+   */
   put(given: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
     return this.#keep(this.#redacted(given));
   }

@@ -17,8 +17,9 @@ interface Asked {
 }
 
 /**
- * The trials whose harness did not work, by batch and variant: whether more of a variant are worth running. A variant's are read once and kept, as
- * every trial that begins asks. Those that ended before a run came into the ledger do not count for it: who has a cell run again may have mended it.
+ * The trials whose harness did not work, by batch and variant: whether more of a variant are worth running. A
+ * variant's are read once and kept, as every trial that begins asks. Those that ended before a run came into
+ * the ledger do not count for it: who has a cell run again may have mended it.
  */
 export class BrokenHarnesses {
   readonly #records: Records;

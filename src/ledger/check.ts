@@ -15,7 +15,10 @@ export interface CheckedLedger {
   orphaned: number;
 }
 
-/** Looks at everything: the database's pages and indexes, every blob's content, and whether all that is needed is there. */
+/**
+ * Looks at everything: the database's pages and indexes, every blob's content, and whether all that is needed
+ * is there.
+ */
 export async function checkLedger({ records, blobs }: Ledger, signal: AbortSignal): Promise<CheckedLedger> {
   const found: CheckedLedger = { database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 };
   try {

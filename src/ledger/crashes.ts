@@ -23,7 +23,10 @@ export class Crashes {
     this.#records = records;
   }
 
-  /** Does an attempt's work. An error that escapes from it, however much later and from whichever callback, is known to be this attempt's. */
+  /**
+   * Does an attempt's work. An error that escapes from it, however much later and from whichever callback, is
+   * known to be this attempt's.
+   */
   async within<Result>(attempt: number, work: () => Promise<Result>): Promise<Result> {
     this.#running.add(attempt);
     try {
@@ -34,8 +37,8 @@ export class Crashes {
   }
 
   /**
-   * Notes an error that escaped, to be called where it arrived: for the attempt that it is of, or for all that run where that cannot be told.
-   * `detail` names the file that says more.
+   * Notes an error that escaped, to be called where it arrived: for the attempt that it is of, or for all
+   * that run where that cannot be told. `detail` names the file that says more.
    */
   escaped(detail: string): void {
     const own = this.#scope.getStore();
@@ -62,7 +65,9 @@ export class Crashes {
   }
 }
 
-/** Notes, within a transaction, an attempt whose process is gone; one that an error was noted of stays that. */
+/**
+ * Notes, within a transaction, an attempt whose process is gone; one that an error was noted of stays that.
+ */
 export function noteDeath(records: Records, attempt: number): void {
   add(records, attempt, 'death', null);
 }

@@ -19,8 +19,9 @@ export interface DataFolderOptions {
 }
 
 /**
- * Makes a data folder where there is none, and makes it its owner's alone. Throws `DATA_FOLDER_OPEN`, an input error, where others could
- * go on reading it, and where it holds things that are not ours: it is left as it is then.
+ * Makes a data folder where there is none, and makes it its owner's alone. Throws `DATA_FOLDER_OPEN`, an
+ * input error, where others could go on reading it, and where it holds things that are not ours: it is left
+ * as it is then.
  */
 export function openDataFolder(
   folder: string,
@@ -42,7 +43,10 @@ export function openDataFolder(
   for (const name of names) closeEntry(join(folder, name));
 }
 
-/** A file in a data folder that is to be written, as its owner's alone. One that is there already is not opened: see below. */
+/**
+ * A file in a data folder that is to be written, as its owner's alone. One that is there already is not
+ * opened: see below.
+ */
 export function closedFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -15,7 +15,8 @@ const damagedHint =
   'Take the newest backup (`offsite ledger backup` makes them, FILE.before-vN are older ones), or name another data folder. Results stay in the folder `blobs`.';
 
 /**
- * What an SQLite error means to a user. Errors that are defects of ours, such as a broken constraint, come back as they are.
+ * What an SQLite error means to a user. Errors that are defects of ours, such as a broken constraint, come
+ * back as they are.
  *
  * @param file the database's file, for the message
  */

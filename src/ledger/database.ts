@@ -6,9 +6,10 @@ import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
 /**
- * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes version n to n + 1. A backup
- * (`FILE.before-vN`) is made before a file that holds data is migrated. Throws an `infrastructure` error where the file cannot be
- * opened, is damaged, or was written by a newer version of Offsite; `DATA_FOLDER_OPEN` where others could read it.
+ * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes
+ * version n to n + 1. A backup (`FILE.before-vN`) is made before a file that holds data is migrated. Throws
+ * an `infrastructure` error where the file cannot be opened, is damaged, or was written by a newer version of
+ * Offsite; `DATA_FOLDER_OPEN` where others could read it.
  */
 export function openDatabase(file: string, migrations: readonly string[]): DatabaseSync {
   try {
@@ -72,7 +73,10 @@ function versionOf(database: DatabaseSync): number {
   return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
 }
 
-/** Runs `change` in one transaction that is written when it returns and undone when it throws. Not to be nested. */
+/**
+ * Runs `change` in one transaction that is written when it returns and undone when it throws. Not to be
+ * nested.
+ */
 export function inTransaction<Result>(database: DatabaseSync, change: () => Result): Result {
   database.exec('BEGIN IMMEDIATE');
   try {

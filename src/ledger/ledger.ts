@@ -15,8 +15,8 @@ import { Starts } from './starts.ts';
 import { Trials } from './trials.ts';
 
 /**
- * The durable local record in the data folder: what was started, every attempt, every result, the reports still to deliver, and a
- * journal of every change of these. What a method has returned from is on disk.
+ * The durable local record in the data folder: what was started, every attempt, every result, the reports
+ * still to deliver, and a journal of every change of these. What a method has returned from is on disk.
  */
 export class Ledger implements Disposable {
   readonly dataFolder: string;
@@ -33,7 +33,8 @@ export class Ledger implements Disposable {
   readonly records: Records;
 
   /**
-   * Opens the ledger of a data folder, creating it, and looks for damage. Errors as {@link openDatabase}, and `DATABASE_DAMAGED`.
+   * Opens the ledger of a data folder, creating it, and looks for damage. Errors as {@link openDatabase}, and
+   * `DATABASE_DAMAGED`.
    *
    * @param watch told of every transaction
    * @param redactor takes secrets out of all that is kept

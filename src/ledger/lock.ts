@@ -5,13 +5,15 @@ import { closedFile } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
 export interface Lock extends Disposable {
+  readonly name: string;
   /** Takes the file away as well: for what nobody will lock again. */
   remove(): void;
 }
 
 /**
- * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends; undefined where another
- * process (or another part of this one) has it. Node has no flock: an exclusive transaction on an empty SQLite file holds the same.
+ * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends;
+ * undefined where another process (or another part of this one) has it. Node has no flock: an exclusive
+ * transaction on an empty SQLite file holds the same.
  *
  * @param name letters, digits and dashes
  */
@@ -33,6 +35,7 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
       if (database.isOpen) database.close();
     };
     return {
+      name,
       remove() {
         // While it is held: whoever opened it just before gets a lock that nobody else asks for.
         rmSync(file, { force: true });

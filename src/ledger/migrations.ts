@@ -1,4 +1,7 @@
-/** Steps of the ledger's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Never edit one that was released. */
+/**
+ * Steps of the ledger's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Never
+ * edit one that was released.
+ */
 export const migrations: readonly string[] = [
   `
   CREATE TABLE batches (
@@ -124,10 +127,11 @@ export const migrations: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- One table says where a run and a trial stand, in place of tables of their own for what was found and what was withdrawn.
+  -- Where runs and trials stand is in their own tables: what was found, and what was withdrawn.
   ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT 'planned' CHECK (origin IN ('planned', 'found'));
   ALTER TABLE runs ADD COLUMN variant_id TEXT; -- the service's, once it was pulled
-  ALTER TABLE trials ADD COLUMN withdrawn TEXT CHECK (withdrawn IN ('elsewhere', 'canceled')); -- why it is not to be run
+  -- Why a trial is not to be run.
+  ALTER TABLE trials ADD COLUMN withdrawn TEXT CHECK (withdrawn IN ('elsewhere', 'canceled'));
 
   UPDATE runs SET origin = 'found', variant_id = variant WHERE key IN (SELECT run FROM claims);
   UPDATE trials SET withdrawn = (SELECT why FROM withdrawals WHERE withdrawals.trial = trials.key);

@@ -95,7 +95,10 @@ export class Outbox {
     return { count: Number(row?.count ?? 0), nextAt: nextAt === undefined ? undefined : Number(nextAt) };
   }
 
-  /** What a service has not taken: how much is on its way, how much waits for a person, and since when the oldest (epoch milliseconds). */
+  /**
+   * What a service has not taken: how much is on its way, how much waits for a person, and since when the
+   * oldest (epoch milliseconds).
+   */
   standing(service: string): { queued: number; parked: number; oldestAt: number | undefined } {
     const row = this.#records.get(
       `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,

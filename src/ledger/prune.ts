@@ -5,7 +5,10 @@ import type { Ledger } from './ledger.ts';
 import type { Records } from './records.ts';
 import { directReferences, mentionedHashes } from './references.ts';
 
-/** Milliseconds: a blob that nothing names is left for so long, as a trial that runs will name it when it ends. */
+/**
+ * Milliseconds: a blob that nothing names is left for so long, as a trial that runs will name it when it
+ * ends.
+ */
 const youngMs = 24 * 60 * 60_000;
 
 export interface PruneOptions {
@@ -39,8 +42,8 @@ const ofBatches = (batches: string) => ({
 });
 
 /**
- * Removes what is over: old batches whose every trial is finished and reported, and blobs that nothing names any more. Whatever is not
- * delivered stays, however old.
+ * Removes what is over: old batches whose every trial is finished and reported, and blobs that nothing names
+ * any more. Whatever is not delivered stays, however old.
  */
 export async function pruneLedger(
   { records, blobs }: Ledger,

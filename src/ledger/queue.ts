@@ -3,7 +3,10 @@ import { noteDeath } from './crashes.ts';
 import type { Records, Row, Value } from './records.ts';
 import { finishAbove, queueTrials } from './trial-states.ts';
 
-/** The lock that a daemon holds as long as it runs. The batches it starts name it, and runs that it finds belong to it. */
+/**
+ * The lock that a daemon holds as long as it runs. The batches it starts name it, and runs that it finds
+ * belong to it.
+ */
 export const daemonLock = 'daemon';
 
 /** The part of the queue that one worker works on: it holds the lock. */
@@ -56,7 +59,10 @@ export interface LeftOut {
   variants?: Iterable<string>;
 }
 
-/** Why a trial is not run although it has no result here: another agent has reported it, or a person has canceled its run. */
+/**
+ * Why a trial is not run although it has no result here: another agent has reported it, or a person has
+ * canceled its run.
+ */
 export type Withdrawal = 'elsewhere' | 'canceled';
 
 /** A run that was found belongs to the daemon, whoever started its batch. */
@@ -133,7 +139,10 @@ export class Queue {
       }));
   }
 
-  /** The trials of a run, named by the service's id, that have no result; none where the scope has no such run. */
+  /**
+   * The trials of a run, named by the service's id, that have no result; none where the scope has no such
+   * run.
+   */
   openTrials(scope: QueueScope, runId: string): { key: TrialKey; ordinal: number }[] {
     return this.#records
       .all(
@@ -145,7 +154,10 @@ export class Queue {
       .map(({ key, ordinal }) => ({ key: Number(key), ordinal: Number(ordinal) }));
   }
 
-  /** Takes trials out of the queue for good. What one of them has found stays, and one that runs may still finish. */
+  /**
+   * Takes trials out of the queue for good. What one of them has found stays, and one that runs may still
+   * finish.
+   */
   withdraw(trials: readonly TrialKey[], why: Withdrawal): void {
     const records = this.#records;
     records.transaction(() => {

@@ -8,6 +8,11 @@ import type { Reserve } from './reserve.ts';
 export type Value = string | number | null;
 export type Row = Record<string, unknown>;
 
+/** Keys are the ledger's own. */
+export type BatchKey = number;
+export type RunKey = number;
+export type TrialKey = number;
+
 /** What the ledger's changes are about. */
 export type Subject = 'start' | 'batch' | 'run' | 'trial' | 'attempt' | 'report';
 
@@ -27,7 +32,10 @@ export interface TransactionWatch {
   after(): void;
 }
 
-/** The ledger's database: statements prepared once, errors that a user understands, and a journal of every change of state. */
+/**
+ * The ledger's database: statements prepared once, errors that a user understands, and a journal of every
+ * change of state.
+ */
 export class Records implements Disposable {
   readonly file: string;
   readonly #database: DatabaseSync;
@@ -55,7 +63,10 @@ export class Records implements Disposable {
     return Math.round(this.#clock.now());
   }
 
-  /** Runs `change` in one transaction that is on disk when this returns, and undone where it throws. Not to be nested. */
+  /**
+   * Runs `change` in one transaction that is on disk when this returns, and undone where it throws. Not to be
+   * nested.
+   */
   transaction<Result>(change: () => Result): Result {
     this.#watch?.before();
     const result = this.#guarded(() => this.#withRoom(() => inTransaction(this.#database, change)));
@@ -63,7 +74,10 @@ export class Records implements Disposable {
     return result;
   }
 
-  /** Once more with the reserve given back, where the disk is full: a transaction that failed has changed nothing. */
+  /**
+   * Once more with the reserve given back, where the disk is full: a transaction that failed has changed
+   * nothing.
+   */
   #withRoom<Result>(work: () => Result): Result {
     try {
       return work();
@@ -112,8 +126,8 @@ export class Records implements Disposable {
   }
 
   /**
-   * Looks for damage. `quick` reads every page once (about 1 ms a MB); `full` compares indexes with their tables too, in three times
-   * that. Throws `DATABASE_DAMAGED`.
+   * Looks for damage. `quick` reads every page once (about 1 ms a MB); `full` compares indexes with their
+   * tables too, in three times that. Throws `DATABASE_DAMAGED`.
    */
   check(depth: 'quick' | 'full'): void {
     const pragma = depth === 'quick' ? 'quick_check' : 'integrity_check';

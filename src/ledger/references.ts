@@ -45,7 +45,9 @@ export function* artifactReferences(records: Records, blobs: BlobStore): Generat
   }
 }
 
-/** Every hash that a result mentions anywhere, as it may name blobs in places that this version does not know. */
+/**
+ * Every hash that a result mentions anywhere, as it may name blobs in places that this version does not know.
+ */
 export function* mentionedHashes(
   records: Records,
   blobs: BlobStore,

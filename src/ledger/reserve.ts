@@ -7,8 +7,8 @@ const reserveBytes = 8 * 1024 ** 2;
 const chunk = Buffer.alloc(1024 ** 2, 0x5a);
 
 /**
- * Room that is taken while there is some, and given back when there is none: a result that is finished on a full disk must still find
- * its place.
+ * Room that is taken while there is some, and given back when there is none: a result that is finished on a
+ * full disk must still find its place.
  */
 export class Reserve {
   readonly #file: string;
@@ -35,12 +35,16 @@ export class Reserve {
         closeSync(file);
       }
     } catch (error) {
-      // Another process has taken it at this moment; or there is no room, and what was got of it is better given back.
+      // Another process has taken it at this moment; or there is no room, and what was got of it is better
+      // given back.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(this.#file, { force: true });
     }
   }
 
-  /** Does `work`; where the disk is full, once more with the room given back. `isFull` tells of an error whether that was it. */
+  /**
+   * Does `work`; where the disk is full, once more with the room given back. `isFull` tells of an error
+   * whether that was it.
+   */
   async lend<Result>(work: () => Promise<Result>, isFull: (thrown: unknown) => boolean): Promise<Result> {
     try {
       return await work();

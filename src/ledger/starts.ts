@@ -24,7 +24,9 @@ export interface OpenStart extends NewStart {
   askedAt: number;
 }
 
-/** Intents to start a batch. Each is on disk before the service is asked, since the answer may never arrive. */
+/**
+ * Intents to start a batch. Each is on disk before the service is asked, since the answer may never arrive.
+ */
 export class Starts {
   readonly #records: Records;
 
@@ -55,7 +57,7 @@ export class Starts {
     this.#end(key, 'refused', why);
   }
 
-  /** Nobody knows, and the service was asked in vain. It is given up. */
+  /** Nobody knows: the service could not tell either. It is given up. */
   unknown(key: StartKey, why: string): void {
     this.#end(key, 'unknown', why);
   }

@@ -1,7 +1,9 @@
-import type { RunKey, TrialKey } from './batches.ts';
-import type { Records } from './records.ts';
+import type { Records, RunKey, TrialKey } from './records.ts';
 
-/** Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the transaction that ends the trial. */
+/**
+ * Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the
+ * transaction that ends the trial.
+ */
 export function finishAbove(records: Records, trial: TrialKey): void {
   const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
   const openTrial = `SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'
@@ -15,9 +17,13 @@ export function finishAbove(records: Records, trial: TrialKey): void {
   records.note({ subject: 'batch', key: batch, state: 'finished' });
 }
 
-/** Inserts a run's trials. Belongs into the transaction that adds the run. */
+/**
+ * Inserts a run's trials, except those that it has already: a run whose setup the service did not give is
+ * pulled again. Belongs into the transaction that adds the run.
+ */
 export function queueTrials(records: Records, run: RunKey, ordinals: readonly number[]): void {
   for (const ordinal of ordinals) {
+    if (records.get('SELECT 1 FROM trials WHERE run = ? AND ordinal = ?', run, ordinal)) continue;
     const key = records.run("INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')", run, ordinal);
     records.note({ subject: 'trial', key, state: 'queued' });
   }

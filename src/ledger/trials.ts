@@ -16,8 +16,9 @@ export interface Attempt {
 }
 
 /**
- * How an attempt ended that is not the trial's result: `void` by itself, which counts towards the limit; `outage` while all of the
- * engine or the model was down; `canceled` by its user; `interrupted` because its process died.
+ * How an attempt ended that is not the trial's result: `void` by itself, which counts towards the limit;
+ * `outage` while all of the engine or the model was down; `canceled` by its user; `interrupted` because its
+ * process died.
  */
 export type Abandonment = 'void' | 'outage' | 'canceled' | 'interrupted';
 
@@ -88,7 +89,9 @@ export class Trials {
     });
   }
 
-  /** Keeps a trial's result and queues its report, both or neither. Throws where the disk does not take it. */
+  /**
+   * Keeps a trial's result and queues its report, both or neither. Throws where the disk does not take it.
+   */
   async finish(attempt: Attempt, finished: FinishedTrial): Promise<void> {
     const result = await this.#blobs.putJson(finished.result);
     const body = await this.#blobs.putJson(finished.report);

@@ -5,7 +5,10 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 
-/** The image that a sandbox names. Throws `IMAGE_MISSING` where the engine does not have it; nothing is pulled. One round trip. */
+/**
+ * The image that a sandbox names. Throws `IMAGE_MISSING` where the engine does not have it; nothing is
+ * pulled. One round trip.
+ */
 export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
   const found = await engine.findImage(sandbox.image, signal);
   if (found) return found;

@@ -1,12 +1,13 @@
 import { manifestChanges } from '../engine/archive/manifest.ts';
-import { namedChanges } from '../engine/changes/changed-paths.ts';
+import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Container } from '../engine/container.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
- * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A rename is both names. A
- * folder is named where it came or went empty, or has another mode, not for what happened inside it.
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
+ * rename is both names. A folder is named where it came or went empty, or has another mode, not for what
+ * happened inside it.
  */
 export function changedFiles(
   before: Exclude<WorkspaceState, 'large'>,
@@ -21,10 +22,14 @@ export function changedFiles(
 }
 
 /**
- * The same from the engine's list of changes, for workspaces too large to be read: it names a folder that went, not what was in it. Of very
- * many, the first ones.
+ * The same for workspaces too large to be read, as the engine reports it: a folder that went is named, not
+ * what was in it. Of very many, the first ones.
  */
-export async function changedFilesByEngine(container: Container): Promise<string[]> {
-  const { changes } = await namedChanges(container, (path) => path.startsWith(`${sandboxPaths.workspace}/`));
-  return changes.map(({ path }) => path.slice(sandboxPaths.workspace.length + 1)).sort();
+export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
+  const { paths } = await changedPaths(container, {
+    wanted: 'reported',
+    below: sandboxPaths.workspace,
+    signal,
+  });
+  return paths.map((path) => path.slice(sandboxPaths.workspace.length + 1));
 }

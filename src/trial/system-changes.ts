@@ -27,16 +27,16 @@ export interface SystemChangesRequest {
 }
 
 /**
- * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own sandbox, its lists
- * alone say what may change; in a fresh one, the usual places for caches, logs and temporary files may as well.
- * Nothing may run in the container.
+ * What was changed, made or deleted outside the workspace. Where a case is graded in the harness's own
+ * sandbox, its lists alone say what may change; in a fresh one, the usual places for caches, logs and
+ * temporary files may as well. Nothing may run in the container.
  */
 export async function systemChanges(
   container: Container,
   { kit, place, signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
   const except = place.in === 'same' ? notTheSystem : scratchPaths;
-  const paths = await changedPaths(container, { except, kit, signal });
+  const { paths } = await changedPaths(container, { wanted: 'every', except, kit, signal });
   const isKept = globMatcher(place.keep, false);
   const isIgnored = globMatcher(place.ignore, false);
   return {

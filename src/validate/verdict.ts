@@ -15,10 +15,13 @@ export function verdictOf({ verifySteps, validations, judgments }: Findings): 'p
   const checks = [
     ...verifySteps.map(({ exitCode }) => exitCode === 0),
     ...validations.map(({ exitCode }) => exitCode === 0),
-    ...judgments.flatMap(({ score, threshold }) =>
-      threshold === undefined ? [] : [score !== undefined && score >= threshold],
-    ),
+    ...judgments.filter(({ threshold }) => threshold !== undefined).map(reachesThreshold),
   ];
   if (checks.length === 0) return 'void';
   return checks.every(Boolean) ? 'passed' : 'failed';
+}
+
+/** Whether a judgment is good enough. One without a threshold always is; one without a score never reaches a threshold. */
+export function reachesThreshold({ score, threshold }: Judgment): boolean {
+  return threshold === undefined || (score !== undefined && score >= threshold);
 }

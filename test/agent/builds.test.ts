@@ -29,9 +29,9 @@ function builds({ atATime = 2, signal = new AbortController().signal } = {}) {
   const names = ['a', 'b', 'c', 'd'];
   let asked = 0;
   const prepare = (_spec: unknown, _signal: AbortSignal, options = {}) => run(names[asked++] ?? '', options);
-  const under = new Builds({ sandboxes: { prepare }, gate: new Gate(atATime), signal });
+  const under = new Builds({ sandboxes: { prepare }, gate: new Gate(atATime) });
   const ask = (name: string) =>
-    void under.ready(name, spec).then(
+    void under.ready(name, spec, signal).then(
       () => ready.push(name),
       () => ready.push(`${name} never`),
     );

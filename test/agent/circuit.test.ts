@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Circuit, type CircuitEvent } from '../../src/agent/circuit.ts';
+import { Circuit, type CircuitEvent } from '../../src/agent/circuits.ts';
 import { handClock, settled } from './test-clock.ts';
 
 const never = new AbortController().signal;

@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { importRoot } from '../../src/base-image/import-root.ts';
+import { importArchive } from '../../src/base-image/import-archive.ts';
 import {
   type BaseImageRecipe,
   baseImageName,
@@ -16,7 +16,9 @@ const engine = await testEngine();
 const docker = dockerOf(engine);
 afterAll(() => engine[Symbol.asyncDispose]());
 
-/** What a command prints in a new container without a network; with a terminal, as its log then has no frames. */
+/**
+ * What a command prints in a new container without a network; with a terminal, as its log then has no frames.
+ */
 async function printed(image: string, command: string[], user = ''): Promise<string> {
   const container = await docker.createContainer({
     Image: image,
@@ -56,8 +58,9 @@ describe('offsite/base', () => {
   });
 });
 
-describe('importing a folder as an image', () => {
+describe('importing what a program prints as an image', () => {
   const recipeOf = (repository: string): BaseImageRecipe => ({ ...baseImageRecipe, repository });
+  const { env } = process;
 
   async function folderWithMarker() {
     const folder = await mkdtempDisposable(join(tmpdir(), 'offsite-import-'));
@@ -69,7 +72,8 @@ describe('importing a folder as an image', () => {
     await using folder = await folderWithMarker();
     const recipe = recipeOf('offsite-test/import');
     const image = docker.getImage(baseImageName(recipe));
-    await importRoot({ engine: engine.port, env: process.env, root: folder.path, recipe });
+    const command = ['tar', '--create', '--directory', folder.path, '.'];
+    await importArchive({ engine: engine.port, env, command, recipe });
     try {
       expect((await image.inspect()).Config.Labels).toHaveProperty([recipeLabel]);
     } finally {
@@ -77,15 +81,17 @@ describe('importing a folder as an image', () => {
     }
   });
 
-  test('leaves no image when the folder could not be read to its end', async () => {
+  test('leaves no image when the program fails at its end, and says what it said', async () => {
     await using folder = await folderWithMarker();
-    await using programs = await mkdtempDisposable(join(tmpdir(), 'offsite-tar-'));
-    await writeFile(join(programs.path, 'tar'), '#!/bin/sh\n/bin/tar "$@"; exit 2\n', { mode: 0o755 });
-    const env = { ...process.env, PATH: `${programs.path}:${process.env.PATH}` };
     const recipe = recipeOf('offsite-test/broken-import');
-    await expect(importRoot({ engine: engine.port, env, root: folder.path, recipe })).rejects.toThrow(
-      'Could not import',
-    );
+    const script = 'tar --create --directory "$0" .; echo no more room >&2; exit 2';
+    const importing = importArchive({
+      engine: engine.port,
+      env,
+      command: ['sh', '-c', script, folder.path],
+      recipe,
+    });
+    await expect(importing).rejects.toThrow(/Could not import.*no more room/s);
     const image = docker.getImage(baseImageName(recipe));
     await expect(image.inspect()).rejects.toMatchObject({ statusCode: 404 });
   });

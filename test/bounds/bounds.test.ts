@@ -43,8 +43,8 @@ test('every channel has a bound in each dimension, or says why it needs none', (
 
 /** Modules that say how much Offsite itself needs, does at a time or waits: nobody else's bytes. */
 const own = [
-  'src/agent/room.ts',
-  'src/agent/stopped-variant.ts',
+  'src/agent/admission.ts',
+  'src/agent/not-run.ts',
   // The length that the system allows.
   'src/agent/daemon/control-socket.ts',
   'src/base-image/',

@@ -1,4 +1,5 @@
-// An agent in a process of its own, for sweep.test.ts: holds one container until SIGTERM, after which it cleans up.
+// An agent in a process of its own, for sweep.test.ts: holds one container until SIGTERM, after which it
+// cleans up.
 import { once } from 'node:events';
 import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine } from './engine-fixture.ts';

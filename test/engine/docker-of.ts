@@ -4,8 +4,8 @@ import type { Engine } from '../../src/engine/engine.ts';
 const clients = new WeakMap<Engine, Docker>();
 
 /**
- * A Docker client of the test's own for the engine that `engine` is connected to, to arrange what Offsite never does
- * and to see what it did. Its requests are not counted as the engine's round trips.
+ * A Docker client of the test's own for the engine that `engine` is connected to, to arrange what Offsite
+ * never does and to see what it did. Its requests are not counted as the engine's round trips.
  */
 export function dockerOf(engine: Engine): Docker {
   const client = clients.get(engine) ?? new Docker(optionsOf(engine.address));

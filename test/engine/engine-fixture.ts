@@ -51,7 +51,10 @@ export function shell(
   return container.exec({ argv: ['sh', '-c', script], timeoutMs: 60_000, ...more });
 }
 
-/** A daemon that holds no output: one that does would delay the end of its exec by 2 s, by the engine's design. */
+/**
+ * A daemon that holds no output: one that does would delay the end of its exec by 2 s, by the engine's
+ * design.
+ */
 export function daemon(command: string): string {
   return `setsid -f ${command} < /dev/null > /dev/null 2>&1`;
 }
@@ -65,7 +68,10 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-/** Waits until the engine's marker runs, which is made beside its first container and costs round trips of its own. */
+/**
+ * Waits until the engine's marker runs, which is made beside its first container and costs round trips of its
+ * own.
+ */
 export async function markerRuns(engine: Engine): Promise<void> {
   const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] };
   await until(async () => (await dockerOf(engine).listContainers({ filters })).length === 1);

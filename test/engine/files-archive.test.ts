@@ -11,7 +11,9 @@ import { readArchive } from '../../src/engine/archive/read.ts';
 import { type DockerClient, openClient } from '../../src/engine/docker/client.ts';
 import { dockerPort } from '../../src/engine/docker/open.ts';
 
-/** An engine of ours that answers with whatever archive a test wants: a real one sends none that is broken. */
+/**
+ * An engine of ours that answers with whatever archive a test wants: a real one sends none that is broken.
+ */
 let folder: string;
 let client: DockerClient;
 let answer: (response: ServerResponse) => void;

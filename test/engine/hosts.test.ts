@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-/** What Node and the C library say that names stand for, and whether a server that listens by a name is reached by it. */
+/**
+ * What Node and the C library say that names stand for, and whether a server that listens by a name is
+ * reached by it.
+ */
 const look = `
 import { once } from 'node:events';
 import { lookup } from 'node:dns/promises';

@@ -3,7 +3,10 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
 
-/** Where tests do not run on the engine's own machine, or may not read its disk, each look says that it does not know. */
+/**
+ * Where tests do not run on the engine's own machine, or may not read its disk, each look says that it does
+ * not know.
+ */
 
 let engine: Engine;
 beforeAll(async () => {

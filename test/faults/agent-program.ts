@@ -1,16 +1,16 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runners } from '../../runners/index.ts';
-import { runBatch } from '../../src/agent/batch.ts';
-import type { BatchParts } from '../../src/agent/batch-work.ts';
-import { Delivery } from '../../src/agent/delivery.ts';
-import { deliverLeftovers } from '../../src/agent/leftovers.ts';
+import { ConfigRevisions } from '../../src/agent/config-revision.ts';
+import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
 import { resumable, resume } from '../../src/agent/resume-batch.ts';
+import { type BatchParts, runBatch } from '../../src/agent/run-batch.ts';
 import { createClient } from '../../src/client/client.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { TransactionWatch } from '../../src/ledger/records.ts';
+import { ConfigFile } from '../../src/suite/config-file.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 import { faultPlan } from './fault-plan.ts';
 
@@ -51,11 +51,13 @@ const parts: BatchParts = {
   runners,
   clock,
   service: 'faulty',
-  concurrency: 2,
   extraCertificates: undefined,
-  host: noHostEnvironment,
-  gateway: { open: unused, [Symbol.asyncDispose]: async () => undefined },
-  budgets: { trial: {}, batch: undefined },
+  revisions: new ConfigRevisions({
+    config: { ...ConfigFile.parse({}), file: undefined },
+    concurrency: 2,
+    host: noHostEnvironment,
+    gateway: { open: unused, [Symbol.asyncDispose]: async () => undefined },
+  }),
 };
 const { signal } = new AbortController();
 

@@ -48,14 +48,14 @@ describe.concurrent('offsite resume', { timeout }, () => {
     expect((await offsite(place, ['resume'])).stdout).toBe('nothing to resume\n');
   });
 
-  test('leaves a batch alone that another process is at, and says so', async () => {
+  test('leaves a batch alone that another process works on, and says so', async () => {
     using place = openPlace();
     const running = start(place, ['run', place.suite({ cases }), '-c', '2']);
     const [, batch = ''] = await running.printed(/batch (\S+): 2 trials/);
     await running.printed(/✓ quick/);
     const other = await offsite(place, ['resume', batch]);
     expect(other.exitCode).toBe(3);
-    expect(other.stderr).toContain(`another process is at batch ${batch}`);
+    expect(other.stderr).toContain(`another process works on batch ${batch}`);
     running.kill('SIGINT');
     expect((await running.ended).exitCode).toBe(130);
   });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { systemClock } from '../../src/clock.ts';
-import { namedChanges } from '../../src/engine/changes/changed-paths.ts';
+import { changedPaths } from '../../src/engine/changes/changed-paths.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../src/engine/container.ts';
 import { openClient } from '../../src/engine/docker/client.ts';
@@ -96,8 +96,9 @@ async function processesOf(port: EnginePort) {
 
 async function changesOf(port: EnginePort) {
   const container = containerOf(port, 'one', {} as ContainerSpec, 'x86_64');
-  const { changes, isCut } = await namedChanges(container, (path) => path.startsWith('/workspace/'));
-  return { isSome: changes.length > 1000, isCut };
+  const { signal } = new AbortController();
+  const { paths, isCut } = await changedPaths(container, { wanted: 'reported', below: '/workspace', signal });
+  return { isSome: paths.length > 1000, isCut };
 }
 
 const values = (mebibytes: number) => times(mebibytes, () => '[],'.repeat(mebibyte / 3));

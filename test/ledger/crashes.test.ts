@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { crashedTooOften } from '../../src/agent/crashed.ts';
+import { crashedTooOften } from '../../src/agent/not-run.ts';
 import { defects } from '../../src/bounds/anybody.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

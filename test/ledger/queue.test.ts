@@ -82,6 +82,13 @@ test('what another process has in the ledger is never claimed', () => {
   expect(next()).toEqual([]);
 });
 
+test('a run that is pulled again keeps the trials that it has', () => {
+  const [run] = ledger.batches.runs(planned('again'));
+  ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0, 1, 2] }]);
+  const queued = ledger.queue.next({ service, lock: 'again' }, 100, {});
+  expect(queued.map(({ ordinal }) => ordinal)).toEqual([0, 1, 2]);
+});
+
 test("batches that the daemon started are its own, and other processes' are not", () => {
   planned('daemon');
   planned('batch-of-a-run-command');

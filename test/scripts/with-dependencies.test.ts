@@ -6,7 +6,10 @@ import { describe, expect, test } from 'vitest';
 
 const repository = join(import.meta.dirname, '../..');
 
-/** A program in npm's place: it says that it ran, and installs a Node as the real one would, unless told to fail. */
+/**
+ * A program in npm's place: it says that it ran, and installs a Node as the real one would, unless told to
+ * fail.
+ */
 const npmStandIn = `
 const { appendFileSync, mkdirSync, rmSync, symlinkSync } = require('node:fs');
 appendFileSync('npm-ran', process.argv.slice(2).join(' ') + '\\n');

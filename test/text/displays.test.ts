@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { BatchEvent, BatchTrial } from '../../src/agent/batch.ts';
+import type { BatchEvent, BatchTrial } from '../../src/agent/run-batch.ts';
 import { printedText } from '../../src/bounds/anybody.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { liveProgress } from '../../src/cli/output/live-progress.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Capabilities } from '../../src/engine/capabilities.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { Capabilities } from '../../src/engine/port/capabilities.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import { openTrialBench } from './trial-bench.ts';
 

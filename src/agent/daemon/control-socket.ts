@@ -15,8 +15,8 @@ export function controlSocketOf(dataFolder: string): string {
 }
 
 /**
- * Serves the routes on the data folder's socket, for its owner alone. Whoever calls holds the daemon's lock: a socket that is there
- * already was left by a daemon that died. Throws `SOCKET_UNUSABLE`.
+ * Serves the routes on the data folder's socket, for its owner alone. Whoever calls holds the daemon's lock:
+ * a socket that is there already was left by a daemon that died. Throws `SOCKET_UNUSABLE`.
  */
 export async function openControlSocket(dataFolder: string, routes: Hono): Promise<AsyncDisposable> {
   const path = controlSocketOf(dataFolder);

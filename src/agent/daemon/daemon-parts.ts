@@ -4,8 +4,8 @@ import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { ConfigRevisions } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
-import type { Generation } from './generation.ts';
 import type { DaemonStatus } from './status.ts';
 
 /** What a daemon is made of. Whoever makes it holds the data folder's lock for daemons. */
@@ -25,9 +25,8 @@ export interface DaemonParts {
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;
   log: Logger;
-  /** The configuration as it was read at the start. Its gateway is the daemon's to close. */
-  generation: Generation;
-  /** Told every few seconds that the loops go round. */
+  revisions: ConfigRevisions;
+  /** Called every few seconds while no loop is stuck. */
   alive(): Promise<void>;
 }
 

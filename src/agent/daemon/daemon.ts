@@ -1,49 +1,47 @@
 import { daemonLock } from '../../ledger/queue.ts';
-import { Admission } from '../admission.ts';
-import { Circuits } from '../circuits.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { ConfigRevision } from '../config-revision.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
 import type { Loop } from '../loop.ts';
 import { Watchdog } from '../loop.ts';
-import { requireRoomForResults } from '../room.ts';
+import { Worker } from '../worker.ts';
 import { BatchQueue } from './batch-queue.ts';
-import { BatchesInHand } from './batches-in-hand.ts';
 import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { openDelivery } from './deliver.ts';
-import { type Generation, Generations } from './generation.ts';
 import { HealthWatch } from './health.ts';
 import { watchedLoop } from './loops.ts';
 import { Metrics } from './metrics.ts';
+import { observeWork } from './observe-work.ts';
 import { Places } from './places.ts';
 import { poll } from './poll.ts';
 import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
-import { WaitingRuns } from './waiting-runs.ts';
-import { Work } from './work.ts';
 
-/** Milliseconds that the last reports are waited for, and failures in a row after which they no longer are. */
+/** Attempts of a trial that fails through no fault of the agent's. */
+const attempts = 3;
+
+/**
+ * Milliseconds that the last reports are waited for, and failures in a row after which they no longer are.
+ */
 const grace = { ms: 60_000, failures: 3 };
 
 /** Milliseconds between two looks whether a daemon that is to end by itself has come to its end. */
 const overMs = 200;
 
 /**
- * Finds runs, claims them, runs their trials and reports them until it is told to end. All that must not be lost is in the ledger: a
- * daemon that dies at any moment is gone on with by the next one of its data folder.
+ * Finds runs, claims them, runs their trials and reports them until it is told to end. All that must not be
+ * lost is in the ledger: after a crash, the next daemon that uses this data folder continues.
  */
 export class Daemon {
   readonly metrics = new Metrics();
   readonly #parts: DaemonParts;
   readonly #startedAt: number;
   readonly #watchdog: Watchdog;
-  readonly #waiting: WaitingRuns;
   readonly #places: Places;
-  readonly #admission: Admission;
-  readonly #generations: Generations;
-  readonly #batches: BatchesInHand;
   readonly #health: HealthWatch;
   readonly #queue: BatchQueue;
-  readonly #work: Work;
+  readonly #worker: Worker;
   readonly #loops: { poll: Loop; queue: Loop; work: Loop; health: Loop };
   /** Aborted when nothing more is to be begun. */
   readonly #intake = new AbortController();
@@ -53,57 +51,45 @@ export class Daemon {
   #mode: Mode = 'working';
 
   constructor(parts: DaemonParts) {
-    const { clock, monotonic, random, engine, ledger, generation, log } = parts;
+    const { monotonic, random, service, revisions } = parts;
     this.#parts = parts;
     this.#startedAt = monotonic();
     this.#watchdog = new Watchdog(monotonic);
-    this.#waiting = new WaitingRuns(monotonic);
-    this.#places = new Places(generation.config.daemon, { monotonic, random });
-    this.#generations = new Generations(generation);
-    this.#admission = new Admission({
-      clock,
-      concurrency: generation.concurrency,
-      requireRoom: () => requireRoomForResults(ledger.dataFolder),
-    });
-    this.#batches = new BatchesInHand({ ...parts, generations: this.#generations });
-    const circuits = new Circuits({
-      engine,
-      clock,
-      random,
-      // A daemon has nothing better to do than to wait.
-      patienceMs: Number.POSITIVE_INFINITY,
-      observe: (event) => log.warn(event, event.kind === 'waiting' ? 'trials wait' : 'trials go on'),
-    });
+    this.#places = new Places(revisions.current.config.daemon, { monotonic, random });
     const shared = { ...parts, watchdog: this.#watchdog, metrics: this.metrics };
     this.#health = new HealthWatch({ ...shared, changed: (health) => this.#healthChanged(health) });
     const wakeWork = () => this.#loops.work.wake();
-    this.#work = new Work({
-      ...shared,
-      circuits,
-      admission: this.#admission,
-      batches: this.#batches,
-      waiting: this.#waiting,
-      generations: this.#generations,
-      finished: () => this.#delivery?.wake(),
-      left: wakeWork,
+    this.#worker = new Worker({
+      ...parts,
+      scope: { service, lock: daemonLock },
+      attempts,
+      // A daemon has nothing better to do than to wait.
+      patienceMs: Number.POSITIVE_INFINITY,
+      checks: true,
+      onTrouble: 'pause',
+      observe: (event) => {
+        observeWork(event, shared);
+        if (event.kind === 'finished') this.#delivery?.wake();
+      },
+      changed: wakeWork,
     });
     const look = { ...shared, places: this.#places, claimed: wakeWork };
     this.#queue = new BatchQueue({
       ...parts,
-      gateway: () => this.#generations.current.gateway,
+      gateway: () => revisions.current.gateway,
       started: wakeWork,
     });
     this.#loops = {
       poll: watchedLoop('poll', (signal) => poll(look, signal), shared),
       queue: watchedLoop('queue', (signal) => this.#queue.begin(signal), shared),
-      work: watchedLoop('work', (signal) => this.#work.fill(signal), shared),
+      work: watchedLoop('work', (signal) => this.#worker.fill(signal), shared),
       health: watchedLoop('health', (signal) => this.#health.look(signal), shared),
     };
   }
 
   /**
-   * Works until it is told to end, or with `once` until all that there is has been run and reported. Everything it made on the engine is
-   * gone then, but for what `engine` itself removes.
+   * Works until it is told to end, or with `once` until all that there is has been run and reported.
+   * Everything it made on the engine is gone then, but for what `engine` itself removes.
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
@@ -111,8 +97,7 @@ export class Daemon {
     if (halfRun > 0) log.info({ trials: halfRun }, 'half-run trials start afresh');
     ledger.reserve.take();
     await using opened = new AsyncDisposableStack();
-    opened.use(this.#generations);
-    opened.use(this.#batches);
+    opened.use(this.#worker);
     const delivery = opened.use(
       openDelivery({ ...this.#parts, watchdog: this.#watchdog, metrics: this.metrics }),
     );
@@ -133,25 +118,27 @@ export class Daemon {
       this.cancel();
       throw error;
     } finally {
-      await this.#work.empty();
+      await this.#worker.empty();
     }
     await this.#deliverTheRest(delivery);
     return this.#end();
   }
 
-  /** Begins no trial until {@link unpause}; those that run go on. As all that can be told, answers with a line for people. */
+  /**
+   * Begins no trial until {@link unpause}; those that run go on. As all that can be told, answers with a line
+   * for people.
+   */
   pause(): string {
     if (this.#mode !== 'working') return `nothing to pause: the daemon is ${this.#mode}`;
     this.#setMode('paused');
-    this.#work.hold();
+    this.#worker.hold();
     return 'paused: trials that run go on, no other is begun';
   }
 
   unpause(): string {
     if (this.#mode !== 'paused') return `nothing to unpause: the daemon is ${this.#mode}`;
     this.#setMode('working');
-    this.#work.goOn();
-    this.#loops.work.wake();
+    this.#worker.goOn();
     return 'working again';
   }
 
@@ -159,40 +146,46 @@ export class Daemon {
   drain(): string {
     if (this.#mode === 'working' || this.#mode === 'paused') {
       this.#setMode('draining');
-      this.#work.hold();
+      this.#worker.hold();
       this.#intake.abort(new Error('the daemon drains'));
     }
-    return `${this.#mode}: ${this.#work.running().length} trials run; the daemon ends when they have ended and are reported`;
+    return `${this.#mode}: ${this.#worker.running().length} trials run; the daemon ends when they have ended and are reported`;
   }
 
-  /** Ends the trials that run: what they found is kept with their attempts, and they are queued again. Ends without waiting for reports. */
+  /**
+   * Ends the trials that run: what they found is kept with their attempts, and they are queued again. Ends
+   * without waiting for reports.
+   */
   cancel(): void {
     this.drain();
     this.#setMode('canceling');
-    this.#work.stop();
+    const reason = 'the daemon was told to stop';
+    this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));
     this.#hurry.abort(new Error('the daemon is told to hurry'));
   }
 
   /** Takes a run's open trials out of the queue for good. Returns how many. */
   cancelRun(runId: string): number {
-    const canceled = this.#work.cancel(runId);
+    const canceled = this.#worker.cancel(runId);
     if (canceled > 0) this.#parts.log.warn({ run: runId, trials: canceled }, 'canceled a run');
     return canceled;
   }
 
   changeConcurrency(trials: number): string {
-    this.#admission.concurrency = trials;
-    this.#loops.work.wake();
+    this.#worker.concurrency = trials;
     this.#parts.log.info({ concurrency: trials }, 'changed the concurrency');
     return `${trials} ${trials === 1 ? 'trial' : 'trials'} at a time, until the configuration is read again`;
   }
 
-  /** Goes by another configuration for all that is begun from now on. Its gateway is the daemon's to close. */
-  change(generation: Generation): void {
-    this.#generations.replace(generation);
-    this.#places.change(generation.config.daemon);
-    this.#waiting.clear();
-    this.changeConcurrency(generation.concurrency);
+  /**
+   * Uses another revision of the configuration for all that starts from now on. Its gateway is closed with
+   * the others.
+   */
+  change(revision: ConfigRevision): void {
+    this.#parts.revisions.replace(revision);
+    this.#places.change(revision.config.daemon);
+    this.#worker.waiting.clear();
+    this.changeConcurrency(revision.concurrency);
     this.#loops.poll.wake();
   }
 
@@ -200,34 +193,26 @@ export class Daemon {
     return statusOf(this.#parts, {
       mode: this.#mode,
       startedAt: this.#startedAt,
-      waiting: this.#waiting,
       places: this.#places,
-      admission: this.#admission,
       metrics: this.metrics,
       health: this.#health,
-      work: this.#work,
+      worker: this.#worker,
     });
   }
 
   #healthChanged({ ok, troubles }: DaemonStatus['health']): void {
     this.#parts.log.warn({ troubles }, ok ? 'all is well again' : 'not well');
     // What could not be begun while the engine was down may go now.
-    this.#waiting.retry();
+    this.#worker.waiting.retry();
     this.#loops.work.wake();
   }
 
   /** Ends the daemon once nothing is left to be begun. */
   async #drainWhenDone(): Promise<void> {
     while (!this.#intake.signal.aborted) {
-      if ((await this.#queue.isOver()) && this.#places.allLooked && this.#isWorkedOff()) this.drain();
+      if ((await this.#queue.isOver()) && this.#places.allLooked && this.#worker.isWorkedOff) this.drain();
       else await this.#parts.clock.sleep(overMs);
     }
-  }
-
-  #isWorkedOff(): boolean {
-    const { ledger, service } = this.#parts;
-    const next = ledger.queue.next({ service, lock: daemonLock }, 1, { runs: this.#waiting.keys() });
-    return this.#work.inHand === 0 && next.length === 0;
   }
 
   async #deliverTheRest(delivery: DeliveryLoop): Promise<void> {

@@ -1,15 +1,14 @@
 import { foundRuns } from '../../bounds/service.ts';
-import type { RunRecord, RunVariant } from '../../contract/record.ts';
+import type { RunRecord } from '../../contract/record.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import type { FoundMemory } from '../specify.ts';
 
-/** What is remembered of a found run besides its setup. */
-export interface FoundMemory {
-  variant: RunVariant | undefined;
-}
-
-/** The trials of a run that are to be run off the platform and that nobody has begun: none of a run that is not local, or is over. */
+/**
+ * The trials of a run that are to be run off the platform and that nobody has begun: none of a run that is
+ * not local, or is over.
+ */
 export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
   const isOpen = status === undefined || status === 'queued' || status === 'running';
   if (local !== true || !isOpen) return [];
@@ -21,8 +20,8 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
 }
 
 /**
- * Brings the ledger in line with a listed run: claims it where it is new and to be run, and takes trials out of the queue that another
- * agent has ended meanwhile. Says whether it was claimed.
+ * Brings the ledger in line with a listed run: claims it where it is new and to be run, and takes trials out
+ * of the queue that another agent has ended meanwhile. Says whether it was claimed.
  */
 export async function takeNotice(
   record: RunRecord,
@@ -55,8 +54,8 @@ export async function takeNotice(
 }
 
 /**
- * Whether the run may be of a batch that this data folder is starting at this moment: the service has it, and the ledger does not know
- * its id yet. Looked at again at the next poll.
+ * Whether the run may be of a batch that this data folder is starting at this moment: the service has it, and
+ * the ledger does not know its id yet. Looked at again at the next poll.
  */
 function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
   const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);

@@ -29,7 +29,9 @@ export interface HealthParts {
 
 type Finding = { ok: true } | { ok: false; reason: string };
 
-/** Whether what the daemon depends on works: engine and service are asked again and again, the loops watched. */
+/**
+ * Whether what the daemon depends on works: engine and service are asked again and again, the loops watched.
+ */
 export class HealthWatch {
   readonly #parts: HealthParts;
   #engine: Finding = { ok: true };

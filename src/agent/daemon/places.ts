@@ -1,6 +1,9 @@
 import type { DaemonConfig } from '../../suite/config-file.ts';
 
-/** Milliseconds between two looks while there is nothing to do, however many cases there are: about one request a second. */
+/**
+ * Milliseconds between two looks while there is nothing to do, however many cases there are: about one
+ * request a second.
+ */
 const idleGapMs = 1_000;
 
 /** Where runs may turn up: a suite has cases, a case has runs. */
@@ -77,7 +80,10 @@ export class Places {
     return { place, known, inMs: Math.max(0, Math.ceil(nextAt - this.#monotonic())) };
   }
 
-  /** Notes what a look brought. Where there was something new, there is likely more of the same batch in other cases. */
+  /**
+   * Notes what a look brought. Where there was something new, there is likely more of the same batch in other
+   * cases.
+   */
   looked(place: Place, brought: 'something' | 'nothing'): void {
     const look = this.#looks.get(nameOf(place));
     if (!look) return;

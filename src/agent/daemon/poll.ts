@@ -21,7 +21,10 @@ export interface PollParts {
   claimed(): void;
 }
 
-/** Looks at one place that is due. Resolves with the milliseconds until the next is; rejects only where the signal aborts. */
+/**
+ * Looks at one place that is due. Resolves with the milliseconds until the next is; rejects only where the
+ * signal aborts.
+ */
 export async function poll(parts: PollParts, signal: AbortSignal): Promise<number> {
   const { places, metrics, log } = parts;
   const next = places.next();
@@ -57,7 +60,10 @@ async function lookAtSuite(
   return places.size - before;
 }
 
-/** Runs that were claimed. The first time all pages are read; then those that have open trials, which are the newest. */
+/**
+ * Runs that were claimed. The first time all pages are read; then those that have open trials, which are the
+ * newest.
+ */
 async function lookAtCase(
   { id: caseId }: Place,
   known: boolean,

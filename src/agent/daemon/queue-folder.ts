@@ -8,11 +8,9 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
-import type { OpenBatch } from '../batch-run.ts';
-import { resolvePrompt } from '../prompt.ts';
-import { pullSetups } from '../queue-trials.ts';
-import { openBatch } from '../resume-batch.ts';
-import { lookFor, recordBatch, type StartParts, startUnder } from '../start-batch.ts';
+import { type OpenBatch, openBatch } from '../batch-run.ts';
+import { pullSetups } from '../pull.ts';
+import { lookFor, recordBatch, resolvePrompt, type StartParts, startUnder } from '../start-batch.ts';
 import type { KnownPlan } from '../stored-plan.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
@@ -26,8 +24,9 @@ export interface QueueFolderParts extends StartParts {
 }
 
 /**
- * Starts the batches of the files in the queue, one after another, each once: the ledger knows which file it has asked the service to
- * start. Resolves with the milliseconds until the next look; rejects where the service or the engine is not there.
+ * Starts the batches of the files in the queue, one after another, each once: the ledger knows which file it
+ * has asked the service to start. Resolves with the milliseconds until the next look; rejects where the
+ * service or the engine is not there.
  */
 export async function startQueued(parts: QueueFolderParts, signal: AbortSignal): Promise<number> {
   const { ledger, log } = parts;

@@ -9,8 +9,8 @@ export interface ServiceManager {
 }
 
 /**
- * As sd_notify(3) says, with systemd's own program: Node cannot send datagrams to a Unix socket. Nothing happens where no
- * `NOTIFY_SOCKET` is set. What cannot be told is noted once.
+ * As sd_notify(3) says, with systemd's own program: Node cannot send datagrams to a Unix socket. Nothing
+ * happens where no `NOTIFY_SOCKET` is set. What cannot be told is noted once.
  */
 export function serviceManager(env: NodeJS.ProcessEnv, note: (message: string) => void): ServiceManager {
   let noted = false;

@@ -1,43 +1,39 @@
 import { daemonLock } from '../../ledger/queue.ts';
-import type { Admission } from '../admission.ts';
+import type { Worker } from '../worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';
 import type { Places } from './places.ts';
-import type { DaemonStatus, Mode } from './status.ts';
-import type { WaitingRuns } from './waiting-runs.ts';
-import type { Work } from './work.ts';
+import type { DaemonStatus, Mode, RunningTrial } from './status.ts';
 
 export interface Members {
   mode: Mode;
   /** Monotonic milliseconds. */
   startedAt: number;
-  waiting: WaitingRuns;
   places: Places;
-  admission: Admission;
   metrics: Metrics;
   health: HealthWatch;
-  work: Work;
+  worker: Worker;
 }
 
-/** What a daemon is at, gathered from all that it is made of. */
+/** The status of a daemon, gathered from its parts. */
 export function statusOf(
   { engine, ledger, service, monotonic, clock }: DaemonParts,
-  { mode, startedAt, waiting, places, admission, metrics, health, work }: Members,
+  { mode, startedAt, places, metrics, health, worker }: Members,
 ): DaemonStatus {
-  const waitingRuns = waiting.all();
+  const waitingRuns = worker.waiting.all();
   const { queued, parked, oldestAt } = ledger.outbox.standing(service);
   return {
     pid: process.pid,
     mode,
-    blocked: work.blocked,
+    blocked: worker.blocked,
     upMs: Math.round(monotonic() - startedAt),
     service,
     engine: engine.address,
     dataFolder: ledger.dataFolder,
-    concurrency: admission.concurrency,
+    concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
-    running: work.running(),
+    running: worker.running().map((trial) => runningTrial(trial, monotonic())),
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
     finished: { ...metrics.counts },
@@ -46,4 +42,10 @@ export function statusOf(
     health: health.health,
     residentBytes: process.memoryUsage.rss(),
   };
+}
+
+function runningTrial({ trial, running }: ReturnType<Worker['running']>[number], now: number): RunningTrial {
+  const { batchId, runId, caseId, ordinal } = trial;
+  const { phase, at } = running;
+  return { batch: batchId, run: runId, case: caseId, ordinal, phase, forMs: Math.round(now - at) };
 }

@@ -1,7 +1,10 @@
 import type { PhaseName } from '../../trial/result.ts';
-import type { WaitingRun } from './waiting-runs.ts';
+import type { WaitingRun } from '../waiting-runs.ts';
 
-/** What a daemon is at: it works; was told to begin nothing; ends once its trials have; puts its trials back and ends. */
+/**
+ * `paused` starts no trial, `draining` ends when the running trials have ended, `canceling` puts them back
+ * and ends.
+ */
 export type Mode = 'working' | 'paused' | 'draining' | 'canceling';
 
 export interface Health {

@@ -19,7 +19,10 @@ function queueFolderOf(dataFolder: string): string {
   return join(dataFolder, 'queue');
 }
 
-/** Queues a checked suite for the data folder's daemon: whole and synced before it has its name. Returns the file. */
+/**
+ * Queues a checked suite for the data folder's daemon: whole and synced before it has its name. Returns the
+ * file.
+ */
 export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<string> {
   const folder = queueFolderOf(dataFolder);
   const at = new Date().toISOString().replace(/[-:]/g, '').slice(0, 15);
@@ -59,7 +62,10 @@ export async function queuedFiles(dataFolder: string): Promise<string[]> {
     .toSorted();
 }
 
-/** Reads what {@link writeTicket} wrote; the batch's `file` is the ticket's own, which names it in the ledger. Throws `TICKET_BAD`. */
+/**
+ * Reads what {@link writeTicket} wrote; the batch's `file` is the ticket's own, which names it in the ledger.
+ * Throws `TICKET_BAD`.
+ */
 export function readTicket(file: string): KnownPlan {
   // What `enqueue` wrote stands in the folder itself.
   const reach = { within: [dirname(file)], except: [] };
@@ -90,7 +96,9 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
   return target;
 }
 
-/** Tells of changes in the queue as they happen, where the system can: a look now and then finds them anyway. */
+/**
+ * Tells of changes in the queue as they happen, where the system can: a look now and then finds them anyway.
+ */
 export function watchQueue(dataFolder: string, changed: () => void): Disposable {
   const folder = queueFolderOf(dataFolder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -45,7 +45,10 @@ interface CheckedModel {
   pricesOf: string | undefined;
 }
 
-/** Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's failure is. */
+/**
+ * Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's
+ * failure is.
+ */
 async function check(
   name: string,
   options: CheckOptions,

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';

@@ -1,11 +1,11 @@
 import { Command } from '@commander-js/extra-typings';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { ConfigRevisions } from '../../agent/config-revision.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { SandboxConfig } from '../../suite/config-file.ts';
 import { text } from '../../text/printable.ts';
-import { budgetsOf, CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
@@ -16,7 +16,7 @@ import { requirePlanned } from '../require-planned.ts';
 export function resumeCommand() {
   return withService(new Command('resume'))
     .description(
-      'go on with batches that were stopped, however: finished trials are not run again, and results are reported',
+      'continue batches that were stopped: finished trials are not run again, and results are reported',
     )
     .argument('[batch]', "a batch's id (default: all that are not finished)")
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
@@ -31,31 +31,31 @@ interface ResumeOptions extends CommonOptions {
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { config, dataFolder, host, clock, redact, out, err } = context;
+  const { dataFolder, clock, redact, out, err } = context;
   using progress = await openProgress({ err, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const workshop = await context.workshop(signal);
-  await using gateway = await context.gateway();
-  const parts = { ...workshop, gateway, host, budgets: budgetsOf(config, clock) };
-  const { ledger, service, engine } = workshop;
+  const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  // Batches may have been started with other sandboxes than are configured now; these are the best guess at their sizes.
-  const sandboxes = [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
-  const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, sandboxes);
+  // Batches may have been started with other sandboxes than are configured now, which are the best guess at
+  // their sizes.
+  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
+  await using revisions = new ConfigRevisions(revision);
   const summaries: BatchSummary[] = [];
   let busy = 0;
   const wanted = chosen(ledger, service, id);
   // All of them before any: what is begun without its model is void, however often it is tried.
-  for (const what of wanted) await requirePlanned(nameOf(what), planOf(what, ledger), parts);
+  for (const what of wanted)
+    await requirePlanned(nameOf(what), planOf(what, ledger), context.runners, revision);
   for (const what of wanted) {
-    const resumed = await resume(what, { ...parts, concurrency }, signal, progress.event);
+    const resumed = await resume(what, { ...workshop, revisions }, signal, progress.event);
     if (resumed.kind === 'finished') {
       summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
     } else if (resumed.kind === 'busy') {
       busy++;
-      progress.note(text`another process is at ${nameOf(what)}`);
+      progress.note(text`another process works on ${nameOf(what)}`);
     } else {
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
@@ -97,7 +97,9 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
 }
 
-/** Without its configuration a command asks the embedded service, which has none of the batches of another. */
+/**
+ * Without its configuration a command asks the embedded service, which has none of the batches of another.
+ */
 function refuseElsewhere(ledger: Ledger, service: string): void {
   const all = [...ledger.batches.open(), ...ledger.starts.open()];
   const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);

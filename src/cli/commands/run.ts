@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
-import { type FinishedBatch, runBatch } from '../../agent/batch.ts';
-import { deliverLeftovers } from '../../agent/leftovers.ts';
+import { ConfigRevisions } from '../../agent/config-revision.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
+import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { text } from '../../text/printable.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
-import { budgetsOf, CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
@@ -47,25 +48,24 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const workshop = await context.workshop(signal);
-  await using gateway = await context.gateway();
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  await checkModels(plan, gateway);
-  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
-  const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(workshop.engine, sandboxes);
+  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency, sandboxes });
+  await using revisions = new ConfigRevisions(revision);
+  await checkModels(plan, revision.gateway);
+  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
   progress.note(
-    text`service: ${service}; ${plural(concurrency, 'trial')} at a time; results in ${dataFolder}`,
+    text`service: ${service}; ${plural(revision.concurrency, 'trial')} at a time; results in ${dataFolder}`,
   );
 
   let batch: FinishedBatch;
   try {
-    const parts = { ...workshop, gateway, host, budgets: budgetsOf(config, clock), concurrency };
-    batch = await runBatch(plan, parts, signal, progress.event);
+    batch = await runBatch(plan, { ...workshop, revisions }, signal, progress.event);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
-    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` goes on with what is not finished`);
+    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
   await deliverLeftovers(workshop, signal, progress.note, clock.now());

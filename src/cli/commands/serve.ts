@@ -8,10 +8,9 @@ import { loadConfig } from '../../suite/config-file.ts';
 import { logDestination } from '../../text/log-destination.ts';
 import { text } from '../../text/printable.ts';
 import { dataFolderOf } from '../data-folder.ts';
-import { integrationsOf } from '../integrations.ts';
 import { interruption } from '../interruption.ts';
 import { port } from '../options.ts';
-import { localOrganization } from '../service-access.ts';
+import { integrationsOf, localOrganization } from '../service-access.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function serveCommand() {

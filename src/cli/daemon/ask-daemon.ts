@@ -7,8 +7,8 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 const deadlineMs = 60_000;
 
 /**
- * Asks the daemon of a data folder over its socket. Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with what it said, and
- * `DAEMON_SILENT`.
+ * Asks the daemon of a data folder over its socket. Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with what
+ * it said, and `DAEMON_SILENT`.
  */
 export async function askDaemon(dataFolder: string, method: 'GET' | 'POST', path: string): Promise<unknown> {
   const socketPath = controlSocketOf(dataFolder);

@@ -1,3 +1,4 @@
+import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { controlSocketOf, openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { Daemon } from '../../agent/daemon/daemon.ts';
 import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
@@ -6,13 +7,14 @@ import { serviceManager } from '../../agent/daemon/service-manager.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
+import type { Config } from '../../suite/config-file.ts';
 import { CommandContext, type CommonOptions, secretsOf, type Workshop } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
 import { daemonLog } from './log.ts';
-import { generationOf, readAgain } from './read-generation.ts';
+import { readAgain } from './read-revision.ts';
 import { obeySignals } from './signals.ts';
 
 export interface DaemonOptions extends CommonOptions {
@@ -33,21 +35,24 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   await using opened = new AsyncDisposableStack();
 
   const workshop = await openAlone(context);
+  const revise = (config: Config) =>
+    context.revision(workshop.engine, { config, concurrency: options.concurrency });
+  const revisions = opened.use(new ConfigRevisions(await revise(config)));
   const daemon = new Daemon({
     ...workshop,
     monotonic,
     random: Math.random,
     log,
-    generation: await generationOf(config, context, workshop.engine, options.concurrency),
+    revisions,
     alive: () => systemd.tell('WATCHDOG=1'),
   });
   const reload = async () => {
     try {
       const again = readAgain(options.config, env, config);
       redactor.learn(secretsOf(again.config, env));
-      daemon.change(await generationOf(again.config, context, workshop.engine, options.concurrency));
+      daemon.change(await revise(again.config));
       config = again.config;
-      log.info({ file: config.file, needRestart: again.inVain }, 'read the configuration again');
+      log.info({ file: config.file, needRestart: again.needRestart }, 'read the configuration again');
     } catch (error) {
       if (!(error instanceof OffsiteError)) throw error;
       log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
@@ -91,10 +96,10 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
   const workshop = await context.workshop(interrupted.signal);
   const lock = workshop.ledger.takeLock(daemonLock);
   if (!lock) {
-    throw new OffsiteError(`another daemon, or \`offsite resume\`, is at work in ${context.dataFolder}`, {
+    throw new OffsiteError(`another daemon, or \`offsite resume\`, works in ${context.dataFolder}`, {
       code: 'DAEMON_RUNNING',
       kind: 'input',
-      hint: '`offsite status` shows what it is at. A second daemon needs a data folder of its own: --data-folder.',
+      hint: '`offsite status` shows what it is doing. A second daemon needs a data folder of its own: --data-folder.',
     });
   }
   context.closeWith(lock);

@@ -3,7 +3,9 @@ import type { Attempt, Check, Finding, Surroundings } from './check.ts';
 
 export type Examined = { name: string } & Finding;
 
-/** Runs the checks one after the other. Rejects where the user interrupts, or a check meets a defect of ours. */
+/**
+ * Runs the checks one after the other. Rejects where the user interrupts, or a check meets a defect of ours.
+ */
 export async function examine(checks: readonly Check[], surroundings: Surroundings): Promise<Examined[]> {
   const examined: Examined[] = [];
   for (const check of checks) {

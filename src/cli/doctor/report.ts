@@ -1,6 +1,6 @@
-import type { Capabilities } from '../../engine/capabilities.ts';
 import { EngineUnreachable, type TriedEngine } from '../../engine/connection/unreachable.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { Capabilities } from '../../engine/port/capabilities.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
 import type { Attempt } from './check.ts';
@@ -17,7 +17,10 @@ export interface DoctorReport {
   engine?: { address: string; capabilities: Capabilities };
   tried?: readonly TriedEngine[];
   checks: Examined[];
-  /** Whether the engine does what Offsite relies on; absent unless asked for, and where it could not be looked at. */
+  /**
+   * Whether the engine does what Offsite relies on; absent unless asked for, and where it could not be looked
+   * at.
+   */
   conformance?: ConformanceReport;
   /** What hostile agents came to on this engine; absent unless asked for, and where there is no engine. */
   hostile?: HostileReport;
@@ -51,7 +54,10 @@ const marks = {
   skipped: styled('dim', ours('–   ')),
 } as const;
 
-/** The report as a person reads it: what the engine is, then a line for each check, and how to mend what is not right. */
+/**
+ * The report as a person reads it: what the engine is, then a line for each check, and how to mend what is
+ * not right.
+ */
 export function printedReport(report: DoctorReport): Printable {
   const { ready, engine, checks, conformance, hostile } = report;
   const width = Math.max(...checks.map(({ name }) => name.length));

@@ -1,7 +1,8 @@
-import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import type { TrialResult } from '../../trial/result.ts';
+import { failuresOf } from './failures.ts';
 import { duration } from './quantities.ts';
 
 /** What is told of an event once; undefined where nothing is. */
@@ -33,9 +34,10 @@ export function lineOf(event: BatchEvent): Printable | undefined {
   }
 }
 
-function finishedLine(trial: BatchTrial, { verdict, cause, finishedAt, startedAt }: TrialResult): Printable {
+function finishedLine(trial: BatchTrial, result: TrialResult): Printable {
+  const { verdict, cause, finishedAt, startedAt } = result;
   const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}`;
-  if (!cause) return line;
+  if (!cause) return verdict === 'failed' ? stack([line, ...failureLines(result)]) : line;
   const why = text`      ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`;
   const output = cause.output?.trim() ?? '';
   return stack([
@@ -43,6 +45,14 @@ function finishedLine(trial: BatchTrial, { verdict, cause, finishedAt, startedAt
     why,
     ...(output === '' ? [] : [text`      ${quoted(output, printedText.count.outputLines)}`]),
   ]);
+}
+
+/** Why it failed: the first reason, and how many more there are. */
+function failureLines(result: TrialResult): Printable[] {
+  const [first, ...more] = failuresOf(result);
+  if (first === undefined) return [];
+  const others = more.length > 0 ? [text`      and ${more.length} more`] : [];
+  return [text`      ${lines(first)}`, ...others];
 }
 
 function mark(verdict: TrialResult['verdict']): Printable {

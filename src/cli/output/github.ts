@@ -25,7 +25,10 @@ export interface GithubMeans {
   redact: Redact;
 }
 
-/** Adds a batch to the step's summary and prints an annotation for each run that has trials which did not pass. */
+/**
+ * Adds a batch to the step's summary and prints an annotation for each run that has trials which did not
+ * pass.
+ */
 export function tellGithub(
   step: GithubStep,
   summary: BatchSummary,

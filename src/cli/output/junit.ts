@@ -10,7 +10,10 @@ const builder = new XMLBuilder({
   suppressEmptyNode: true,
 });
 
-/** A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not a failure. */
+/**
+ * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
+ * a failure.
+ */
 export function junitXml(summary: BatchSummary, redact?: Redact): string {
   const plain = (content: Content) => plainText(content, redact);
   const suites = summary.runs.map((run) => ({

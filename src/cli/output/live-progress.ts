@@ -1,5 +1,5 @@
 import { createLogUpdate } from 'log-update';
-import type { BatchEvent, BatchTrial } from '../../agent/batch.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, stack, styled, text } from '../../text/printable.ts';
 import type { PhaseName } from '../../trial/result.ts';

@@ -1,11 +1,11 @@
-import type { FinishedBatch, FinishedTrial } from '../../agent/batch.ts';
+import type { FinishedBatch, FinishedTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { commandsOf, usageOf } from '../../trial/report.ts';
-import type { TrialResult } from '../../trial/result.ts';
 import type { SystemChanges } from '../../trial/system-changes.ts';
+import { failuresOf } from './failures.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
 
 /** What a batch came to, run by run. */
@@ -150,16 +150,6 @@ function totals(trials: TrialSummary[]) {
 /** Undefined where some part is. */
 function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
-}
-
-function failuresOf({ verifySteps = [], validations = [] }: TrialResult): string[] {
-  const steps = verifySteps
-    .filter(({ exitCode }) => exitCode !== 0)
-    .map(({ command, exitCode }) => `verify: ${command} (exit ${exitCode})`);
-  const failed = validations
-    .filter(({ exitCode = 0 }) => exitCode !== 0)
-    .map(({ name, message }) => `validation "${name}": ${message ?? 'failed'}`);
-  return [...steps, ...failed];
 }
 
 function tally(trials: readonly FinishedTrial[]) {

@@ -4,8 +4,8 @@ import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 const label = 'local.offsite.daemon';
 
 /**
- * The daemon for launchd, which cannot read a file of variables: a shell does so, and becomes the daemon. `folder` is where launchd
- * looks for agents or daemons; `uid` is the user's, in whose session an agent runs.
+ * The daemon for launchd, which cannot read a file of variables: a shell does so, and becomes the daemon.
+ * `folder` is where launchd looks for agents or daemons; `uid` is the user's, in whose session an agent runs.
  */
 export function launchdAgent(spec: ServiceSpec, folder: string, uid: number): ServiceUnit {
   const isSystem = spec.scope === 'system';

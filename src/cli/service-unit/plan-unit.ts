@@ -23,7 +23,10 @@ export interface PlanOptions {
   runAs: string | undefined;
 }
 
-/** The service for this machine's manager, and what it says of the daemon. Throws `SERVICE_MANAGER_UNKNOWN` where there is none that we know. */
+/**
+ * The service for this machine's manager, and what it says of the daemon. Throws `SERVICE_MANAGER_UNKNOWN`
+ * where there is none that we know.
+ */
 export function planUnit(options: PlanOptions, host: ServiceHost): { unit: ServiceUnit; spec: ServiceSpec } {
   const spec = specOf(options, host);
   const isSystem = spec.scope === 'system';

@@ -17,7 +17,10 @@ export interface ServiceUnit {
   name: string;
   file: string;
   text: string;
-  /** A link that is there while the manager starts the service by itself; undefined where its manager makes none. */
+  /**
+   * A link that is there while the manager starts the service by itself; undefined where its manager makes
+   * none.
+   */
   enabledBy: string | undefined;
   /** Commands that make the manager start it, and show how it is. */
   start: readonly string[];

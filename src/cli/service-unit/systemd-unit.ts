@@ -4,8 +4,9 @@ import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 const name = 'offsite.service';
 
 /**
- * What keeps the daemon from all that it does not need, which is next to everything: sandboxes are the engine's, so it needs the engine's
- * socket, the network and its data folder. These hold for a user's services as well; W^X is not among them, since V8 compiles as it runs.
+ * What keeps the daemon from all that it does not need, which is next to everything: sandboxes are the
+ * engine's, so it needs the engine's socket, the network and its data folder. These hold for a user's
+ * services as well; W^X is not among them, since V8 compiles as it runs.
  */
 const hardening = [
   'NoNewPrivileges=yes',
@@ -19,7 +20,10 @@ const hardening = [
   'UMask=0077',
 ];
 
-/** Only the system's own manager can do these. A read-only file system does not keep anybody from connecting to a socket in it. */
+/**
+ * Only the system's own manager can do these. A read-only file system does not keep anybody from connecting
+ * to a socket in it.
+ */
 const systemHardening = [
   'ProtectSystem=strict',
   'ProtectHome=read-only',
@@ -43,7 +47,8 @@ export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
     'Type=notify',
     // Node cannot write to systemd's socket itself; the helper that does so is another process.
     'NotifyAccess=all',
-    // The daemon gives a sign of life every few seconds while every loop goes round; one that is late gets a minute.
+    // The daemon gives a sign of life every few seconds while every loop goes round; one that is late gets a
+    // minute.
     'WatchdogSec=180',
     'TimeoutStartSec=300',
     `ExecStart=${[quoted(program), ...args.map(quoted)].join(' ')}`,

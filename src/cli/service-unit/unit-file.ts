@@ -7,8 +7,8 @@ import { mark, type ServiceUnit } from './service-unit.ts';
 export type UnitFileFate = 'written' | 'replaced' | 'unchanged' | 'removed' | 'absent';
 
 /**
- * Writes a unit's file, whole or not at all. Throws `SERVICE_FILE_FOREIGN` where one is there that we did not write, unless `force` is
- * set, and `SERVICE_FILE_UNUSABLE` where it cannot be written.
+ * Writes a unit's file, whole or not at all. Throws `SERVICE_FILE_FOREIGN` where one is there that we did not
+ * write, unless `force` is set, and `SERVICE_FILE_UNUSABLE` where it cannot be written.
  */
 export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boolean }): UnitFileFate {
   const before = contentOf(file);
@@ -28,8 +28,9 @@ export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boole
 }
 
 /**
- * Removes a unit's file. Throws `SERVICE_ENABLED` while its manager still starts it by itself and `SERVICE_FILE_FOREIGN` where we did
- * not write it, both unless `force` is set, and `SERVICE_FILE_UNUSABLE` where it cannot be removed.
+ * Removes a unit's file. Throws `SERVICE_ENABLED` while its manager still starts it by itself and
+ * `SERVICE_FILE_FOREIGN` where we did not write it, both unless `force` is set, and `SERVICE_FILE_UNUSABLE`
+ * where it cannot be removed.
  */
 export function removeUnit(unit: ServiceUnit, { force }: { force: boolean }): UnitFileFate {
   const { file, name, enabledBy, stop } = unit;

@@ -19,7 +19,10 @@ export class ByteReader {
     return Buffer.concat(pieces);
   }
 
-  /** At least one and at most `limit` of the next bytes, as they came: a view, not a copy. Throws where the source has ended. */
+  /**
+   * At least one and at most `limit` of the next bytes, as they came: a view, not a copy. Throws where the
+   * source has ended.
+   */
   async some(limit: number): Promise<Buffer> {
     while (this.#current.length === 0) {
       const { value, done } = await this.#chunks.next();

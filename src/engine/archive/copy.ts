@@ -14,10 +14,11 @@ export interface CopyLimits {
 }
 
 /**
- * Copies a folder from one container into the same place of another: the engine's archive of it is handed back to the engine as it
- * comes, so that owners, modes, links, names and times (to the second) stay what they are. Nothing is unpacked here. What
- * is in the way at the other end stays unless it has the same name. Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for
- * anything but a folder, a symlink to one included; `ENGINE_TOO_LARGE`.
+ * Copies a folder from one container into the same place of another: the engine's archive of it is handed
+ * back to the engine as it comes, so that owners, modes, links, names and times (to the second) stay what
+ * they are. Nothing is unpacked here. What is in the way at the other end stays unless it has the same name.
+ * Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for anything but a folder, a symlink to one included;
+ * `ENGINE_TOO_LARGE`.
  */
 export async function copyBetween(
   port: EnginePort,

@@ -31,8 +31,8 @@ export type ArchivedType = 'file' | 'folder' | 'symlink' | 'hardlink' | 'device'
 /** One entry read from a container. Links are told, never followed. */
 export interface ArchivedEntry {
   /**
-   * Relative to the folder that was asked for; '' is that folder, or the file, itself. Never absolute, never with `..`. Bytes that are no
-   * UTF-8 stand as `\xHH`, so that other names have other paths.
+   * Relative to the folder that was asked for; '' is that folder, or the file, itself. Never absolute, never
+   * with `..`. Bytes that are no UTF-8 stand as `\xHH`, so that other names have other paths.
    */
   path: string;
   type: ArchivedType;

@@ -16,9 +16,10 @@ export interface FileFacts {
 export type Manifest = ReadonlyMap<string, FileFacts>;
 
 /**
- * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries on the way; it is
- * hashed all the same. Throws `SANDBOX_UNWITNESSED` where there are too many. Two such states tell changes exactly, and far quicker than the engine's own
- * list of changes, which walks the whole image.
+ * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries
+ * on the way; it is hashed all the same. Throws `SANDBOX_UNWITNESSED` where there are too many. Two such
+ * states tell changes exactly, and far quicker than the engine's own list of changes, which walks the whole
+ * image.
  */
 export async function readManifest(
   entries: AsyncIterable<ArchivedEntry>,
@@ -46,7 +47,8 @@ export async function readManifest(
 }
 
 /**
- * Hashes what passes, and all of it: a reader that stops early does not end it, so that the rest can still be read.
+ * Hashes what passes, and all of it: a reader that stops early does not end it, so that the rest can still be
+ * read.
  */
 function hashing(source: AsyncIterable<Buffer>, hash: ReturnType<typeof createHash>): AsyncIterable<Buffer> {
   const chunks = source[Symbol.asyncIterator]();

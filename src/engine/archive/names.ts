@@ -1,9 +1,9 @@
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * A file's name as text, another text for every name. Names on Linux are bytes: those that are UTF-8 stand as they are. Bytes that
- * are not stand as `\xHH`; and where a name itself has that pattern, its backslash stands as `\x5c`. So every `\xHH` read as a byte
- * gives the name back.
+ * A file's name as text, another text for every name. Names on Linux are bytes: those that are UTF-8 stand as
+ * they are. Bytes that are not stand as `\xHH`; and where a name itself has that pattern, its backslash
+ * stands as `\x5c`. So every `\xHH` read as a byte gives the name back.
  */
 export function nameText(bytes: Buffer): string {
   const whole = decoded(bytes);

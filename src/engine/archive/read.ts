@@ -78,7 +78,9 @@ function linkTarget({ linkName }: TarHeader, type: ArchivedType): string | undef
   return type === 'hardlink' ? innerPath(linkName) : undefined;
 }
 
-/** The engine names everything after the last part of the path that was asked for; that part is cut off here. */
+/**
+ * The engine names everything after the last part of the path that was asked for; that part is cut off here.
+ */
 function innerPath(name: Buffer): string {
   const text = nameText(name);
   const parts = text.split('/').filter((part) => part !== '' && part !== '.');

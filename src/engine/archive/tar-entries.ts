@@ -12,9 +12,9 @@ export interface TarEntry {
 type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size'>>;
 
 /**
- * Reads a tar archive entry by entry, as it comes. Content that nobody read is skipped when the next entry is asked for. Throws where the
- * archive is damaged, or ends before it says so. Libraries decode names as UTF-8, which makes one name of many that are not; here they stay
- * bytes.
+ * Reads a tar archive entry by entry, as it comes. Content that nobody read is skipped when the next entry is
+ * asked for. Throws where the archive is damaged, or ends before it says so. Libraries decode names as UTF-8,
+ * which makes one name of many that are not; here they stay bytes.
  */
 export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const bytes = new ByteReader(source);

@@ -1,4 +1,7 @@
-/** What a block of 512 bytes says of the entry that follows, by POSIX's `ustar` and GNU's variant of it. Names are bytes. */
+/**
+ * What a block of 512 bytes says of the entry that follows, by POSIX's `ustar` and GNU's variant of it. Names
+ * are bytes.
+ */
 export interface TarHeader {
   name: Buffer;
   linkName: Buffer;

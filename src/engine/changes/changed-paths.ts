@@ -5,14 +5,34 @@ import { changedSinceMade, type Kit } from './kit.ts';
 import { PathRoom, tooManyPaths } from './path-room.ts';
 
 export interface ChangesRequest {
+  /**
+   * `every`: all changes, however they were disguised, or an error. `reported`: those that the engine
+   * reports, which goes by sizes and times; of very many the first ones.
+   */
+  wanted: 'every' | 'reported';
+  /** Only paths below this absolute folder. */
+  below?: string;
   /** Absolute paths that are left out, with all below them. */
-  except: readonly string[];
-  /** Needed where the container's layer cannot be read. */
-  kit: Kit | undefined;
+  except?: readonly string[];
+  /** Where the container's layer cannot be read, `every` change takes this. */
+  kit?: Kit | undefined;
   signal: AbortSignal;
 }
 
-/** An engine writes these itself when it starts a container, and mounts most of them over what the image has; so do we. */
+export interface Changes {
+  /**
+   * Absolute and sorted. A folder is there for itself, not for what changed in it; one that went, without its
+   * content.
+   */
+  paths: string[];
+  /** There were more. Never so of `every` change. */
+  isCut: boolean;
+}
+
+/**
+ * An engine writes these itself when it starts a container, and mounts most of them over what the image has;
+ * so do we.
+ */
 const notTheWork = [
   '/.dockerenv',
   '/etc/hostname',
@@ -23,44 +43,42 @@ const notTheWork = [
 ];
 
 /**
- * Every path of a container that was made, changed or deleted since it was created, sorted. Nothing may run in it,
- * and none of its programs is trusted. One round trip where this process can read the container's layer. Elsewhere
- * seven: a `find` that is brought along sees what was made or changed, by times that no process can set, and the
- * engine's own list of changes says what was deleted. Throws `SANDBOX_UNWITNESSED` where there are too many.
+ * What was made, changed or deleted in a container since it was created. Nothing may run in it, and none of
+ * its programs is trusted. One round trip for what the engine reports, and for `every` change where this
+ * process can read the container's layer. Elsewhere seven: a `find` that is brought along sees what was made
+ * or changed, by times that no process can set, and the engine reports what was deleted. Throws
+ * `SANDBOX_UNWITNESSED` where there are too many.
  */
-export async function changedPaths(
-  container: Container,
-  { except: callers, kit, signal }: ChangesRequest,
-): Promise<string[]> {
-  const except = [...callers, ...notTheWork];
+export async function changedPaths(container: Container, request: ChangesRequest): Promise<Changes> {
+  const { wanted, below = '', kit, signal } = request;
+  const except = [...(request.except ?? []), ...notTheWork];
+  const isWanted = (path: string) =>
+    path.startsWith(`${below}/`) && !except.some((one) => path === one || path.startsWith(`${one}/`));
+  if (wanted === 'reported') return await reportedChanges(container, isWanted);
   const layer = await container.layerPaths({ except, signal });
-  if (layer) return layer.toSorted();
-  const isLeftOut = (path: string) => except.some((one) => path === one || path.startsWith(`${one}/`));
-  const { changes, isCut } = await namedChanges(container, (path) => !isLeftOut(path));
-  if (isCut) throw tooManyPaths();
-  const byEngine = changes.map(({ path }) => path);
+  if (layer) return { paths: layer.filter(isWanted).toSorted(), isCut: false };
+  const reported = await reportedChanges(container, isWanted);
+  if (reported.isCut) throw tooManyPaths();
   const byTimes = kit ? await changedSinceMade(container, kit, { except, signal }) : [];
-  return [...new Set([...byEngine, ...byTimes])].toSorted();
+  return { paths: [...new Set([...reported.paths, ...byTimes.filter(isWanted)])].toSorted(), isCut: false };
 }
 
-/**
- * The engine's own list of a container's changes, as far as there is room for it: of the paths that are `wanted`, without the folders that it
- * names only since they are on the way to a change.
- */
-export async function namedChanges(
+/** Without the folders that the engine names only because they are on the way to a change. */
+async function reportedChanges(
   container: Pick<Container, 'changes'>,
-  wanted: (path: string) => boolean,
-): Promise<{ changes: FilesystemChange[]; isCut: boolean }> {
+  isWanted: (path: string) => boolean,
+): Promise<Changes> {
   const room = new PathRoom();
   const changes: FilesystemChange[] = [];
   const parents = new Set<string>();
   let isCut = false;
   for await (const change of container.changes()) {
-    if (!wanted(change.path)) continue;
+    if (!isWanted(change.path)) continue;
     isCut = !room.take(change.path);
     if (isCut) break;
     changes.push(change);
     parents.add(change.path.slice(0, change.path.lastIndexOf('/')));
   }
-  return { changes: changes.filter(({ path, kind }) => kind === 'deleted' || !parents.has(path)), isCut };
+  const own = changes.filter(({ path, kind }) => kind === 'deleted' || !parents.has(path));
+  return { paths: own.map(({ path }) => path).sort(), isCut };
 }

@@ -8,7 +8,10 @@ import { longestPathList } from './path-room.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 
-/** GNU find with all that it takes to run, so that it works in a sandbox of which no program is to be believed. */
+/**
+ * GNU find with all that it takes to run, so that it works in a sandbox of which no program is to be
+ * believed.
+ */
 export interface Kit {
   /** Their paths are mere names. */
   files: readonly NewFile[];
@@ -16,7 +19,9 @@ export interface Kit {
   loader: string;
 }
 
-/** The kit of a sandbox in which no harness ran yet; undefined where that has no GNU find. Three round trips. */
+/**
+ * The kit of a sandbox in which no harness ran yet; undefined where that has no GNU find. Three round trips.
+ */
 export async function readKit(fresh: Container, signal: AbortSignal): Promise<Kit | undefined> {
   const { ended, exitCode, stdout } = await fresh.exec({
     argv: ['/bin/sh', '-c', printKit],
@@ -45,9 +50,10 @@ interface ListingRequest {
 }
 
 /**
- * All but folders that were made or changed in any way since the container was made. Told by the times of files' last change, which the
- * kernel keeps and which no process can set, unlike those of their content, which the engine's own list of changes goes by. A file
- * that came by a rename or as a second name of another counts too. In the container nothing may run. Five round trips.
+ * All but folders that were made or changed in any way since the container was made. Told by the times of
+ * files' last change, which the kernel keeps and which no process can set, unlike those of their content,
+ * which the engine's own list of changes goes by. A file that came by a rename or as a second name of another
+ * counts too. In the container nothing may run. Five round trips.
  */
 export async function changedSinceMade(
   container: Container,

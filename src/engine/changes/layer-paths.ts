@@ -17,12 +17,12 @@ export interface LayerRequest {
 const furtherPaths = '/… (and more paths than are listed)';
 
 /**
- * Everything that the container's own layer holds: what was made there, changed in any way, or deleted. Folders
- * appear only where they are empty in the layer: made, changed themselves, or emptied by being made anew. A folder that
- * cannot be read, or whose path is too long, counts as changed itself; so do, as {@link furtherPaths}, all beyond a
- * bound. Read from the engine's disk, past the container and the engine; undefined where this process cannot read
- * that: the engine is on another machine, its folder is not ours to read, or it keeps no such layers. Nothing may
- * run in the container. One round trip the first time.
+ * Everything that the container's own layer holds: what was made there, changed in any way, or deleted.
+ * Folders appear only where they are empty in the layer: made, changed themselves, or emptied by being made
+ * anew. A folder that cannot be read, or whose path is too long, counts as changed itself; so do, as {@link
+ * furtherPaths}, all beyond a bound. Read from the engine's disk, past the container and the engine;
+ * undefined where this process cannot read that: the engine is on another machine, its folder is not ours to
+ * read, or it keeps no such layers. Nothing may run in the container. One round trip the first time.
  */
 export async function layerPaths(
   container: RunningContainer,
@@ -74,8 +74,8 @@ function inside({ onHost, path }: Folder, name: Buffer): Folder {
 }
 
 /**
- * Whether the container's own layer holds nothing at a path, not even a deletion; undefined where this process cannot read it. In the
- * container nothing may run.
+ * Whether the container's own layer holds nothing at a path, not even a deletion; undefined where this
+ * process cannot read it. In the container nothing may run.
  */
 export async function isUntouched(
   container: RunningContainer,

@@ -9,7 +9,10 @@ export interface ConformanceCheck {
   name: string;
   /** What goes wrong in trials where it does not. */
   cost: string;
-  /** Looks at what a real container does. Throws an {@link Unmet}, or {@link NotLookedAt}; leaves nothing behind. */
+  /**
+   * Looks at what a real container does. Throws an {@link Unmet}, or {@link NotLookedAt}; leaves nothing
+   * behind.
+   */
   run(place: Place): Promise<void>;
 }
 

@@ -3,7 +3,10 @@ import type { ConformanceCheck } from './check.ts';
 import { failsAs, holds, same } from './expect.ts';
 import type { Place } from './place.ts';
 
-/** A snapshot of a container that wrote a file. Removed when disposed of; a sweep finds it if this process dies. */
+/**
+ * A snapshot of a container that wrote a file. Removed when disposed of; a sweep finds it if this process
+ * dies.
+ */
 async function committed({ port, start, imageId, labels, clock }: Place) {
   await using container = await start({ capabilities: ['CHOWN'] });
   await container.shell('echo kept > /kept; chmod 754 /kept; chown 1234:4321 /kept; rm /etc/debian_version');

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts';
-import type { Capabilities } from '../capabilities.ts';
 import { removeContainer } from '../container/remove.ts';
 import { startDeadline } from '../deadline.ts';
 import type { Engine } from '../engine.ts';
 import { ownershipLabels } from '../labels.ts';
+import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand } from '../port/exec.ts';

@@ -23,8 +23,8 @@ export interface ConnectRequest {
 }
 
 /**
- * Connects to the first engine that answers. Where the user named one (flag, environment, context) it is the only
- * candidate: a sandbox must not end up on another machine because the one that was meant is down.
+ * Connects to the first engine that answers. Where the user named one (flag, environment, context) it is the
+ * only candidate: a sandbox must not end up on another machine because the one that was meant is down.
  */
 export async function connect(request: ConnectRequest): Promise<Connection> {
   const tried: TriedEngine[] = [];

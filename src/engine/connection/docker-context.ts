@@ -24,7 +24,10 @@ async function contextOfConfigFile(path: string): Promise<string | undefined> {
     : undefined;
 }
 
-/** The engine of a context, by the files that `docker context create` writes: folders named by the sha256 of its name. */
+/**
+ * The engine of a context, by the files that `docker context create` writes: folders named by the sha256 of
+ * its name.
+ */
 export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Promise<EngineCandidate> {
   const folder = createHash('sha256').update(name).digest('hex');
   const contexts = join(configFolder(env), 'contexts');

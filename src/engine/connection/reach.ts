@@ -1,18 +1,11 @@
-import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineAddress, EngineCandidate } from './address.ts';
-import { forwardOverSsh } from './ssh-forward.ts';
+import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
 
 export interface ReachedEngine {
   address: EngineAddress;
   /** Ends what it took to reach it. */
   close(): Promise<void>;
-}
-
-export interface ReachOptions {
-  clock: Clock;
-  env: NodeJS.ProcessEnv;
-  signal: AbortSignal | undefined;
 }
 
 /** Turns a candidate's URL into an address that can be dialed; for `ssh://` this starts the forwarding. */

@@ -3,9 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { startDeadline } from '../deadline.ts';
-import type { ReachOptions } from './reach.ts';
+
+export interface ReachOptions {
+  clock: Clock;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal | undefined;
+}
 
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 50;
@@ -16,9 +22,9 @@ export interface SshForward {
 }
 
 /**
- * Forwards a local socket to the engine's by the system's own `ssh`, so that the user's settings, keys and agent apply.
- * One connection carries all requests: a connection each would soon meet the server's MaxStartups.
- * `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
+ * Forwards a local socket to the engine's by the system's own `ssh`, so that the user's settings, keys and
+ * agent apply. One connection carries all requests: a connection each would soon meet the server's
+ * MaxStartups. `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
  */
 export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOptions): Promise<SshForward> {
   // In /tmp itself, since a socket's path may have some 100 bytes only.

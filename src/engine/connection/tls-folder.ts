@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { TlsMaterial } from './address.ts';
 
-/** Reads `ca.pem`, `cert.pem` and `key.pem`, as far as they exist: a server with a public certificate needs no `ca.pem`. */
+/**
+ * Reads `ca.pem`, `cert.pem` and `key.pem`, as far as they exist: a server with a public certificate needs no
+ * `ca.pem`.
+ */
 export async function readTlsFolder(folder: string): Promise<TlsMaterial> {
   const [ca, cert, key] = await Promise.all(
     ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readIfThere(join(folder, name))),

@@ -1,9 +1,10 @@
 import { OffsiteError } from '../../offsite-error.ts';
-import type { Capabilities } from '../capabilities.ts';
 import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
+import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { type ContainerSpec, requestOf } from './container-spec.ts';
+import { requestOf } from './container-request.ts';
+import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
 
 export interface CreateOptions {
@@ -12,9 +13,9 @@ export interface CreateOptions {
 }
 
 /**
- * Creates a container, which does not run yet, and resolves with its id. One round trip. A `name` is unique on the
- * engine: where it is taken, this throws a `conflict`. Throws when the engine cannot enforce what the spec asks for,
- * be it known before or said by the engine's warnings.
+ * Creates a container, which does not run yet, and resolves with its id. One round trip. A `name` is unique
+ * on the engine: where it is taken, this throws a `conflict`. Throws when the engine cannot enforce what the
+ * spec asks for, be it known before or said by the engine's warnings.
  */
 export async function createFromSpec(
   port: EnginePort,

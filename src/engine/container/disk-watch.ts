@@ -2,13 +2,17 @@ import { processEnds } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from './running-container.ts';
 
 export interface DiskWatch extends Disposable {
-  /** Resolves when the container has written more than it may; rejects when the engine cannot say. Without a limit, never. */
+  /**
+   * Resolves when the container has written more than it may; rejects when the engine cannot say. Without a
+   * limit, never.
+   */
   readonly exceeded: Promise<'out-of-disk'>;
 }
 
 /**
- * Watches how much a container has written to its own layer. Few engines can limit that by themselves (it takes xfs with
- * project quotas), so what is beyond the limit is noticed up to a second late. /dev/shm counts as memory instead.
+ * Watches how much a container has written to its own layer. Few engines can limit that by themselves (it
+ * takes xfs with project quotas), so what is beyond the limit is noticed up to a second late. /dev/shm counts
+ * as memory instead.
  */
 export function watchDisk(container: RunningContainer, limit: number | undefined): DiskWatch {
   const stop = new AbortController();

@@ -15,10 +15,11 @@ const ALONE_POLL_MS = 3;
 export type KillAllResult = 'killed' | 'restarted';
 
 /**
- * Ends every process of the container but init, and looks that none is left. Processes of other users are killed as those
- * users, since the container has no CAP_KILL. What survives even that goes with its process namespace: the container
- * is killed and started again, which keeps its files but not its network namespace or /dev/shm.
- * Throws when something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` when the container does not come back.
+ * Ends every process of the container but init, and looks that none is left. Processes of other users are
+ * killed as those users, since the container has no CAP_KILL. What survives even that goes with its process
+ * namespace: the container is killed and started again, which keeps its files but not its network namespace
+ * or /dev/shm. Throws when something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` when the
+ * container does not come back.
  */
 export async function killAll(container: RunningContainer, signal?: AbortSignal): Promise<KillAllResult> {
   signal?.throwIfAborted();
@@ -29,7 +30,10 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   return 'restarted';
 }
 
-/** Whether nothing is left alive. Mostly nothing is there to begin with, and a count or a list is all it takes. */
+/**
+ * Whether nothing is left alive. Mostly nothing is there to begin with, and a count or a list is all it
+ * takes.
+ */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
   try {
     if (await isAlone(container)) return true;
@@ -38,7 +42,8 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     const until = container.port.clock.now() + processEnds.time.death;
     await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, processEnds.time.quickDeath);
-    // Again and again: with forks banned a command now and then does not start, and its failure looks like its output.
+    // Again and again: with forks banned a command now and then does not start, and its failure looks like
+    // its output.
     while (left.length > 0 && container.port.clock.now() < until) {
       for (const uid of new Set(left.map((process) => process.uid)))
         await runQuietly(container, 'kill -9 -1', { user: String(uid) });

@@ -3,8 +3,9 @@ import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**
- * How many processes and threads the kernel counts in the container, init and zombies among them; undefined where this process does not see
- * the engine's. Unlike a list it is true at one moment: what forks and ends without pause is in it. No round trip but the first time.
+ * How many processes and threads the kernel counts in the container, init and zombies among them; undefined
+ * where this process does not see the engine's. Unlike a list it is true at one moment: what forks and ends
+ * without pause is in it. No round trip but the first time.
  */
 export async function countProcesses(container: RunningContainer): Promise<number | undefined> {
   const { initPid } = await hostFactsOf(container);
@@ -20,7 +21,10 @@ export async function countProcesses(container: RunningContainer): Promise<numbe
   }
 }
 
-/** Its folder, of control groups version 1 or 2. Another machine may have a process of the same number: only the id tells. */
+/**
+ * Its folder, of control groups version 1 or 2. Another machine may have a process of the same number: only
+ * the id tells.
+ */
 function pidsGroup(groups: string, id: string): string | undefined {
   for (const line of groups.split('\n')) {
     const [, controllers, path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];

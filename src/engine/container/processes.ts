@@ -7,9 +7,9 @@ import type { RunningContainer } from './running-container.ts';
 export type ContainerProcess = Omit<EngineProcess, 'state'>;
 
 /**
- * Lists what runs beside the container's own init, zombies left out. The engine is asked first: it is quicker than an
- * exec and nothing in the container can lie to it. Where it cannot list them, /proc is read from inside, which tells
- * names alone. Where nobody looks at command lines, they are not asked for.
+ * Lists what runs beside the container's own init, zombies left out. The engine is asked first: it is quicker
+ * than an exec and nothing in the container can lie to it. Where it cannot list them, /proc is read from
+ * inside, which tells names alone. Where nobody looks at command lines, they are not asked for.
  */
 export async function listProcesses(
   container: RunningContainer,

@@ -4,7 +4,9 @@ import type { EnginePort } from '../port/engine-port.ts';
 /** Where a running container is on its engine's machine. */
 export type HostFacts = Pick<ContainerState, 'initPid' | 'layer'>;
 
-/** What the functions on a container share: who it is, what every exec in it gets, and what was seen so far. */
+/**
+ * What the functions on a container share: who it is, what every exec in it gets, and what was seen so far.
+ */
 export interface RunningContainer {
   readonly port: EnginePort;
   readonly id: string;
@@ -23,6 +25,9 @@ export interface RunningContainer {
   execCount: number;
   /** Once asked for; others after a restart. */
   hostFacts: HostFacts | undefined;
-  /** The control group's kill counter when it was last read; undefined where it could not be, or began anew meanwhile. */
+  /**
+   * The control group's kill counter when it was last read; undefined where it could not be, or began anew
+   * meanwhile.
+   */
   oomKills: number | undefined;
 }

@@ -7,9 +7,9 @@ import { FrameReader } from './frame-reader.ts';
 /**
  * Connects to the standard streams of a container's program. One round trip.
  *
- * Writing never waits, so the writer's protocol must bound what is in flight, as the windows of HTTP/2 do. Node's
- * HTTP/2 does not read while a write of its own waits: where both ends did so with both pipes full, neither would
- * ever continue.
+ * Writing never waits, so the writer's protocol must bound what is in flight, as the windows of HTTP/2 do.
+ * Node's HTTP/2 does not read while a write of its own waits: where both ends did so with both pipes full,
+ * neither would ever continue.
  */
 export async function attachProgram(
   client: DockerClient,
@@ -27,7 +27,10 @@ export async function attachProgram(
   return new ProgramStream(socket as Duplex, onStderr);
 }
 
-/** Takes the engine's frames off, without a queue of its own: who does not read stops the engine's connection, and that the program. */
+/**
+ * Takes the engine's frames off, without a queue of its own: who does not read stops the engine's connection,
+ * and that the program.
+ */
 class ProgramStream extends Duplex {
   readonly #socket: Duplex;
 

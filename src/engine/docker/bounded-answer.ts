@@ -10,8 +10,9 @@ type Options = Parameters<Dial>[0] & { abortSignal?: AbortSignal };
 type Callback = (error: unknown, answer: unknown) => void;
 
 /**
- * Has every answer of the engine that is one document read within a bound. docker-modem reads it whole, however large, and what is in it may
- * be a sandbox's choice: the paths that it changed, the command lines of its processes. Answers that are streams are their readers' business.
+ * Has every answer of the engine that is one document read within a bound. docker-modem reads it whole,
+ * however large, and what is in it may be a sandbox's choice: the paths that it changed, the command lines of
+ * its processes. Answers that are streams are their readers' business.
  */
 export function boundedDial(modemDial: Dial): Dial {
   const dial = modemDial as (options: Options, callback: Callback) => void;

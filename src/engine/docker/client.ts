@@ -35,7 +35,9 @@ export interface DockerClient {
     request: (abortSignal: AbortSignal) => Promise<T>,
     options?: CallOptions,
   ): Promise<T>;
-  /** One request that dockerode has no method for, or whose answer its method drops. Throws as `call` does. */
+  /**
+   * One request that dockerode has no method for, or whose answer its method drops. Throws as `call` does.
+   */
   ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
   /** The same, with the answer's body as it comes. */
   askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
@@ -64,8 +66,8 @@ export async function openClient(
     address.kind === 'https'
       ? new HttpsAgent({ keepAlive: true, ...address.tls })
       : new HttpAgent({ keepAlive: true });
-  // docker-modem inspects its options for a debug line at every request, printed or not. The agent with all its
-  // sockets took 15 ms a request with eight trials at work.
+  // docker-modem inspects its options for a debug line at every request, printed or not. The agent with all
+  // its sockets took 15 ms a request with eight trials at work.
   Object.defineProperty(agent, inspect.custom, { value: () => 'agent' });
   const options: Docker.DockerOptions & { agent: HttpAgent } = {
     ...clientOptions(address),

@@ -19,8 +19,8 @@ export interface EngineLinesOptions {
 }
 
 /**
- * Yields every line of such a stream, to its end. The answer's status is 200 before the work begins, so failure
- * is a line too, often the last: it is thrown as an infrastructure error, as is a silent, cut or
+ * Yields every line of such a stream, to its end. The answer's status is 200 before the work begins, so
+ * failure is a line too, often the last: it is thrown as an infrastructure error, as is a silent, cut or
  * unreadable stream. An abort throws the signal's reason.
  */
 export async function* engineLines(

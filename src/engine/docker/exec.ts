@@ -7,8 +7,8 @@ import { engineMessage, engineStatus } from './failure.ts';
 import { FrameReader } from './frame-reader.ts';
 
 /**
- * Starts a command, attached by connection hijacking. Two round trips.
- * An engine that answers the start with "cannot run this" gives `started: false`; older engines say so as output.
+ * Starts a command, attached by connection hijacking. Two round trips. An engine that answers the start with
+ * "cannot run this" gives `started: false`; older engines say so as output.
  */
 export async function openExec(
   client: DockerClient,
@@ -47,7 +47,9 @@ export async function openExec(
   }
 }
 
-/** Engine 25 and later answer 400 when the program is missing; 404 and 409 are about the container instead. */
+/**
+ * Engine 25 and later answer 400 when the program is missing; 404 and 409 are about the container instead.
+ */
 function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
@@ -73,7 +75,8 @@ function attachedExec(
       const state = await client.call('asking how a command ended', (abortSignal) =>
         created.inspect({ abortSignal }),
       );
-      // Older engines say why they could not start it as if the command had printed it. It has no process then.
+      // Older engines say why they could not start it as if the command had printed it. It has no process
+      // then.
       return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
     },
     [Symbol.dispose]() {

@@ -1,4 +1,4 @@
-import type { Capabilities } from '../capabilities.ts';
+import type { Capabilities } from '../port/capabilities.ts';
 import type { DockerClient } from './client.ts';
 
 interface Info {
@@ -25,7 +25,10 @@ interface Info {
   Warnings?: string[] | null;
 }
 
-/** Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole file system. */
+/**
+ * Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole
+ * file system.
+ */
 const layering = [
   'overlay2',
   'overlay',

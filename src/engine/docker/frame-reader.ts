@@ -4,9 +4,9 @@ import { execLost } from '../port/failure.ts';
 const HEADER_BYTES = 8;
 
 /**
- * Reads the engine's multiplexed output: frames of an 8-byte header (stream number, three zeros, length
- * as big-endian 32 bits) and payload. Pieces are handed on as they come and never joined, so a big frame costs no
- * memory and many tiny ones no recursion. Bytes are views into the chunk: copy what you keep.
+ * Reads the engine's multiplexed output: frames of an 8-byte header (stream number, three zeros, length as
+ * big-endian 32 bits) and payload. Pieces are handed on as they come and never joined, so a big frame costs
+ * no memory and many tiny ones no recursion. Bytes are views into the chunk: copy what you keep.
  */
 export class FrameReader {
   #header = Buffer.alloc(HEADER_BYTES);

@@ -33,7 +33,8 @@ async function firstWord(
   signal?.throwIfAborted();
   const late = AbortSignal.timeout(ms);
   const abortSignal = signal === undefined ? late : AbortSignal.any([signal, late]);
-  // The request keeps listening to this signal while its answer streams, so it must not be the one that times out.
+  // The request keeps listening to this signal while its answer streams, so it must not be the one that times
+  // out.
   const request = new AbortController();
   const abort = () => request.abort(abortSignal.reason);
   abortSignal.addEventListener('abort', abort, { once: true });

@@ -9,8 +9,8 @@ const OLDEST = '1.41';
 const PING_TIMEOUT_MS = 10_000;
 
 /**
- * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse versions that are
- * too old or too new for them. `/version` answers without one.
+ * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse
+ * versions that are too old or too new for them. `/version` answers without one.
  */
 export async function negotiateVersion(client: DockerClient, signal?: AbortSignal): Promise<string> {
   const answer = await client.ask<{ ApiVersion?: string }>(

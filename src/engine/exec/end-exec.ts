@@ -16,10 +16,10 @@ for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); d
 done`;
 
 /**
- * Ends a command whose time is up. No engine call kills an exec, and what it started may have left its process
- * group (setsid), so everything in the container but init is killed and looked after. Only while another exec
- * runs beside it are its own processes told apart by their tag; if it survives that, the other is not spared either.
- * Resolves when the rest of its output has arrived.
+ * Ends a command whose time is up. No engine call kills an exec, and what it started may have left its
+ * process group (setsid), so everything in the container but init is killed and looked after. Only while
+ * another exec runs beside it are its own processes told apart by their tag; if it survives that, the other
+ * is not spared either. Resolves when the rest of its output has arrived.
  */
 export async function endExec(container: RunningContainer, exec: OpenExec & TaggedExec): Promise<void> {
   const others = [...container.activeExecs].some((other) => other !== exec.tag);

@@ -9,12 +9,18 @@ export interface ExecRequest {
   /** Absolute; the container's working folder when left out. */
   cwd?: string;
   user?: string;
-  /** The process reads this and then end-of-file. A stream is passed on as it comes, and destroyed when the process has ended. */
+  /**
+   * The process reads this and then end-of-file. A stream is passed on as it comes, and destroyed when the
+   * process has ended.
+   */
   stdin?: Buffer | string | Readable;
   /** Milliseconds from now until the process and all it started are killed. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /** Bytes that the container may have written, before or now, until it is ended; the container's own `diskBytes` when left out. */
+  /**
+   * Bytes that the container may have written, before or now, until it is ended; the container's own
+   * `diskBytes` when left out.
+   */
   diskBytes?: number | undefined;
   /** Bytes kept of each stream; half of them are the beginning, half the end. Default 1 MiB. */
   capBytes?: number;

@@ -1,6 +1,9 @@
 import type { RunningContainer } from '../container/running-container.ts';
 
-/** Every exec finds its number here, and so does all it starts, so that its processes can be told from another's. */
+/**
+ * Every exec finds its number here, and so does all it starts, so that its processes can be told from
+ * another's.
+ */
 export const EXEC_TAG = 'OFFSITE_EXEC';
 
 /** How the processes of an exec are found again in its container. */

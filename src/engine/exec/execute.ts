@@ -12,8 +12,8 @@ import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived } from './stopped-container.ts';
 
 /**
- * Runs one command to its end: three round trips. Throws an infrastructure error when the engine or the connection
- * failed, so that what happened is not known; every other outcome is a result.
+ * Runs one command to its end: three round trips. Throws an infrastructure error when the engine or the
+ * connection failed, so that what happened is not known; every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
   const { clock, containers } = container.port;

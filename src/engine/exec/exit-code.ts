@@ -10,7 +10,9 @@ const SLOWEST_POLL_MS = 250;
 /** 128 + SIGTERM. */
 const TERMINATED = 143;
 
-/** Prints the targets of stdout and stderr of the tagged process that the engine itself started (parent 0). */
+/**
+ * Prints the targets of stdout and stderr of the tagged process that the engine itself started (parent 0).
+ */
 const LEADER_OUTPUTS = `
 for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
   dir=\${file%/environ}
@@ -20,9 +22,10 @@ for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); d
 done`;
 
 /**
- * Waits until a command whose stream has ended is noted as ended, and resolves with its state.
- * A stream that ends while the process runs on has two causes that look the same: the process closed its outputs, or the
- * connection was cut. The process's own descriptors tell: if stdout is still a pipe, output was lost and this throws.
+ * Waits until a command whose stream has ended is noted as ended, and resolves with its state. A stream that
+ * ends while the process runs on has two causes that look the same: the process closed its outputs, or the
+ * connection was cut. The process's own descriptors tell: if stdout is still a pipe, output was lost and this
+ * throws.
  */
 export async function finalState(
   container: RunningContainer,

@@ -4,9 +4,9 @@ import { oomEventSince } from './oom-events.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /**
- * The line of either file is `oom_kill N`; version 1 of control groups has it in memory.oom_control, version 2 in
- * memory.events. An exec'd child that is killed for memory leaves `OOMKilled: false` in the engine's answer. `read` is the
- * shell's own, so that no program of the image is trusted.
+ * The line of either file is `oom_kill N`; version 1 of control groups has it in memory.oom_control, version
+ * 2 in memory.events. An exec'd child that is killed for memory leaves `OOMKilled: false` in the engine's
+ * answer. `read` is the shell's own, so that no program of the image is trusted.
  */
 const READ_COUNTER = `
 for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
@@ -18,9 +18,10 @@ done`;
 const PAST_USE = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
 
 /**
- * Whether the kernel killed a process of this container for memory since this was last asked; `execId` names the exec it is asked
- * for. One exec, and where that cannot tell, the engine's events: with the memory still full, as when it went to files in /dev/shm,
- * the next process that the kernel kills may be the very one that reads the counter; and a command may have removed its shell.
+ * Whether the kernel killed a process of this container for memory since this was last asked; `execId` names
+ * the exec it is asked for. One exec, and where that cannot tell, the engine's events: with the memory still
+ * full, as when it went to files in /dev/shm, the next process that the kernel kills may be the very one that
+ * reads the counter; and a command may have removed its shell.
  */
 export async function oomKilledSinceLastAsked(container: RunningContainer, execId: string): Promise<boolean> {
   return noteOomKills(container, await readCounter(container), execId);

@@ -67,7 +67,9 @@ export class OutputCapture {
   }
 }
 
-/** With `cut-end` a character that lost its last bytes at the cut is left out rather than shown as damaged. */
+/**
+ * With `cut-end` a character that lost its last bytes at the cut is left out rather than shown as damaged.
+ */
 function decode(bytes: Buffer, end: 'complete' | 'cut-end' = 'complete'): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: end === 'cut-end' });
 }

@@ -4,9 +4,10 @@ import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
 
 /**
- * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not asked for,
- * so that it costs two round trips; scripts say what matters in their output. The shell may be one that an agent put
- * there: one that prints without end, or does not end, means that the container is past use.
+ * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not
+ * asked for, so that it costs two round trips; scripts say what matters in their output. The shell may be one
+ * that an agent put there: one that prints without end, or does not end, means that the container is past
+ * use.
  */
 export async function runQuietly(
   container: RunningContainer,

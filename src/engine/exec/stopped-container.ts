@@ -10,9 +10,10 @@ const KILLED = 137;
 const POLL_MS = 100;
 
 /**
- * Throws where a command that was killed went down with its whole container: an engine that is being stopped kills containers, and what
- * ran in them ends with 137 like something that was killed inside. No process inside can kill our init. But the kernel can, for memory that
- * the container's own files in /dev/shm hold; that is the command's doing and its result. Costs nothing but after a 137.
+ * Throws where a command that was killed went down with its whole container: an engine that is being stopped
+ * kills containers, and what ran in them ends with 137 like something that was killed inside. No process
+ * inside can kill our init. But the kernel can, for memory that the container's own files in /dev/shm hold;
+ * that is the command's doing and its result. Costs nothing but after a 137.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,

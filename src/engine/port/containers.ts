@@ -2,8 +2,8 @@ import type { Duplex, Readable } from 'node:stream';
 import type { ExecCommand, OpenedExec } from './exec.ts';
 
 /**
- * A container to be made. It gets no health check, no log, no core dumps, no new privileges, no restart, and the
- * engine never removes it by itself.
+ * A container to be made. It gets no health check, no log, no core dumps, no new privileges, no restart, and
+ * the engine never removes it by itself.
  */
 export interface ContainerRequest {
   /** Unique on the engine: where it is taken, `create` throws a `conflict`. */
@@ -19,8 +19,8 @@ export interface ContainerRequest {
   user?: string | undefined;
   labels: Readonly<Record<string, string>>;
   /**
-   * `none`: nothing but its own loopback. `open`: the engine's default network. Or the network namespace of another
-   * running container.
+   * `none`: nothing but its own loopback. `open`: the engine's default network. Or the network namespace of
+   * another running container.
    */
   network: 'none' | 'open' | { sharedWith: string };
   /** Of its own; none for one that shares a network. */
@@ -54,8 +54,8 @@ export interface ContainerState {
   /** Epoch milliseconds of the engine's clock, by which its files' times go as well. */
   createdAt: number;
   /**
-   * The folder on the engine's machine that holds all that the container itself wrote; undefined where there is
-   * none, or something may be kept elsewhere.
+   * The folder on the engine's machine that holds all that the container itself wrote; undefined where there
+   * is none, or something may be kept elsewhere.
    */
   layer: string | undefined;
   /** The networks that it is on. One that shares another's, or has none, is on none. */
@@ -73,8 +73,8 @@ export interface EngineProcess {
 }
 
 /**
- * `comm`: at most 15 bytes of a program's name, as the kernel has it. `args`: its command line, of which the process
- * may have made megabytes.
+ * `comm`: at most 15 bytes of a program's name, as the kernel has it. `args`: its command line, of which the
+ * process may have made megabytes.
  */
 export type ToldCommand = 'args' | 'comm';
 
@@ -115,16 +115,16 @@ export interface ContainerPort {
   /** Starts a command. Two round trips. */
   exec(id: string, command: ExecCommand): Promise<OpenedExec>;
   /**
-   * Connects to the standard streams of a container's program; one that runs already loses what it said before.
-   * Writing is the program's stdin and reading its stdout. The stream ends with the program, and destroying it
-   * closes the program's stdin.
+   * Connects to the standard streams of a container's program; one that runs already loses what it said
+   * before. Writing is the program's stdin and reading its stdout. The stream ends with the program, and
+   * destroying it closes the program's stdin.
    */
   attach(id: string, request: AttachRequest): Promise<Duplex>;
   /** Unpacks a tar archive below an absolute folder that exists, running or not. */
   putArchive(id: string, folder: string, archive: Readable, signal?: AbortSignal): Promise<void>;
   /**
-   * A tar archive of what lies at a path, a link not followed. Its entries' names begin with the path's last part.
-   * A connection that is cut closes the stream without an end.
+   * A tar archive of what lies at a path, a link not followed. Its entries' names begin with the path's last
+   * part. A connection that is cut closes the stream without an end.
    */
   getArchive(
     id: string,
@@ -136,12 +136,15 @@ export interface ContainerPort {
   /** Bytes of all files that it wrote, and of those of its image that it changed in any way. */
   writtenBytes(id: string, signal?: AbortSignal): Promise<number>;
   /**
-   * How its files differ from its image's: there may be millions, so nobody holds them all. A folder whose content
-   * changed is `modified` too.
+   * How its files differ from its image's: there may be millions, so nobody holds them all. A folder whose
+   * content changed is `modified` too.
    */
   changes(id: string): AsyncIterable<FilesystemChange>;
   /** Makes an image of its files, without pausing it; resolves with the image's id. */
   commit(id: string, image: CommitImage, signal?: AbortSignal): Promise<string>;
-  /** What happened to it, in order: what the engine still remembers, then what happens. Ends when `signal` aborts. */
+  /**
+   * What happened to it, in order: what the engine still remembers, then what happens. Ends when `signal`
+   * aborts.
+   */
   events(id: string, signal: AbortSignal): AsyncIterable<ContainerEvent>;
 }

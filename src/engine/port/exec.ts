@@ -27,7 +27,9 @@ export interface ExecState {
   neverStarted: boolean;
 }
 
-/** A command running in a container, and the attached stream of what it prints. Disposing leaves the stream. */
+/**
+ * A command running in a container, and the attached stream of what it prints. Disposing leaves the stream.
+ */
 export interface OpenExec extends Disposable {
   /** As the engine knows it. */
   readonly id: string;

@@ -47,7 +47,9 @@ export function isEngineFailure(thrown: unknown, kind: EngineFailureKind): throw
   return thrown instanceof OffsiteError && thrown.code === codes[kind];
 }
 
-/** An exec whose stream, or whose exit code, was lost: what it did is not known, so it is no result at all. */
+/**
+ * An exec whose stream, or whose exit code, was lost: what it did is not known, so it is no result at all.
+ */
 export function execLost(message: string, cause?: unknown): OffsiteError {
   return new OffsiteError(message, {
     code: 'ENGINE_EXEC_LOST',

@@ -10,8 +10,8 @@ export interface Image {
   /** Epoch milliseconds. */
   madeAt: number;
   /**
-   * Epoch milliseconds of when it was last given a name, by the engine's clock; when it was made, for one that
-   * never was.
+   * Epoch milliseconds of when it was last given a name, by the engine's clock; when it was made, for one
+   * that never was.
    */
   namedAt: number;
   labels: Readonly<Record<string, string>>;

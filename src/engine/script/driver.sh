@@ -1,13 +1,14 @@
 # Runs a script command by command in this one shell, and says where each begins and ends.
 #
-# Descriptor 3 carries a secret word; standard input the number of lines, and the lines. Marks are written among the output,
-# each a line that begins with the secret, so that nothing the script prints can pass for one:
+# Descriptor 3 carries a secret word; standard input the number of lines, and the lines. Marks are written
+# among the output, each a line that begins with the secret, so that nothing the script prints can pass for
+# one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
 #   E status micros        it ended
-#   S yes|no micros        before all others: whether other processes of this user cannot read this shell's memory
+#   S yes|no micros        before all others: whether no process of this user can read this shell's memory
 #
-# What the script can reach (functions, options, traps, IFS, descriptors) is its own: commands of ours are `builtin`,
-# names are prefixed, and its options are put aside between its commands.
+# What the script can reach (functions, options, traps, IFS, descriptors) is its own: our commands are
+# `builtin`, names are prefixed, and its options are put aside between its commands.
 
 __offsite_mark() {
   # Microseconds since the epoch; the decimal sign depends on the locale.
@@ -28,7 +29,7 @@ __offsite_take_line() {
   ((__offsite_next += 1))
 }
 
-# Straight on to the word that ends a here-document: asking the parser at every line of a long one would be slow.
+# Goes to the word that ends a here-document: asking the parser at every line of a long one would be slow.
 __offsite_take_document() {
   builtin local word=${__offsite_message#*'(wanted `'} line
   word=${word%%"')"*}
@@ -57,7 +58,8 @@ __offsite_take_command() {
         __offsite_take_document
         builtin continue
       fi
-      # A backslash at the end goes on in the next line, unless a comment holds it: then a new command may follow.
+      # A backslash at the end continues in the next line, unless it is in a comment: then a new command may
+      # follow.
       [[ $__offsite_text =~ (^|[^\\])(\\\\)*\\$'\n'$ ]] || builtin return 0
       __offsite_parse 'if :; then :; fi' && builtin return 0
     else
@@ -94,14 +96,14 @@ exec 3<&-
 IFS= builtin read -r __offsite_count
 __offsite_lines=()
 ((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
-# Nothing of the sandbox's file system is needed to read nothing and to say nothing: standard input is at its end here.
+# Standard input is at its end here, so nothing of the sandbox's file system is needed to read nothing.
 __offsite_next=0
 __offsite_running=
 if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark 'S no'; else __offsite_mark 'S yes'; fi
 __offsite_last=0
 
-# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are survived.
-# The loop cannot be a function: there `declare` would be local.
+# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are
+# harmless. The loop cannot be a function: there `declare` would be local.
 until ((__offsite_next >= __offsite_count)); do
   while { __offsite_end_command; } 2>&-; __offsite_take_command; do
     __offsite_mark "B $__offsite_first $__offsite_next"

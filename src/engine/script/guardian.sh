@@ -1,19 +1,21 @@
-# Starts the driver (the first argument) in bash, waits for it, and has the last word, so that the end of a script is known
-# for certain even if it left its shell by `exec`, by a signal or through a trap of its own.
-# Plain sh: dash starts in less than a millisecond.
+# Starts the driver (the first argument) in bash, waits for it, and has the last word. So the end of a script
+# is known for certain even if it left its shell by `exec`, by a signal or through a trap of its own. Plain
+# sh: dash starts in less than a millisecond.
 #
-# Standard input carries a secret word, then what the driver reads. The last word is a line that begins with the secret:
-#   Z status oom devices   how the driver ended, the kernel's count of processes killed for memory ("-" if unknown),
-#                          and whether the devices that scripts write to and read from are still devices (yes or no)
+# Standard input carries a secret word, then what the driver reads. The last word is a line that begins with
+# the secret:
+#   Z status oom devices   how the driver ended, the kernel's count of processes killed for memory ("-" if
+#                          unknown), and whether the devices of scripts are still devices (yes or no)
 
-# When the client is cut off, the engine sends TERM to what it started. Ignoring it would be inherited by the script.
+# When the client is cut off, the engine sends TERM to what it started. The script would inherit it if it were
+# ignored.
 trap : TERM
 
 word= ooms=-
 IFS= read -r word
 
 [ -n "$(command -v bash)" ] || echo 'there is no bash in this image'
-# Nothing of this shell's own goes into the output, such as "Killed". The driver joins its two outputs by itself.
+# Nothing of this shell's own goes into the output, such as "Killed". The driver joins its two outputs.
 exec 2>&-
 bash --norc --noprofile -c "$1" script 3<< END
 $word

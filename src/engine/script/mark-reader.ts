@@ -20,7 +20,9 @@ export class MarkReader {
     this.#secret = Buffer.from(secret);
   }
 
-  /** Pieces in order. Output that may be the beginning of a mark is held back until the next call, or `end`. */
+  /**
+   * Pieces in order. Output that may be the beginning of a mark is held back until the next call, or `end`.
+   */
   *read(chunk: Buffer): Generator<ScriptPiece> {
     let rest = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     this.#held = Buffer.alloc(0);

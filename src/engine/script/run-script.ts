@@ -29,9 +29,10 @@ const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8')
 const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
 
 /**
- * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit codes.
- * All steps run, whatever their exit codes, unless the script itself leaves (`exit`, `exec`, `set -e`).
- * Throws an infrastructure error when the engine failed, an input error for a script that bash cannot be given.
+ * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit
+ * codes. All steps run, whatever their exit codes, unless the script itself leaves (`exit`, `exec`, `set
+ * -e`). Throws an infrastructure error when the engine failed, an input error for a script that bash cannot
+ * be given.
  */
 export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
   const { clock } = container.port;
@@ -111,7 +112,8 @@ async function runLines(
   }
   if (end.how === 'done') {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
-    // Where there is no counter to be read, the other way costs a wait: not for a script in which all went well.
+    // Where there is no counter to be read, the other way costs a wait: not for a script in which all went
+    // well.
     const oomKilled =
       (failed || !Number.isNaN(end.oomKills)) && (await noteOomKills(container, end.oomKills, exec.id));
     // The driver never spoke: there is no bash, or none that works.
@@ -150,7 +152,10 @@ async function runLines(
   };
 }
 
-/** What loads the shield into the shells; nothing where it is not asked for, or there is none for the engine's machine. */
+/**
+ * What loads the shield into the shells; nothing where it is not asked for, or there is none for the engine's
+ * machine.
+ */
 async function shieldOf(
   container: RunningContainer,
   { shield, signal }: ScriptRequest,
@@ -163,7 +168,10 @@ async function shieldOf(
   return { LD_PRELOAD: path };
 }
 
-/** The end without a last word. One that came with the last bytes wins, being there before the engine is asked. */
+/**
+ * The end without a last word. One that came with the last bytes wins, being there before the engine is
+ * asked.
+ */
 async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, deadline: AbortSignal) {
   try {
     await exec.streamEnded;
@@ -174,7 +182,9 @@ async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, d
   }
 }
 
-/** Bytes that a step's output may have at most where there are so many, since all of them are kept to the end. */
+/**
+ * Bytes that a step's output may have at most where there are so many, since all of them are kept to the end.
+ */
 function shareOf(steps: number): number {
   const all = Math.min(
     commandOutput.bytes.script,

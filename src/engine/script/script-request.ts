@@ -7,11 +7,17 @@ export interface ScriptRequest {
   /** Milliseconds for the whole script. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /** Bytes that the container may have written, before or now, until the script is ended; the container's own `diskBytes` when left out. */
+  /**
+   * Bytes that the container may have written, before or now, until the script is ended; the container's own
+   * `diskBytes` when left out.
+   */
   diskBytes?: number | undefined;
   /** Bytes of output kept of each step, half its beginning, half its end. Default 1 MiB. */
   capBytes?: number;
-  /** Keep what the script runs from reading and rewriting the shells that tell of its steps. One round trip more. */
+  /**
+   * Keep what the script runs from reading and rewriting the shells that tell of its steps. One round trip
+   * more.
+   */
   shield?: boolean;
 }
 
@@ -36,8 +42,8 @@ export type ScriptStep = StepFacts &
   );
 
 /**
- * `finished`: the script ran to its end or left by itself, whatever its exit codes. In the other cases `steps` holds
- * what ran until then, its last one marked with the same word.
+ * `finished`: the script ran to its end or left by itself, whatever its exit codes. In the other cases
+ * `steps` holds what ran until then, its last one marked with the same word.
  */
 export type ScriptResult = {
   steps: ScriptStep[];
@@ -48,7 +54,9 @@ export type ScriptResult = {
 } & (
   | {
       ended: 'finished';
-      /** Whether `/dev/null` and its like were devices when the script had ended; false where it was not said. */
+      /**
+       * Whether `/dev/null` and its like were devices when the script had ended; false where it was not said.
+       */
       devicesIntact: boolean;
       /** Whether the shells that told of the steps could not be read by what they ran. */
       shielded: boolean;

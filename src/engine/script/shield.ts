@@ -2,11 +2,12 @@
 export const shieldFolder = '/offsite-shield';
 
 /**
- * A shared library that makes the process it is loaded into unreadable to all others of its user. What a script runs
- * has the script's own user, and could otherwise read and rewrite the memory of the shells that say how each step
- * ended. A process whose "dumpable" flag is off can be traced, and read in /proc, with CAP_SYS_PTRACE alone
- * (prctl(2), ptrace(2)), which no sandbox has. A shell cannot set the flag itself, and `exec` sets it anew, so the loader
- * puts these few instructions into both shells. They need no C library, whichever the image has.
+ * A shared library that makes the process it is loaded into unreadable to all others of its user. What a
+ * script runs has the script's own user, and could otherwise read and rewrite the memory of the shells that
+ * say how each step ended. A process whose "dumpable" flag is off can be traced, and read in /proc, with
+ * CAP_SYS_PTRACE alone (prctl(2), ptrace(2)), which no sandbox has. A shell cannot set the flag itself, and
+ * `exec` sets it anew, so the loader puts these few instructions into both shells. They need no C library,
+ * whichever the image has.
  */
 export function shieldLibrary(arch: string): Buffer | undefined {
   const machine = machines[arch];
@@ -28,7 +29,10 @@ const machines: Readonly<Record<string, Machine>> = {
   aarch64: { number: 183, code: 'e81480d2800080d2010080d2010000d4c0035fd6' },
 };
 
-/** Bytes: where the parts of the file are. The data is mapped one (large) page above the rest, since it must be writable. */
+/**
+ * Bytes: where the parts of the file are. The data is mapped one (large) page above the rest, since it must
+ * be writable.
+ */
 const at = { hash: 0x120, symbols: 0x130, strings: 0x148, code: 0x150, dynamic: 0x200 } as const;
 const page = 0x10000;
 const headerBytes = 64;

@@ -33,7 +33,9 @@ export class StepRecorder {
     this.#clock = clock;
   }
 
-  /** Takes the next piece; the answer is the last word, once it has come. Output between steps is nobody's. */
+  /**
+   * Takes the next piece; the answer is the last word, once it has come. Output between steps is nobody's.
+   */
   take(piece: ScriptPiece): ScriptOver | undefined {
     if (piece.kind === 'output') {
       this.#open?.capture.push(piece.bytes);

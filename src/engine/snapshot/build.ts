@@ -4,8 +4,8 @@ import type { Container } from '../container.ts';
 import { DESCRIPTION_LABEL, PARENT_LABEL } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { SnapshotRequest } from '../snapshot.ts';
 import { otherBuildOver } from './other-build.ts';
+import type { SnapshotRequest } from './snapshot-request.ts';
 
 export interface Builder {
   port: EnginePort;
@@ -20,8 +20,8 @@ export type Built =
   | { kind: 'not-snapshotable'; processes: string[] };
 
 /**
- * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it waits, and takes what that
- * one made, or its turn where it made nothing. What `build` throws is thrown.
+ * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it
+ * waits, and takes what that one made, or its turn where it made nothing. What `build` throws is thrown.
  */
 export async function buildOnce(
   builder: Builder,

@@ -2,7 +2,10 @@ import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { KeptSnapshot } from './kept-snapshots.ts';
 
-/** Which snapshots to remove. Both conditions hold where both are given; with none, all that can be removed are. */
+/**
+ * Which snapshots to remove. Both conditions hold where both are given; with none, all that can be removed
+ * are.
+ */
 export interface EvictionRule {
   /** Bytes that all may take together. */
   budgetBytes?: number | undefined;
@@ -11,8 +14,8 @@ export interface EvictionRule {
 }
 
 /**
- * The snapshots that the rule removes, those used longest ago first. One that a container is made of stays, and so does the parent of
- * one that stays.
+ * The snapshots that the rule removes, those used longest ago first. One that a container is made of stays,
+ * and so does the parent of one that stays.
  */
 export function evictable(
   snapshots: readonly KeptSnapshot[],
@@ -35,8 +38,8 @@ export function evictable(
 }
 
 /**
- * Removes snapshots by name, so that one to which somebody gave another name is kept under that. Resolves with those removed: one that
- * came into use meanwhile stays. One round trip each.
+ * Removes snapshots by name, so that one to which somebody gave another name is kept under that. Resolves
+ * with those removed: one that came into use meanwhile stays. One round trip each.
  */
 export async function removeSnapshots(
   port: EnginePort,

@@ -23,7 +23,10 @@ export interface KeptSnapshot {
 /** Requests at a time. */
 const AT_ONCE = 4;
 
-/** All snapshots named `repository`. Two round trips, and one for each: only then an engine says when it was named. */
+/**
+ * All snapshots named `repository`. Two round trips, and one for each: only then an engine says when it was
+ * named.
+ */
 export async function keptSnapshots(
   port: EnginePort,
   repository: string,

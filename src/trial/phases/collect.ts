@@ -4,7 +4,7 @@ import type { Manifest } from '../../engine/archive/manifest.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
-import { changedFiles, changedFilesByEngine } from '../changed-files.ts';
+import { changedFiles, reportedFiles } from '../changed-files.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
@@ -17,13 +17,8 @@ export const collect: Phase = { name: 'collect', run };
 
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
-  const { reading } = workspaceFiles.time;
-  using deadline = startDeadline(
-    parts.clock,
-    reading,
-    [signal],
-    () => new Error(`no answer in ${reading} ms`),
-  );
+  const ms = workspaceFiles.time.reading;
+  using deadline = startDeadline(parts.clock, ms, [signal], () => new Error(`no answer in ${ms} ms`));
   const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
@@ -79,7 +74,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
-  const filesChanged = await changedFilesByEngine(container);
+  const filesChanged = await reportedFiles(container, deadline);
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);

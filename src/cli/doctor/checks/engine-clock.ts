@@ -1,7 +1,10 @@
 import { duration } from '../../output/quantities.ts';
 import { engineCheck } from '../check.ts';
 
-/** Milliseconds. Times of commands come from the engine's clock, all others from ours; within a second nobody sees the difference. */
+/**
+ * Milliseconds. Times of commands come from the engine's clock, all others from ours; within a second nobody
+ * sees the difference.
+ */
 const tolerated = 1_000;
 
 export const engineClock = engineCheck("engine's clock", async ({ capabilities: { clockAheadMs } }) => {

@@ -1,6 +1,6 @@
 /**
- * Tries, in the base image's Python, what Offsite's filter refuses, and prints what it reached, `name: values` a line. Of each call the
- * arguments are such that it does nothing where it is allowed.
+ * Tries, in the base image's Python, what Offsite's filter refuses, and prints what it reached, `name:
+ * values` a line. Of each call the arguments are such that it does nothing where it is allowed.
  */
 export const reachForbidden = `
 import ctypes, errno, os, platform, socket

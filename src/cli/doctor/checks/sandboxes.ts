@@ -3,7 +3,10 @@ import { containerSpec, engineNetwork } from '../../../trial/container-spec.ts';
 import { engineCheck } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';
 
-/** The sandboxes of the configuration: whether the engine has their images, and can hold them to what they ask for. */
+/**
+ * The sandboxes of the configuration: whether the engine has their images, and can hold them to what they ask
+ * for.
+ */
 export const sandboxes = engineCheck('sandboxes', async (engine, { config, signal }) => {
   const names = Object.keys(config.sandboxes);
   for (const [name, settings] of Object.entries(config.sandboxes)) {

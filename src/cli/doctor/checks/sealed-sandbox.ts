@@ -6,7 +6,10 @@ import { forbiddenReached, reachForbidden } from './forbidden-calls.ts';
 
 const limits = { memoryBytes: 96 * 1024 ** 2, pids: 48, cpus: 0.5 } as const;
 
-/** What a process inside sees of its own bonds, `name value` a line. Control groups of version 1 and 2 have other files. */
+/**
+ * What a process inside sees of its own bonds, `name value` a line. Control groups of version 1 and 2 have
+ * other files.
+ */
 const look = `
 awk '/^(NoNewPrivs|Seccomp|CapBnd):/ { print $1, $2 }' /proc/self/status
 echo "networks: $(ls /sys/class/net | tr '\\n' ' ')"
@@ -20,7 +23,9 @@ for file in pids/pids.max pids.max; do [ -r $file ] && echo "pids: $(cat $file)"
 python3 -c "$REACH_FORBIDDEN"
 true`;
 
-/** What must be seen. What of the control groups is not there to be seen is another matter than what is wrong. */
+/**
+ * What must be seen. What of the control groups is not there to be seen is another matter than what is wrong.
+ */
 const expected: Readonly<Record<string, string>> = {
   NoNewPrivs: '1',
   // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
@@ -35,7 +40,10 @@ const expected: Readonly<Record<string, string>> = {
 const always = ['NoNewPrivs', 'CapBnd', 'networks'];
 const filtered = { Seccomp: '2', ...forbiddenReached };
 
-/** Starts a sandbox and looks from inside: what the engine says it can do is one thing, that it does it is another. */
+/**
+ * Starts a sandbox and looks from inside: what the engine says it can do is one thing, that it does it is
+ * another.
+ */
 export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal, config }) => {
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
   if (image === undefined) return { state: 'skipped', found: 'no base image to start one of' };

@@ -1,7 +1,6 @@
 import type { Permission } from '../../../contract/identity.ts';
 import { hostCertificates } from '../../host-certificates.ts';
-import { integrationsOf } from '../../integrations.ts';
-import { accessService } from '../../service-access.ts';
+import { accessService, integrationsOf } from '../../service-access.ts';
 import type { Check } from '../check.ts';
 import { attempt } from '../examine.ts';
 

@@ -11,7 +11,10 @@ export interface ConformanceReport {
   checks: Conformance[];
 }
 
-/** Looks whether the engine does all that Offsite relies on; undefined where it has no base image to look with. */
+/**
+ * Looks whether the engine does all that Offsite relies on; undefined where it has no base image to look
+ * with.
+ */
 export async function runConformance(
   engine: Engine,
   { clock, signal }: { clock: Clock; signal: AbortSignal },

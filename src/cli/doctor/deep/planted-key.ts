@@ -17,7 +17,10 @@ export function holdsKey(bytes: Buffer, key: string): boolean {
   return new Redactor([key]).find(bytes) !== undefined;
 }
 
-/** The files below the folder, by their paths in it, that hold the key in any form in which it would be written. */
+/**
+ * The files below the folder, by their paths in it, that hold the key in any form in which it would be
+ * written.
+ */
 export async function filesWithKey(folder: string, key: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const found: string[] = [];

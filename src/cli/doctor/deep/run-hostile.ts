@@ -24,7 +24,9 @@ export interface HostileReport {
   rows: AttackRow[];
 }
 
-/** Runs the hostile suites on this machine's engine, in a data folder of their own that is removed afterwards. */
+/**
+ * Runs the hostile suites on this machine's engine, in a data folder of their own that is removed afterwards.
+ */
 export async function runHostile(request: HostileRequest): Promise<HostileReport> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
   const dataFolder = join(folder.path, 'data');

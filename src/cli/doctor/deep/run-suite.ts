@@ -35,7 +35,10 @@ export interface SuiteRun {
   stderr: string;
 }
 
-/** `offsite run`, as this very Offsite has it, in a process of its own: an attack that ends it ends nothing else. */
+/**
+ * `offsite run`, as this very Offsite has it, in a process of its own: an attack that ends it ends nothing
+ * else.
+ */
 export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
   const { dataFolder, signal } = request;
   const { suite, config } = await writeSuite(request);
@@ -82,7 +85,10 @@ function program(): string {
   return fileURLToPath(new URL(`../../main.${extension}`, import.meta.url));
 }
 
-/** The user's own, but for what would lead elsewhere: to a service, another configuration, or the summary of a CI step. */
+/**
+ * The user's own, but for what would lead elsewhere: to a service, another configuration, or the summary of a
+ * CI step.
+ */
 function environment({ env, engineHost, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(OFFSITE|GITHUB)_/.test(name));
   return {

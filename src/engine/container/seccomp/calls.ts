@@ -1,8 +1,8 @@
 /**
- * The system calls that programs need, by what they are for, under the names of Linux on 64-bit machines. A name that a machine's kernel
- * does not have does no harm. Every call that no list names is refused: the tables say what is allowed, so a call that Linux adds
- * tomorrow is refused until somebody adds it here. They hold no call that the engine's default filter (Docker's) refuses to a container
- * without capabilities.
+ * The system calls that programs need, by what they are for, under the names of Linux on 64-bit machines. A
+ * name that a machine's kernel does not have does no harm. Every call that no list names is refused: the
+ * tables say what is allowed, so a call that Linux adds tomorrow is refused until somebody adds it here. They
+ * hold no call that the engine's default filter (Docker's) refuses to a container without capabilities.
  */
 
 const streams = names(`
@@ -64,8 +64,9 @@ const exchange = names(`
   mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop shmat shmctl shmdt shmget`);
 
 /**
- * Debuggers and leak checkers need them, and refusing them would stop nobody: who may trace a process may as well write its memory through
- * /proc. The kernel allows either for processes of one's own user, inside the sandbox, and no others.
+ * Debuggers and leak checkers need them, and refusing them would stop nobody: who may trace a process may as
+ * well write its memory through /proc. The kernel allows either for processes of one's own user, inside the
+ * sandbox, and no others.
  */
 const tracing = names('process_vm_readv process_vm_writev ptrace');
 
@@ -74,14 +75,17 @@ export const sandboxCalls: readonly string[] = [
   ...[readingIdentity, changingIdentity, connections, exchange, tracing],
 ].flat();
 
-/** Of a program of ours that reads files and serves connections: it changes no file, starts no process and traces none. */
+/**
+ * Of a program of ours that reads files and serves connections: it changes no file, starts no process and
+ * traces none.
+ */
 export const programCalls: readonly string[] = [
   ...[streams, reading, memory, waiting, time, signals, running, readingIdentity, connections],
 ].flat();
 
 /**
- * Calls that libraries try and do without: to them the kernel is one that does not have them. Filters cannot read `clone3`'s flags.
- * The others are newer than most kernels, or ways around a filter, as `io_uring` is.
+ * Calls that libraries try and do without: to them the kernel is one that does not have them. Filters cannot
+ * read `clone3`'s flags. The others are newer than most kernels, or ways around a filter, as `io_uring` is.
  */
 export const absentCalls: readonly string[] = names(`
   clone3 file_getattr file_setattr io_uring_enter io_uring_register io_uring_setup listmount listns lsm_get_self_attr lsm_list_modules

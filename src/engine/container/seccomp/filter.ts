@@ -1,6 +1,6 @@
-import type { Capabilities } from '../../capabilities.ts';
+import type { Capabilities } from '../../port/capabilities.ts';
+import { plainRuntimes } from '../../port/plain-runtimes.ts';
 import type { ContainerSpec } from '../container-spec.ts';
-import { plainRuntimes } from '../plain-runtimes.ts';
 import { type FilterKind, filterProfile, isFilterable } from './profile.ts';
 
 type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;

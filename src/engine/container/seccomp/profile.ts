@@ -16,12 +16,15 @@ const architectures: Readonly<Record<string, string>> = {
 /** Of mount points, control groups, names, IPC, users, processes and network. */
 const newNamespaces = 0x7e02_0000;
 
-/** How a process may present the kernel to itself: as it is, or as that of a 32-bit machine. The last one only asks. */
+/**
+ * How a process may present the kernel to itself: as it is, or as that of a 32-bit machine. The last one only
+ * asks.
+ */
 const personalities = [0, 8, 0xffff_ffff];
 
 /**
- * Limits are a process's own to set, and others' only to read: a program that verify runs could otherwise keep the
- * shell that tells of its steps from writing files.
+ * Limits are a process's own to set, and others' only to read: a program that verify runs could otherwise
+ * keep the shell that tells of its steps from writing files.
  */
 const ownLimits: readonly Rule[] = [
   allow(['prlimit64'], equals(0, 0)),
@@ -50,9 +53,10 @@ export function isFilterable(arch: string): boolean {
 }
 
 /**
- * The filter of system calls in the form that the engine takes, which replaces its own. It lists what is allowed, and only of the machine's
- * 64-bit interface: a call through one of the others (`int 0x80` and x32 on x86, 32-bit ARM) ends the process. Those would be a second door
- * to everything, with arguments that a filter cannot see (`socketcall`).
+ * The filter of system calls in the form that the engine takes, which replaces its own. It lists what is
+ * allowed, and only of the machine's 64-bit interface: a call through one of the others (`int 0x80` and x32
+ * on x86, 32-bit ARM) ends the process. Those would be a second door to everything, with arguments that a
+ * filter cannot see (`socketcall`).
  */
 export function filterProfile(kind: FilterKind, arch: string): string {
   const profile = {

@@ -7,7 +7,10 @@ export interface Condition {
   valueTwo?: number;
 }
 
-/** What becomes of some calls where all conditions hold, in the engine's own form. Rules of one call must not overlap. */
+/**
+ * What becomes of some calls where all conditions hold, in the engine's own form. Rules of one call must not
+ * overlap.
+ */
 export interface Rule {
   names: readonly string[];
   action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';

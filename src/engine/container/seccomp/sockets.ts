@@ -25,9 +25,10 @@ const datagramsOver = (family: 'inet' | 'inet6'): Rule[] =>
   );
 
 /**
- * Which sockets there can be: of the families unix, inet, inet6 and netlink. Over the Internet's, TCP, UDP and echo (ping): a type or protocol
- * of another name has the kernel load a module that few have ever looked at. Of netlink, what lists interfaces and routes. To a program
- * that asks for another family it is one that the kernel does not know, which is what programs are ready for.
+ * Which sockets there can be: of the families unix, inet, inet6 and netlink. Over the Internet's, TCP, UDP
+ * and echo (ping): a type or protocol of another name has the kernel load a module that few have ever looked
+ * at. Of netlink, what lists interfaces and routes. To a program that asks for another family it is one that
+ * the kernel does not know, which is what programs are ready for.
  */
 export const sandboxSockets: readonly Rule[] = [
   allow(['socket'], isFamily(families.unix)),
@@ -46,7 +47,10 @@ export const sandboxSockets: readonly Rule[] = [
 /** TCP over IPv4, and nothing else. */
 export const programSockets: readonly Rule[] = [...streamsOver('inet'), ...otherFamilies([families.inet])];
 
-/** Refuses every family but `known`. Conditions of one rule cannot be two of one argument, so the gaps are listed one by one. */
+/**
+ * Refuses every family but `known`. Conditions of one rule cannot be two of one argument, so the gaps are
+ * listed one by one.
+ */
 function otherFamilies(known: readonly number[]): Rule[] {
   const last = Math.max(...known);
   const gaps = Array.from({ length: last }, (_, family) => family).filter(

@@ -1,13 +1,10 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OffsiteError } from '../offsite-error.ts';
 
-export interface TemporaryRoot extends AsyncDisposable {
-  /** An empty folder that becomes the image's `/`. */
-  root: string;
-  /** A folder beside it, for what does not go into the image. */
-  scratch: string;
+export interface TemporaryFolder extends AsyncDisposable {
+  path: string;
 }
 
 /** Linux's magic number of tmpfs, from statfs(2). */
@@ -17,26 +14,17 @@ const prefix = 'offsite-base-image-';
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * Makes a folder for unpacking a whole system: on a real disk, as memory would be short, with `neededBytes` free.
- * Disposing of it removes it, unless something is still mounted inside: then it throws rather than
+ * Makes a folder for unpacking a whole system: on a real disk, as memory would be short, with `neededBytes`
+ * free. Disposing of it removes it, unless something is still mounted inside: then it throws rather than
  * delete what belongs to the host.
  */
-export async function temporaryRoot(neededBytes: number): Promise<TemporaryRoot> {
+export async function temporaryFolder(neededBytes: number): Promise<TemporaryFolder> {
   const parent = await roomyFolder(neededBytes);
   await removeAbandoned(parent);
-  const folder = await mkdtemp(join(parent, prefix));
-  const root = join(folder, 'root');
-  const scratch = join(folder, 'scratch');
-  await mkdir(root);
-  await chmod(root, 0o755); // whatever the umask: this becomes the mode of the image's `/`
-  await mkdir(scratch);
-  return {
-    root,
-    scratch,
-    async [Symbol.asyncDispose]() {
-      await removeUnlessMounted(folder);
-    },
-  };
+  const path = await mkdtemp(join(parent, prefix));
+  // The user _apt reads what apt fetched there.
+  await chmod(path, 0o755);
+  return { path, [Symbol.asyncDispose]: () => removeUnlessMounted(path) };
 }
 
 /** A process that was killed could not remove its folder; nothing takes a day to build. */

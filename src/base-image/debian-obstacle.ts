@@ -1,9 +1,9 @@
 /** What decides whether a Debian can be unpacked on this host. */
-export interface DebootstrapSituation {
+export interface DebianSituation {
   platform: NodeJS.Platform;
   /** Effective user id; undefined where there are none. */
   uid: number | undefined;
-  hasDebootstrap: boolean;
+  hasMmdebstrap: boolean;
   hasAptGet: boolean;
   /** Whether the user lets us install Debian packages on the host. */
   mayInstall: boolean;
@@ -22,13 +22,13 @@ const engineNames: Record<string, string> = {
 };
 
 /** Why this host cannot build the image from Debian's packages, as a clause; undefined when it can. */
-export function debootstrapObstacle(situation: DebootstrapSituation): string | undefined {
-  const { platform, uid, hasDebootstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
+export function debianObstacle(situation: DebianSituation): string | undefined {
+  const { platform, uid, hasMmdebstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
   if (platform !== 'linux') return `that needs Linux, and this is ${platform}`;
   if (engineNames[hostArch] !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
   if (uid !== 0) return 'that needs root';
-  if (hasDebootstrap) return undefined;
-  if (!mayInstall) return 'debootstrap is missing and OFFSITE_NO_INSTALL forbids installing it';
-  if (!hasAptGet) return 'debootstrap is missing and there is no apt-get to install it with';
+  if (hasMmdebstrap) return undefined;
+  if (!mayInstall) return 'mmdebstrap is missing and OFFSITE_NO_INSTALL forbids installing it';
+  if (!hasAptGet) return 'mmdebstrap is missing and there is no apt-get to install it with';
   return undefined;
 }

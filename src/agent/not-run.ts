@@ -1,5 +1,7 @@
+import { defects } from '../bounds/anybody.ts';
 import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
+import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Cause, TrialResult } from '../trial/result.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
@@ -12,7 +14,9 @@ const mostBroken = 3;
 const firstLines = 4;
 const lastLines = 8;
 
-/** Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was. */
+/**
+ * Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was.
+ */
 export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
   return ledger.trials.brokenHarnesses.count(trial) >= mostBroken;
 }
@@ -39,7 +43,10 @@ export function resultOfStopped(
   };
 }
 
-/** What a user is told of a trial whose harness did not work: at the first of a variant what to look at, and when it is stopped. */
+/**
+ * What a user is told of a trial whose harness did not work: at the first of a variant what to look at, and
+ * when it is stopped.
+ */
 export function tellBrokenHarness(
   place: number,
   { harness, profile, model }: TrialSpec,
@@ -63,4 +70,29 @@ export function tellBrokenHarness(
 function shown(lines: readonly string[]): readonly string[] {
   if (lines.length <= firstLines + lastLines) return lines;
   return [...lines.slice(0, firstLines), '…', ...lines.slice(-lastLines)];
+}
+
+/**
+ * The result of a trial that its process came to its end with too often to be tried again; undefined of any
+ * other.
+ */
+export function crashedTooOften(
+  { errors, deaths, detail }: CrashCount,
+  now: number,
+): TrialResult | undefined {
+  if (errors < defects.count.crashes && deaths < defects.count.deaths) return undefined;
+  const where = detail === undefined ? '' : `; please report ${detail}`;
+  const message =
+    errors >= defects.count.crashes
+      ? `Offsite itself failed ${errors} times while it ran this trial, which is not tried again${where}`
+      : `Offsite's process died ${deaths} times while it ran this trial, which is not tried again`;
+  return {
+    verdict: 'void',
+    cause: { kind: 'infrastructure', phase: 'sandbox', message },
+    startedAt: now,
+    finishedAt: now,
+    phases: [],
+    // What its attempts used went with their processes.
+    modelUnmeasured: true,
+  };
 }

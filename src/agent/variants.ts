@@ -1,7 +1,7 @@
-import type { RunVariant } from '../../contract/record.ts';
-import type { Config } from '../../suite/config-file.ts';
-import type { PlannedVariant } from '../../suite/plan.ts';
-import { type HarnessOffer, plannedVariant } from '../../suite/planned-variant.ts';
+import type { RunVariant } from '../contract/record.ts';
+import type { Config } from '../suite/config-file.ts';
+import type { PlannedVariant } from '../suite/plan.ts';
+import { type HarnessOffer, plannedVariant } from '../suite/planned-variant.ts';
 
 export type KnownVariant =
   | { kind: 'known'; variant: PlannedVariant }
@@ -9,8 +9,8 @@ export type KnownVariant =
   | { kind: 'unknown'; reason: string };
 
 /**
- * Looks up what a run record calls its variant in the configuration: connection ids by the names they are configured for, a profile
- * that the record does not name by its harness.
+ * Looks up what a run record calls its variant in the configuration: connection ids by the names they are
+ * configured for, a profile that the record does not name by its harness.
  */
 export function knownVariant(
   names: RunVariant | undefined,

@@ -1,4 +1,4 @@
-import type { RunKey } from '../../ledger/batches.ts';
+import type { RunKey } from '../ledger/batches.ts';
 
 /** Why a run's trials are not begun. */
 export interface WaitingRun {
@@ -12,7 +12,10 @@ export interface WaitingRun {
 /** Milliseconds until a run that waits for the machine, not for its configuration, is tried again. */
 const retryMs = 60_000;
 
-/** The runs that cannot be begun now. Not on disk: after a start, and whenever the configuration is read anew, all are tried again. */
+/**
+ * The runs that cannot be begun now. Not on disk: after a start, and whenever the configuration is read anew,
+ * all are tried again.
+ */
 export class WaitingRuns {
   readonly #monotonic: () => number;
   readonly #runs = new Map<RunKey, WaitingRun & { retryAt: number }>();
@@ -23,8 +26,8 @@ export class WaitingRuns {
   }
 
   /**
-   * Keeps a run from being begun: until the configuration changes, or with `again` for a minute. Says whether that is news: a reason
-   * that is many runs' is told once.
+   * Keeps a run from being begun: until the configuration changes, or with `again` for a minute. Says whether
+   * that is news: a reason that is many runs' is told once.
    */
   add(key: RunKey, run: WaitingRun, { again = false }: { again?: boolean } = {}): boolean {
     this.#runs.set(key, { ...run, retryAt: again ? this.#monotonic() + retryMs : Number.POSITIVE_INFINITY });

@@ -1,0 +1,104 @@
+import type { Clock } from '../clock.ts';
+import type { Engine } from '../engine/engine.ts';
+import { openBudget } from '../gateway/budget.ts';
+import type { BudgetAccount } from '../gateway/gateway.ts';
+import type { Runner } from '../harness/runner.ts';
+import type { BatchKey } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Budget } from '../suite/model-config.ts';
+import { Sandboxes } from '../trial/sandboxes.ts';
+import { type OpenBatch, openBatch } from './batch-run.ts';
+import { Builds } from './builds.ts';
+import type { ConfigRevisions } from './config-revision.ts';
+import type { Gate } from './gate.ts';
+
+/** What the trials of one batch share while some of them are in flight. */
+export interface BatchContext {
+  sandboxes: Sandboxes;
+  builds: Builds;
+}
+
+interface Kept extends BatchContext {
+  /** In flight. */
+  trials: number;
+  /** Read when the first trial asks. */
+  plan: OpenBatch | undefined;
+}
+
+export interface BatchContextParts {
+  engine: Engine;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  runners: readonly Runner[];
+  ledger: Ledger;
+  clock: Clock;
+  revisions: ConfigRevisions;
+  /** Environments that are built at a time. */
+  buildGate: Gate;
+  /** Told when the environment of a run, by the service's id, is going to be built. */
+  onBuild(run: string): void;
+  /** Whether a batch has trials that wait to be run. */
+  hasMore(batch: BatchKey): boolean;
+}
+
+/** The contexts of the batches that have trials in flight. */
+export class BatchContexts implements AsyncDisposable {
+  readonly #parts: BatchContextParts;
+  readonly #batches = new Map<BatchKey, Kept>();
+  readonly #budgets = new Map<BatchKey, BudgetAccount>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(parts: BatchContextParts) {
+    this.#parts = parts;
+  }
+
+  /** The context of a batch, kept until as many `release` it as took it. */
+  take(batch: BatchKey): BatchContext {
+    const kept = this.#batches.get(batch) ?? this.#open();
+    this.#batches.set(batch, kept);
+    kept.trials++;
+    return kept;
+  }
+
+  release(batch: BatchKey): void {
+    const kept = this.#batches.get(batch);
+    if (!kept || --kept.trials > 0) return;
+    this.#batches.delete(batch);
+    this.#close(kept.sandboxes);
+    if (!this.#parts.hasMore(batch)) this.#budgets.delete(batch);
+  }
+
+  /** A batch with its plan, read once while trials of it are in flight. Throws as {@link openBatch}. */
+  planOf(batch: BatchKey): OpenBatch {
+    const { ledger } = this.#parts;
+    const kept = this.#batches.get(batch);
+    const plan = kept?.plan ?? openBatch(ledger.batches.byKey(batch), ledger);
+    if (kept) kept.plan = plan;
+    return plan;
+  }
+
+  /** What the models of a batch have used since this process first saw it. */
+  budgetOf(batch: BatchKey, limit: Budget): BudgetAccount {
+    const kept = this.#budgets.get(batch) ?? openBudget(limit, this.#parts.clock.now());
+    this.#budgets.set(batch, kept);
+    return kept;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { sandboxes } of this.#batches.values()) this.#close(sandboxes);
+    this.#batches.clear();
+    await Promise.all(this.#closing);
+  }
+
+  #open(): Kept {
+    const { engine, extraCertificates, runners, clock, revisions, buildGate: gate, onBuild } = this.#parts;
+    const { host } = revisions.current;
+    const sandboxes = new Sandboxes(engine, extraCertificates, { runners, clock, host });
+    return { sandboxes, builds: new Builds({ sandboxes, gate, onBuild }), trials: 0, plan: undefined };
+  }
+
+  #close(sandboxes: Sandboxes): void {
+    const closing = sandboxes[Symbol.asyncDispose]().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+}

@@ -1,0 +1,60 @@
+import type { Logger } from 'pino';
+import type { QueuedTrial } from '../../ledger/queue.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { WorkEvent } from '../worker.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Logs and counts what the worker does. */
+export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; metrics: Metrics }): void {
+  switch (event.kind) {
+    case 'phase':
+      return;
+    case 'waiting':
+      log.warn(event, 'trials wait');
+      return;
+    case 'resumed':
+      log.warn(event, 'trials go on');
+      return;
+    case 'begun':
+      log.debug(namesOf(event.trial), 'began a trial');
+      return;
+    case 'not-ready': {
+      const { trial, why, isNews } = event;
+      const message = why.kind === 'parked' ? 'parked a run' : 'a run waits';
+      if (isNews) log.warn({ ...namesOf(trial), reason: why.reason }, message);
+      return;
+    }
+    case 'put-back': {
+      const { trial, error, isNews } = event;
+      const isExpected = error instanceof OffsiteError;
+      metrics.errors.inc({ of: isExpected ? 'disk' : 'daemon' });
+      const why = { reason: messageOf(error), err: isExpected ? undefined : error };
+      if (isNews) log.error({ ...namesOf(trial), ...why }, 'no trial is begun now');
+      return;
+    }
+    case 'retried': {
+      const { trial, attempt, message: reason } = event;
+      metrics.retried.inc();
+      log.warn({ ...namesOf(trial), attempt, reason }, 'an attempt failed and is made again');
+      return;
+    }
+    case 'unstored':
+      metrics.errors.inc({ of: 'disk' });
+      log.error({ ...namesOf(event.trial), reason: event.message }, 'a result cannot be stored yet');
+      return;
+    case 'broken-harness':
+      log.warn({ ...namesOf(event.trial), reason: event.told }, 'the harness of a variant does not work');
+      return;
+    case 'finished': {
+      const { verdict, cause, startedAt, finishedAt } = event.result;
+      metrics.finished(event.result);
+      const why = cause && { cause: cause.kind, reason: cause.message };
+      log.info({ ...namesOf(event.trial), verdict, ms: finishedAt - startedAt, ...why }, 'finished a trial');
+    }
+  }
+}
+
+/** What a trial is called in the log. */
+function namesOf({ batchId, runId, caseId, ordinal }: QueuedTrial) {
+  return { batch: batchId, run: runId, case: caseId, trial: ordinal };
+}

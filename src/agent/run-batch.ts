@@ -1,0 +1,233 @@
+import type { Client } from '../client/client.ts';
+import type { Clock } from '../clock.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Runner } from '../harness/runner.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { PendingReport } from '../ledger/outbox.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { checkSandboxes } from '../trial/base-image.ts';
+import type { TrialResult } from '../trial/result.ts';
+import type { BatchRun, OpenBatch } from './batch-run.ts';
+import type { CircuitEvent } from './circuits.ts';
+import type { ConfigRevisions } from './config-revision.ts';
+import type { Delivered, Delivery } from './delivery.ts';
+import { DeliveryLoop, type Grace } from './delivery-loop.ts';
+import type { AttemptEvent } from './finish-trial.ts';
+import { lightResult } from './light-result.ts';
+import { pullSetups } from './pull.ts';
+import { resolvePrompt, startBatch } from './start-batch.ts';
+import { type WorkEvent, Worker } from './worker.ts';
+
+export interface BatchParts {
+  engine: Engine;
+  runners: readonly Runner[];
+  clock: Clock;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  client: Client;
+  ledger: Ledger;
+  delivery: Delivery;
+  /** The service's name in the ledger. */
+  service: string;
+  revisions: ConfigRevisions;
+  limits?: Partial<BatchLimits> | undefined;
+  /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
+  random?: (() => number) | undefined;
+}
+
+interface BatchLimits {
+  /** Attempts of a trial that fails through no fault of the agent's. */
+  attempts: number;
+  /** Milliseconds that trials wait for an engine or a model that is down. */
+  patienceMs: number;
+  /** How long the last reports are waited for. */
+  grace: Grace;
+}
+
+const defaultLimits: BatchLimits = {
+  attempts: 3,
+  patienceMs: 10 * 60_000,
+  grace: { ms: 60_000, failures: 1 },
+};
+
+/** One trial of the batch, as its events name it. */
+export interface BatchTrial {
+  run: BatchRun;
+  ordinal: number;
+}
+
+export type BatchEvent =
+  /** `trials` are those that have no result yet. */
+  | { kind: 'started'; batchId: string; trials: BatchTrial[] }
+  | (AttemptEvent & { trial: BatchTrial })
+  | { kind: 'report'; trial: BatchTrial; delivered: Delivered }
+  | { kind: 'note'; message: string }
+  | CircuitEvent;
+
+export interface FinishedTrial extends BatchTrial {
+  /** Without its texts, which the ledger has: a batch may have very many. */
+  result: TrialResult;
+}
+
+export interface FinishedBatch {
+  id: string;
+  runs: BatchRun[];
+  trials: FinishedTrial[];
+}
+
+/**
+ * Starts a planned batch at the service, runs its trials, and reports each as soon as it is done. Rejects
+ * where the batch cannot be started, and as {@link workOffBatch}; `resume` continues then.
+ */
+export async function runBatch(
+  plan: SuitePlan,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<FinishedBatch> {
+  await checkPlanned(plan, parts, signal);
+  const prompt = await resolvePrompt(plan, parts.client, signal);
+  const { batch, lock } = await startBatch({ plan, prompt }, parts, signal);
+  using _lock = lock;
+  const finished = await workOffBatch(batch, lock.name, parts, signal, observe);
+  lock.remove();
+  return finished;
+}
+
+/** Throws where the engine cannot run the sandboxes of a plan. */
+export async function checkPlanned(
+  { variants }: SuitePlan,
+  { engine }: Pick<BatchParts, 'engine'>,
+  signal: AbortSignal,
+): Promise<void> {
+  await checkSandboxes(
+    engine,
+    variants.map(({ sandbox }) => sandbox),
+    signal,
+  );
+}
+
+/**
+ * Queues the trials of a batch, and works until each has a result and is reported. Rejects where a trial
+ * cannot be finished or `signal` aborts, and in the end where no trial can be made of what the service says
+ * of a run. What was finished is in the ledger then, its sandboxes are gone, and the batch can be resumed.
+ *
+ * @param lock the name of the batch's lock, which the caller holds
+ */
+export async function workOffBatch(
+  batch: OpenBatch,
+  lock: string,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<FinishedBatch> {
+  const { ledger, service } = parts;
+  const limits = { ...defaultLimits, ...parts.limits };
+  ledger.reserve.take();
+  await pullSetups(batch, parts, signal);
+  const progress = new BatchProgress(batch, observe);
+  const queued = ledger.queue.ofBatch(batch.key).filter(({ result }) => result === undefined);
+  observe({ kind: 'started', batchId: batch.id, trials: queued.map((trial) => progress.trialOf(trial)) });
+  await using loop = new DeliveryLoop({
+    ...parts,
+    batch: batch.key,
+    observe: (report, delivered) => progress.reported(report, delivered),
+    note: (message) => observe({ kind: 'note', message }),
+  });
+  {
+    await using worker = new Worker({
+      ...parts,
+      ...limits,
+      random: parts.random ?? Math.random,
+      monotonic: () => performance.now(),
+      scope: { service, lock, batch: batch.key, origin: 'planned' },
+      checks: false,
+      onTrouble: 'stop',
+      observe: (event) => {
+        progress.worked(event);
+        if (event.kind === 'finished') loop.wake();
+      },
+    });
+    await worker.workOff(signal);
+  }
+  await loop.drain(limits.grace, signal);
+  progress.throwRefused();
+  if (ledger.reserve.spent) {
+    const message = `the disk of ${ledger.dataFolder} was full: the last results took the room kept for them`;
+    observe({ kind: 'note', message });
+  }
+  const trials = ledger.queue.ofBatch(batch.key).map((trial): FinishedTrial => {
+    if (trial.result === undefined) throw new Error(`trial ${trial.key} was left without a result`);
+    const finished = progress.results.get(trial.key);
+    const result = finished ?? lightResult(ledger.blobs.readJson(trial.result) as TrialResult);
+    return { ...progress.trialOf(trial), result };
+  });
+  return { id: batch.id, runs: batch.runs, trials };
+}
+
+/** Tells what happens to a batch, in terms of its plan. */
+class BatchProgress {
+  /** Of trials that were finished since, by their keys. */
+  readonly results = new Map<number, TrialResult>();
+  readonly #observe: (event: BatchEvent) => void;
+  readonly #byKey: Map<number, BatchRun>;
+  readonly #byId: Map<string, BatchRun>;
+  /** Reports whose delay was told. */
+  readonly #putOff = new Set<number>();
+  #refused: Error | undefined;
+
+  constructor({ runs }: OpenBatch, observe: (event: BatchEvent) => void) {
+    this.#observe = observe;
+    this.#byKey = new Map(runs.map((run) => [run.key, run]));
+    this.#byId = new Map(runs.map((run) => [run.id, run]));
+  }
+
+  trialOf({ run: key, ordinal }: { run: number; ordinal: number }): BatchTrial {
+    const run = this.#byKey.get(key);
+    if (!run) throw new Error(`the batch has no run with the key ${key}`);
+    return { run, ordinal };
+  }
+
+  worked(event: WorkEvent): void {
+    switch (event.kind) {
+      case 'begun':
+      case 'put-back':
+        return;
+      case 'waiting':
+      case 'resumed':
+        this.#observe(event);
+        return;
+      case 'not-ready': {
+        const { run } = this.trialOf(event.trial);
+        const { reason, error = new Error(reason) } = event.why;
+        this.#refused ??= error;
+        this.#observe({
+          kind: 'note',
+          message: `${run.case.request.name}: no trial is run: ${error.message}`,
+        });
+        return;
+      }
+      case 'finished': {
+        const result = lightResult(event.result);
+        this.results.set(event.trial.key, result);
+      }
+    }
+    this.#observe({ ...event, trial: this.trialOf(event.trial) });
+  }
+
+  /** Tells of each report once when it is put off, and again when it is delivered or refused for good. */
+  reported(report: PendingReport, delivered: Delivered): void {
+    const run = this.#byId.get(report.runId);
+    if (!run) return;
+    if (delivered.kind === 'kept' && delivered.state === 'queued') {
+      if (this.#putOff.has(report.trial)) return;
+      this.#putOff.add(report.trial);
+    }
+    this.#observe({ kind: 'report', trial: { run, ordinal: report.ordinal }, delivered });
+  }
+
+  /** Throws why no trial of a run could be started, where there is one. */
+  throwRefused(): void {
+    if (this.#refused) throw this.#refused;
+  }
+}

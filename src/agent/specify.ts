@@ -1,0 +1,198 @@
+import type { RunRecord, RunVariant } from '../contract/record.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { QueuedTrial } from '../ledger/queue.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { noExtras, type PlannedVariant } from '../suite/plan.ts';
+import type { HarnessOffer } from '../suite/planned-variant.ts';
+import { checkSandboxes } from '../trial/base-image.ts';
+import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
+import { checkModels } from '../trial/models.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+import type { BatchContexts } from './batch-contexts.ts';
+import type { OpenBatch, OpenRun } from './batch-run.ts';
+import type { ConfigRevision } from './config-revision.ts';
+import { ownTrialSpec } from './trial-spec.ts';
+import { knownVariant } from './variants.ts';
+
+/** What is remembered of a found run besides its setup. */
+export interface FoundMemory {
+  variant: RunVariant | undefined;
+}
+
+export type Specified = { kind: 'ready'; spec: TrialSpec } | NotReady;
+
+/** Why a trial cannot be run now. */
+export type NotReady = { reason: string; error?: OffsiteError } & (
+  | {
+      /** Until the configuration changes; with `again`, until the machine may have. */
+      kind: 'waiting';
+      again: boolean;
+    }
+  /** For good. */
+  | { kind: 'parked' }
+);
+
+export interface SpecParts {
+  ledger: Ledger;
+  batches: BatchContexts;
+  harnesses: readonly HarnessOffer[];
+  revision: ConfigRevision;
+}
+
+/**
+ * What is to be done in a queued trial, or why it cannot be run. Rejects only for defects of ours.
+ *
+ * @param check looks whether this machine has what the trial needs
+ */
+export async function specify(
+  trial: QueuedTrial,
+  parts: SpecParts,
+  check: (spec: TrialSpec) => Promise<void>,
+): Promise<Specified> {
+  try {
+    const specified = trial.origin === 'found' ? found(trial, parts) : planned(trial, parts);
+    if (specified.kind === 'ready') await check(specified.spec);
+    return specified;
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    const reason = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+    return parking.has(error.code)
+      ? { kind: 'parked', reason, error }
+      : { kind: 'waiting', reason, error, again: error.kind === 'infrastructure' };
+  }
+}
+
+/** Looks whether engine, environment and models have what trials ask for. Each sandbox is asked for once. */
+export class MachineCheck {
+  readonly #engine: Engine;
+  /** Sandboxes, as JSON, that the engine was seen to be able to run. */
+  readonly #seen = new Set<string>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Throws an OffsiteError that says what is missing. Rejects where the signal aborts. */
+  async look(spec: TrialSpec, { host, gateway }: ConfigRevision, signal: AbortSignal): Promise<void> {
+    const { sandbox, model, modelConfig, user, judges } = spec;
+    passedEnvironment(sandbox, host);
+    refuseKeys(spec, host);
+    const seen = JSON.stringify(sandbox);
+    if (!this.#seen.has(seen)) {
+      try {
+        await checkSandboxes(this.#engine, [sandbox], signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw error;
+      }
+    }
+    this.#seen.add(seen);
+    await checkModels({ variants: [{ model, modelConfig, userModel: user?.model }], judges }, gateway);
+  }
+
+  /** Asks for every sandbox again: an image may be gone. */
+  forget(): void {
+    this.#seen.clear();
+  }
+}
+
+/** What no other configuration and no other day would change. */
+const parking = new Set([
+  'SETUP_MISSING',
+  'SETUP_UNREADABLE',
+  'SOURCE_UNKNOWN',
+  'BLOB_MISSING',
+  'BLOB_DAMAGED',
+  'RUN_UNKNOWN',
+  'PLAN_UNREADABLE',
+]);
+
+function found(trial: QueuedTrial, parts: SpecParts): Specified {
+  const { harnesses, revision } = parts;
+  const { config } = revision;
+  const { variant: names } = trial.memory as FoundMemory;
+  const cell = cellOf(trial, names, parts);
+  if (cell.kind === 'ambiguous') return { kind: 'waiting', reason: cell.reason, again: false };
+  if (cell.kind === 'planned') return { kind: 'ready', spec: plannedSpec(trial, cell, parts) };
+  const known = knownVariant(names, config, harnesses);
+  if (known.kind === 'unknown') {
+    return { kind: 'waiting', reason: `its variant is not known here: ${known.reason}`, again: false };
+  }
+  try {
+    return { kind: 'ready', spec: foundSpec(trial, known.variant, parts) };
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    // Whatever the service may have put there.
+    return { kind: 'parked', reason: `its setup cannot be read: ${messageOf(error)}` };
+  }
+}
+
+function planned(trial: QueuedTrial, parts: SpecParts): Specified {
+  const batch = parts.batches.planOf(trial.batch);
+  const run = batch.runs.find(({ key }) => key === trial.run);
+  if (!run) throw new Error(`trial ${trial.key} is of a run that batch ${batch.id} does not have`);
+  return { kind: 'ready', spec: plannedSpec(trial, { ...run, batch }, parts) };
+}
+
+/**
+ * What to do in a trial of a run that somebody else planned: the texts of its setup, which the service has
+ * expanded already; whatever validations the validator declares; everything captured. Throws `SETUP_MISSING`,
+ * `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
+ */
+function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
+  const { batchId, caseId, caseName, ordinal } = trial;
+  // A case without texts of its own: what was pulled differs from all of them, so that it stays as it is.
+  const bare = { request: { id: caseId, name: caseName }, local: noExtras };
+  const judges = [...revision.config.daemon.judges];
+  const run = { taskIndex: 0, case: bare, variant, prompt: '', batchId, judges };
+  return ownTrialSpec({ ...run, record: recordOf(trial, ledger) }, ordinal);
+}
+
+/** What was planned for a run of a batch. */
+type PlannedRun = Pick<OpenRun, 'case' | 'variant' | 'taskIndex'> & { batch: OpenBatch };
+
+function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
+  const { prompt, id: batchId, plan } = batch;
+  const record = recordOf(trial, ledger);
+  return ownTrialSpec({ ...run, record, prompt, batchId, judges: plan.judges }, trial.ordinal);
+}
+
+function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord, 'id' | 'setup'> {
+  const pulled = setup === undefined ? undefined : (ledger.blobs.readJson(setup) as RunRecord['setup']);
+  return { id: runId, setup: pulled };
+}
+
+type Cell =
+  | ({ kind: 'planned' } & PlannedRun)
+  /** The run is of a batch that this agent did not plan, or of none of its cases. */
+  | { kind: 'unplanned' }
+  | { kind: 'ambiguous'; reason: string };
+
+/** The planned case and variant that a run repeats which somebody added to a batch of this agent. */
+function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
+  if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined)
+    return { kind: 'unplanned' };
+  const batch = batches.planOf(trial.batch);
+  const plannedCase = batch.plan.cases.find(({ request }) => request.id === trial.caseId);
+  if (!plannedCase) return { kind: 'unplanned' };
+  const byId = batch.runs.find(({ variantId }) => variantId === names.id)?.variant;
+  const [variant, other] = byId ? [byId] : batch.plan.variants.filter((one) => isCalled(one, names));
+  if (!variant) return { kind: 'unplanned' };
+  if (other) {
+    const { model, harness } = variant;
+    const which = `several variants of ${model} in ${harness}`;
+    const reason = `its batch has ${which}, and the service does not say which one was rerun`;
+    return { kind: 'ambiguous', reason };
+  }
+  return { kind: 'planned', case: plannedCase, variant, batch, taskIndex: 0 };
+}
+
+function isCalled({ model, credentials }: PlannedVariant, names: RunVariant): boolean {
+  const { harnessConnectionId, sandboxConnectionId } = credentials;
+  return (
+    names.model === model &&
+    (names.harness ?? harnessConnectionId) === harnessConnectionId &&
+    (names.sandbox ?? sandboxConnectionId) === sandboxConnectionId
+  );
+}

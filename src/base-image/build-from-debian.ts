@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { EnginePort } from '../engine/port/engine-port.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { debianObstacle } from './debian-obstacle.ts';
+import type { CaBundle } from './host-certificates.ts';
+import { findHostProgram } from './host-program.ts';
+import { importArchive } from './import-archive.ts';
+import { installDebianPackages } from './install-debian-packages.ts';
+import type { During } from './progress.ts';
+import { putNode } from './put-node.ts';
+import type { BaseImageRecipe } from './recipe.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+export interface DebianBuild {
+  engine: EnginePort;
+  recipe: BaseImageRecipe;
+  log: (line: string) => void;
+  during: During;
+  env: NodeJS.ProcessEnv;
+  caBundle?: CaBundle;
+  signal?: AbortSignal;
+  /** Why the registry's way failed; told again when this way is closed too. */
+  registryError: OffsiteError;
+}
+
+/** An unpacked root of 400 MB, the packages it came from, and npm. */
+const neededBytes = 1.2e9;
+
+const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
+
+/**
+ * Makes the image from Debian's packages, npm's registry and our own Node binary, without a container
+ * registry. Throws an infrastructure `OffsiteError` when this host can't, saying what to do.
+ */
+export async function buildFromDebian(build: DebianBuild): Promise<void> {
+  const { engine, recipe, during, env, caBundle, signal } = build;
+  await prepareHost(build);
+  await using folder = await temporaryFolder(neededBytes);
+  const local = join(folder.path, 'local');
+  await during(`Fetching Node ${recipe.nodeMajor} and npm`, () =>
+    putNode({ local, recipe, env, caBundle, signal }),
+  );
+  const command = mmdebstrap(recipe, env.OFFSITE_DEBIAN_MIRROR || undefined);
+  const own = { LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_LOCAL: local, OFFSITE_FINISH: finishRoot };
+  await during(`Making the image from Debian ${recipe.debianSuite}`, () =>
+    importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),
+  );
+}
+
+/**
+ * The command that prints a minimal Debian with the recipe's packages as an archive. The packages are checked
+ * against Debian's keyring, so that plain HTTP is no risk. Its sources include updates and security fixes,
+ * unless the user names a mirror, which may lack them.
+ */
+function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string[] {
+  return [
+    'mmdebstrap',
+    '--mode=root',
+    '--format=tar',
+    '--variant=minbase',
+    `--include=${recipe.debianPackages.join(',')}`,
+    '--aptopt=Acquire::Languages "none"',
+    '--aptopt=Acquire::GzipIndexes "true"',
+    '--dpkgopt=force-unsafe-io',
+    '--dpkgopt=path-exclude=/usr/share/man/*',
+    '--dpkgopt=path-exclude=/usr/share/doc/*',
+    '--dpkgopt=path-include=/usr/share/doc/*/copyright',
+    '--customize-hook=sh "$OFFSITE_FINISH" "$1"',
+    recipe.debianSuite,
+    '-',
+    ...(mirror === undefined ? [] : [mirror]),
+  ];
+}
+
+async function prepareHost({
+  engine,
+  recipe,
+  during,
+  env,
+  signal,
+  registryError,
+}: DebianBuild): Promise<void> {
+  const hasMmdebstrap = (await findHostProgram('mmdebstrap', env)) !== undefined;
+  const { arch: engineArch } = await engine.facts(signal);
+  const obstacle = debianObstacle({
+    platform: process.platform,
+    uid: process.geteuid?.(),
+    hasMmdebstrap,
+    hasAptGet: (await findHostProgram('apt-get', env)) !== undefined,
+    mayInstall: env.OFFSITE_NO_INSTALL !== '1',
+    hostArch: process.arch,
+    engineArch,
+  });
+  if (obstacle !== undefined) {
+    throw new OffsiteError(
+      `There is no base image. ${registryError.message}\n` +
+        `It could not be made from Debian packages either: ${obstacle}.`,
+      {
+        code: 'BASE_IMAGE_UNAVAILABLE',
+        kind: 'infrastructure',
+        hint:
+          `Let the engine reach a registry and pull ${recipe.registryImage} (or 'docker load' that image), ` +
+          'run this as root on a Debian-like Linux beside the engine, or name an image of your own in the sandbox settings.',
+        cause: registryError,
+      },
+    );
+  }
+  if (hasMmdebstrap) return;
+  await during('Installing mmdebstrap', () =>
+    installDebianPackages({ packages: ['mmdebstrap', 'debian-archive-keyring'], env, signal }),
+  );
+}

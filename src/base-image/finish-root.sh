@@ -1,0 +1,30 @@
+#!/bin/sh
+# Makes a fresh Debian, whose root is the first argument, into the base image's content. Run by mmdebstrap as
+# a hook. $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
+set -eu
+root=$1
+# What is printed here would be part of the image's archive.
+exec >&2
+
+# No services at install time, and no caches.
+printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
+chmod 755 "$root/usr/sbin/policy-rc.d"
+cat > "$root/etc/apt/apt.conf.d/docker-clean" << 'END'
+DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+END
+
+cp -R "$OFFSITE_LOCAL/." "$root/usr/local/"
+chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash node
+for program in node npm git python3 curl; do
+  chroot "$root" /usr/bin/env HOME=/tmp PATH=/usr/local/bin:/usr/bin:/bin "$program" --version
+done
+
+# The folders stay: apt and dpkg expect them.
+find "$root/var/log" "$root/var/lib/apt/lists" -type f -delete
+find "$root/var/cache/apt" "$root/var/cache/debconf" "$root/var/cache/ldconfig" -type f -delete
+find "$root/usr/share/doc" ! -name copyright ! -type d -delete
+find "$root/tmp" "$root/usr/share/man" -mindepth 1 -delete
+# The engine gives each container its own.
+: > "$root/etc/machine-id"

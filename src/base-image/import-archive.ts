@@ -1,0 +1,79 @@
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { execa } from 'execa';
+import type { EnginePort } from '../engine/port/engine-port.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { withSystemPath } from './host-program.ts';
+import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
+
+export interface ArchiveImport {
+  engine: EnginePort;
+  recipe: BaseImageRecipe;
+  /** The program whose output is a tar archive of a whole root. */
+  command: readonly string[];
+  env: NodeJS.ProcessEnv;
+  signal?: AbortSignal;
+}
+
+const deadlineMs = 900_000;
+const shownLines = 15;
+
+/**
+ * Streams what a program prints into the engine as an image of one layer, under the recipe's name and with
+ * its label. Throws an infrastructure `OffsiteError` with the program's last words, and leaves no image,
+ * where it fails.
+ */
+export async function importArchive({ engine, recipe, command, env, signal }: ArchiveImport): Promise<void> {
+  const [name = '', ...args] = command;
+  const program = execa(name, args, {
+    env: withSystemPath(env),
+    extendEnv: false,
+    stdin: 'ignore',
+    buffer: { stdout: false },
+    reject: false,
+    cancelSignal: signal,
+    timeout: deadlineMs,
+  });
+  // The engine must not see a proper end of the stream unless the program's own end was proper.
+  const root = new PassThrough();
+  let failure: OffsiteError | undefined;
+  const printed = (async () => {
+    await pipeline(program.stdout, root, { end: false, signal });
+    const result = await program;
+    if (result.failed) {
+      const tail = result.stderr.trimEnd().split('\n').slice(-shownLines).join('\n');
+      failure = importFailure(`${name} failed.\n${tail}`, result);
+      throw failure;
+    }
+    root.end();
+  })();
+  printed.catch((error) => root.destroy(error));
+  try {
+    await engine.images.import({
+      root,
+      name: baseImageName(recipe),
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+      command: ['bash'],
+      labels: { [recipeLabel]: recipeHash(recipe) },
+      signal,
+    });
+    await printed;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw failure ?? error;
+  } finally {
+    root.destroy();
+    program.kill();
+    // It removes what it unpacked before it ends.
+    await program;
+  }
+}
+
+function importFailure(why: string, cause: unknown): OffsiteError {
+  return new OffsiteError(`Could not import an image: ${why}`, {
+    code: 'IMAGE_FAILED',
+    kind: 'infrastructure',
+    hint: 'OFFSITE_DEBIAN_MIRROR names another mirror.',
+    cause,
+  });
+}

@@ -1,0 +1,25 @@
+import { type Config, loadConfig } from '../../suite/config-file.ts';
+
+/** Settings that need a restart, and where they are in the configuration. */
+const fixed: [name: string, of: (config: Config) => unknown][] = [
+  ['service', ({ service }) => service],
+  ['engine', ({ engine }) => engine],
+  ['dataFolder', ({ dataFolder }) => dataFolder],
+  ['caBundle', ({ caBundle }) => caBundle],
+  ['snapshots', ({ snapshots }) => snapshots],
+  ['daemon.listen', ({ daemon }) => daemon.listen],
+];
+
+/**
+ * Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as
+ * `loadConfig`.
+ */
+export function readAgain(
+  named: string | undefined,
+  env: NodeJS.ProcessEnv,
+  before: Config,
+): { config: Config; needRestart: string[] } {
+  const config = loadConfig({ named, env });
+  const changed = fixed.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
+  return { config, needRestart: changed.map(([name]) => name) };
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { failuresOf } from '../../../src/cli/output/failures.ts';
+import type { TrialResult } from '../../../src/trial/result.ts';
+
+function result(found: Partial<TrialResult>): TrialResult {
+  return { verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false, ...found };
+}
+
+const step = (command: string, exitCode: number, output = '') => ({
+  command,
+  exitCode,
+  output,
+  outputTruncated: false,
+});
+
+describe('a failed trial says why:', () => {
+  test.each([
+    ['', 'verify: npm test exited 1'],
+    ['one\ntwo\n\n', 'verify: npm test exited 1: two'],
+    [
+      'ok 1\nAssertionError [ERR_ASSERTION]: 1 !== 2\n    at test.js:3\n',
+      'verify: npm test exited 1: AssertionError [ERR_ASSERTION]: 1 !== 2',
+    ],
+    [
+      'collected 1 item\nE   ValueError: no\n1 failed in 0.1s',
+      'verify: npm test exited 1: E   ValueError: no',
+    ],
+    ['FAIL a_test.go:3\nexit status 1', 'verify: npm test exited 1: FAIL a_test.go:3'],
+    ['x'.repeat(300), `verify: npm test exited 1: ${'x'.repeat(200)}…`],
+  ])('a verify step that printed %j', (output, expected) => {
+    const verifySteps = [step('true', 0, 'Error: of no account'), step('npm test', 1, output)];
+    expect(failuresOf(result({ verifySteps }))).toEqual([expected]);
+  });
+
+  test('a step of several lines by its first', () => {
+    const verifySteps = [step('python3 << END\nexit(3)\nEND', 3)];
+    expect(failuresOf(result({ verifySteps }))).toEqual(['verify: python3 << END … exited 3']);
+  });
+
+  test('validations, and judgments below their threshold', () => {
+    const validations = [
+      { id: 'a', index: 0, name: 'holds', exitCode: 0 },
+      { id: 'b', index: 1, name: 'adds up', exitCode: 1, message: '3 is not 4' },
+    ];
+    const judgments = [
+      { name: 'good', score: 0.7, threshold: 0.7 },
+      { name: 'shown', score: 0.1 },
+      { name: 'short', score: 0.4, threshold: 0.7, reason: 'It rambles.' },
+      { name: 'clear', threshold: 0.5 },
+    ];
+    expect(failuresOf(result({ validations, judgments }))).toEqual([
+      'validation "adds up": 3 is not 4',
+      'judgment "short": 0.4 < 0.7: It rambles.',
+      'judgment "clear": no score < 0.5',
+    ]);
+  });
+});
