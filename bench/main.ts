@@ -1,4 +1,6 @@
-/** `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each beside its floor in the same run. */
+/**
+ * `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each next to its floor in the same run.
+ */
 const benches = ['gateway', 'memory', 'overhead', 'service', 'soak'];
 const [name, ...args] = process.argv.slice(2);
 

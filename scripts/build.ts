@@ -1,4 +1,5 @@
-// Makes dist/, which is what the package ships: the compiled sources, and the other files that they need, side by side.
+// Builds dist/, which the package ships: the compiled sources, and the other files that they need, next to
+// them.
 
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -4,7 +4,10 @@ import { withTable } from '../src/bounds/table.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 
-/** Writes what is made from the code and committed: the editors' JSON Schemas, the OpenAPI document and the table of bounds. */
+/**
+ * Writes the files that are generated from the code and committed: the editors' JSON Schemas, the OpenAPI
+ * document and the table of bounds.
+ */
 
 const root = new URL('../', import.meta.url);
 

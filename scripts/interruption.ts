@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-/** Why a script's signal aborts: somebody asked the process to stop. */
+/** The reason of a script's signal: someone asked the process to stop. */
 export class Interruption extends Error {
   override readonly name = 'Interruption';
   readonly signalName: NodeJS.Signals;
@@ -10,7 +10,7 @@ export class Interruption extends Error {
     this.signalName = signalName;
   }
 
-  /** As a shell reports it: 128 and the signal's number. */
+  /** As a shell reports it: 128 plus the signal's number. */
   get exitCode(): number {
     return 128 + constants.signals[this.signalName];
   }

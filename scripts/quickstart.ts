@@ -1,4 +1,4 @@
-// Makes the machine ready and runs the example suite on it: no key, no model and no service needed.
+// Sets up the machine and runs the example suite on it: needs no key, no model and no service.
 
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';

@@ -2,9 +2,9 @@ import { OffsiteError } from '../src/offsite-error.ts';
 import { Interruption } from './interruption.ts';
 
 /**
- * Runs a script's work and turns what comes of it into the process's exit code: the work's own, 2 when the user has to
- * act, 3 when a machine or network failed. Ctrl-C aborts the signal, and the work ends in its own way; one more
- * ends the process. `lastLine` is printed after everything else, whatever happened.
+ * Runs a script's work and sets the process's exit code: the work's own, 2 if the user has to act, 3 if a
+ * machine or network failed. Ctrl-C aborts the signal, and the work ends in its own way; a second Ctrl-C ends
+ * the process. `lastLine` is printed after everything else, whatever happened.
  */
 export async function runScript(
   work: (signal: AbortSignal) => Promise<number>,
@@ -19,7 +19,10 @@ export async function runScript(
   if (lastLine !== undefined) console.log(lastLine());
 }
 
-/** npm and a terminal's process group deliver the same Ctrl-C twice; what comes within this time, in ms, is one. */
+/**
+ * npm and a terminal's process group deliver the same Ctrl-C twice. Signals within this time, in ms, count as
+ * one.
+ */
 const togetherMs = 1_000;
 
 function interruptions(): AbortSignal {
@@ -47,6 +50,6 @@ function tell(error: unknown): number {
     console.error(`\n${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}`);
     return error.kind === 'input' ? 2 : 3;
   }
-  console.error(error); // a defect of ours: with its stack
+  console.error(error); // a defect of Offsite: with its stack
   return 1;
 }

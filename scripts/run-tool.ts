@@ -4,8 +4,8 @@ import { OffsiteError } from '../src/offsite-error.ts';
 import { Interruption } from './interruption.ts';
 
 /**
- * Runs a program with our own terminal and returns its exit code (128 and the signal's number when one ended
- * it). When we are interrupted it is told, and its own end is waited for.
+ * Runs a program with this process's terminal and returns its exit code (128 plus the signal's number if a
+ * signal ended it). If this process is interrupted, it passes the signal on and waits for the program to end.
  */
 export async function runTool(
   command: string,

@@ -4,8 +4,8 @@ export interface TestCount {
 }
 
 /**
- * Counts the tests of vitest's JSON report (undefined when it wrote none). A run without any test, and one that failed
- * without a failed test, such as a file that does not load, count one failure.
+ * Counts the tests in vitest's JSON report (undefined if it wrote none). A run without any test counts as one
+ * failure. So does a run that failed without a failed test, for example because a file does not load.
  */
 export function countTests(report: string | undefined, exitCode: number): TestCount {
   if (report === undefined) return { passed: 0, failed: 1 };
@@ -18,7 +18,7 @@ export function countTests(report: string | undefined, exitCode: number): TestCo
   return { passed: numPassedTests, failed: !ran || unexplained ? 1 : numFailedTests };
 }
 
-/** The closing line, which other programs read. */
+/** The last line, which other programs read. */
 export function summaryLine({ passed, failed }: TestCount): string {
   return `${passed} passed, ${failed} failed`;
 }

@@ -1,4 +1,4 @@
-// The long form of test/faults: every fault at every point, and a table of what came of it. Takes some minutes.
+// The long form of test/faults: every fault at every point, and a table of the results. Takes some minutes.
 
 import pLimit from 'p-limit';
 import { plainText } from '../src/text/output.ts';
@@ -15,7 +15,7 @@ import { survive } from '../test/faults/inject.ts';
 import { runScript } from './run-script.ts';
 import { setUp } from './set-up/set-up.ts';
 
-/** Agents at a time, each with a service of its own; they share the engine. */
+/** Agents at a time, each with its own service; they share the engine. */
 const atATime = 2;
 
 interface Row {
@@ -50,9 +50,8 @@ async function inject(fault: NamedFault, rows: Map<string, Row>, signal: AbortSi
     duplicates: row.duplicates + duplicates,
   });
   const where = fault.agent ? ` (point ${fault.agent.point})` : '';
-  console.log(
-    `${fault.name}${where}: ${lives === 1 ? 'one life' : `${lives} lives`}, lost ${lost}, twice ${duplicates}`,
-  );
+  const livesText = lives === 1 ? 'one life' : `${lives} lives`;
+  console.log(`${fault.name}${where}: ${livesText}, lost ${lost}, accepted twice ${duplicates}`);
   if (lost + duplicates > 0) console.log(said);
 }
 

@@ -1,5 +1,6 @@
-// The long form of test/hostile: every attack and every honest agent of examples/hostile on a real engine, and a table of what came of
-// it; then the tests of test/hostile. Arguments choose suites, such as `escape leak`; with any, the tests are left out.
+// The long form of test/hostile: every attack and every honest agent of examples/hostile on a real engine,
+// and a table of the results; then the tests of test/hostile. Arguments select suites, such as `escape leak`;
+// with any, the tests are left out.
 
 import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
 import { printedHostile } from '../src/cli/doctor/deep/printed.ts';

@@ -1,4 +1,4 @@
-// Makes the machine ready, then checks everything there is to check; the first failure ends it. Arguments go to vitest.
+// Sets up the machine, then runs all checks; the first failure ends it. Arguments go to vitest.
 
 import { mkdtempDisposable, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const checks = [
   { title: 'Unused code and dependencies (knip)', command: 'knip', args: [] },
 ];
 
-let count: TestCount = { passed: 0, failed: 1 }; // until vitest has said better
+let count: TestCount = { passed: 0, failed: 1 }; // until vitest has reported its count
 
 await runScript(
   async (signal) => {
@@ -37,7 +37,7 @@ async function runTests(args: string[], signal: AbortSignal): Promise<number> {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const exitCode = await runTool('vitest', ['run', ...reporters, ...args], signal);
   const text = await readFile(report, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined; // vitest did not get as far as a report
+    if (error.code === 'ENOENT') return undefined; // vitest ended before it wrote a report
     throw error;
   });
   count = countTests(text, exitCode);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Runs one of our TypeScript scripts with everything it needs: the dependencies of package-lock.json, installed when
-// they are not, and Node 24, which is one of them. It runs under whatever Node the user has, before anything is
-// installed, hence plain JavaScript without imports of packages.
+// Runs one of the TypeScript scripts with everything it needs: the dependencies of package-lock.json, which
+// it installs if they are missing, and Node 24, which is one of them. It runs under the user's own Node,
+// before anything is installed, so it is plain JavaScript without imports of packages.
 //
 //   node scripts/with-dependencies.mjs scripts/test.ts [arguments ...]
 
@@ -36,7 +36,8 @@ async function main() {
 
 /** @param {import('node:child_process').ChildProcess} child */
 function passOn(child) {
-  // A terminal sends Ctrl-C to the child as well, and twice would mean "at once"; either way its last words are waited for.
+  // A terminal sends Ctrl-C to the child too, and a second one would mean "at once". Either way, this process
+  // waits for the child to end.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => stop(`Could not start ${child.spawnfile}: ${error.message}`));

@@ -1,6 +1,6 @@
 /**
- * Settles as `promise` does, or rejects with the signal's reason when it aborts first. What goes on behind
- * the promise goes on.
+ * Settles like `promise`, or rejects with the signal's reason if it aborts first. The work behind the promise
+ * continues.
  */
 export async function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>();
@@ -14,7 +14,7 @@ export async function abortable<Value>(promise: Promise<Value>, signal: AbortSig
   }
 }
 
-/** Rejects with the signal's reason when it aborts, and never settles before. */
+/** Rejects with the signal's reason when it aborts. Never settles before. */
 export function untilAborted(signal: AbortSignal): Promise<never> {
   return abortable(new Promise<never>(() => undefined), signal);
 }

@@ -1,9 +1,9 @@
-/** Bytes of a piece that a store is made of. */
+/** The largest piece of a store, in bytes. */
 const pieceBytes = 64 * 1024;
 
 /**
- * Bytes that come in pieces of any size and are kept. A piece as small as a byte keeps the whole buffer alive that it was read with, and is an
- * object of its own; so all are copied together.
+ * Keeps bytes that arrive in pieces of any size. Even a piece of one byte keeps the whole buffer alive that
+ * it was read with, and is a separate object, so the store copies all pieces together.
  */
 export class ByteStore {
   readonly #full: Buffer[] = [];
@@ -27,7 +27,7 @@ export class ByteStore {
     }
   }
 
-  /** All of them in one, as a copy. */
+  /** All bytes as one buffer, a copy. */
   copy(): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size);
     let at = 0;
@@ -38,7 +38,7 @@ export class ByteStore {
     return whole;
   }
 
-  /** All of them in one; the store is empty then, so that they are not there twice for long. */
+  /** All bytes as one buffer. Empties the store, so that the bytes do not exist twice for long. */
   take(): Buffer {
     const whole = this.copy();
     this.clear();
@@ -52,7 +52,7 @@ export class ByteStore {
     this.#size = 0;
   }
 
-  /** Small stores stay small. */
+  /** A small store gets small pieces. */
   #next(wanted: number): void {
     if (this.#used > 0) this.#full.push(this.#last);
     const size = Math.min(Math.max(wanted, 1024, this.#size), pieceBytes);

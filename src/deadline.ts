@@ -1,16 +1,16 @@
 import type { Clock } from './clock.ts';
 
-/** A signal with a deadline. Disposing ends its timer and lets go of the signals it follows. */
+/** A signal with a deadline. Disposing stops its timer and its listeners on the parent signals. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** Whether the deadline was what aborted it. */
+  /** Whether the deadline aborted it. */
   expired(): boolean;
 }
 
 /**
- * A signal that aborts when one of `parents` does, with its reason, or `ms` milliseconds from now, with
- * `reason()`. (`AbortSignal.any` with `AbortSignal.timeout` would do but for the clock, which is the
- * caller's.)
+ * Starts a signal that aborts when one of `parents` does, with its reason, or `ms` milliseconds from now,
+ * with `reason()`. (`AbortSignal.any` with `AbortSignal.timeout` does not work here, because the caller
+ * passes the clock.)
  */
 export function startDeadline(
   clock: Clock,
@@ -37,7 +37,7 @@ export function startDeadline(
       controller.abort(reason());
     },
     (error) => {
-      // Stopping the timer rejects too; only a clock that fails on its own is news.
+      // Stopping the timer rejects too. Only a failure of the clock itself matters.
       if (!timer.signal.aborted) controller.abort(error);
     },
   );

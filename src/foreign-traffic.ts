@@ -1,14 +1,15 @@
 import type { EventEmitter } from 'node:events';
 
 /**
- * Ends what foreign traffic belongs to, its connection or its session, and says why: `error` is something that nobody expected, so a defect.
- * It may be called again after the end.
+ * Ends the connection or session that the traffic belongs to, and gives the reason: `error` is unexpected, so
+ * it is a defect. May be called again after the end.
  */
 export type EndTraffic = (error: unknown) => void;
 
 /**
- * The one way in which something that a sandbox, a model, a service or a caller sends enters code of ours. What `handle` throws, or rejects
- * with, goes to `end`: the event loop, where it would end the process, never sees it.
+ * The only way for data from a sandbox, a model, a service or a caller to reach code of Offsite. If `handle`
+ * throws or rejects, the error goes to `end`, and never reaches the event loop, where it would end the
+ * process.
  */
 export function guarded<Given extends unknown[]>(
   handle: (...given: Given) => unknown,
@@ -18,7 +19,7 @@ export function guarded<Given extends unknown[]>(
     try {
       end(error);
     } catch {
-      // It is over already.
+      // It has already ended.
     }
   };
   return (...given) => {
@@ -34,8 +35,9 @@ export function guarded<Given extends unknown[]>(
 type Handlers = Readonly<Record<string, (...given: never[]) => unknown>>;
 
 /**
- * Listens to a source of foreign traffic, each handler {@link guarded}. Its errors are always heard, so that none ends the process; where no
- * handler is given for them, the source's 'close' is expected to tell all there is to know.
+ * Listens to a source of traffic from outside, with each handler {@link guarded}. Always listens to 'error',
+ * so that no error ends the process. Without a handler for it, the source's 'close' must be enough to handle
+ * the failure.
  */
 export function listenTo<Source extends EventEmitter>(
   source: Source,

@@ -1,15 +1,16 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps this process's memory small, and what passes through it cheap. All bytes of sandboxes and models do pass through, in many short-lived
- * buffers; to be called before any do.
+ * Keeps this process's memory small, and the traffic through it cheap. All bytes of sandboxes and models pass
+ * through this process, in many short-lived buffers. Call this before any do.
  */
 export function settleHeap(): void {
-  // A young heap that may grow keeps 100 MB of them.
+  // A young generation that may grow keeps 100 MB of them.
   setFlagsFromString('--semi-space-growth-factor=1');
-  // An old heap that may grow to several times what lives in it keeps as much of the trials that are over.
+  // An old generation that may grow to several times its live size keeps as much of finished trials.
   setFlagsFromString('--optimize-for-size');
-  // V8 would begin to mark the old heap for every few megabytes of buffers, most of which are gone by then: 10 times for an answer of 64 MiB,
-  // more than half of the time that this process has for it. Marked at once, and about once, the old heap takes 20 ms.
+  // V8 would start to mark the old generation for every few megabytes of buffers, most of which are garbage
+  // by then: 10 times for an answer of 64 MiB, more than half of the time that this process spends on it.
+  // Marking the old generation at once, about once per answer, takes 20 ms.
   setFlagsFromString('--no-incremental-marking');
 }

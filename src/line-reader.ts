@@ -3,9 +3,10 @@ import { ByteStore } from './byte-store.ts';
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream of bytes into lines, however its chunks fall. A line is decoded as a whole, so that no character is cut; its pieces
- * are copied, since the engine only lends them, and come to no more than its bytes, be they bytes of their own. A line that is longer than
- * `longest` bytes is dropped and told of once.
+ * Splits a stream of bytes into lines, wherever its chunks begin and end. A line is decoded as a whole, so
+ * that no character is split. Its pieces are copied, because the engine reuses its buffers, and take no more
+ * memory than their bytes, even if each piece is one byte. A line longer than `longest` bytes is dropped and
+ * reported once.
  */
 export class LineReader {
   readonly #onLine: (line: string) => void;
@@ -32,7 +33,7 @@ export class LineReader {
     this.#add(chunk.subarray(at));
   }
 
-  /** Ends the line that is being read; at the end of the stream, one that has no newline. */
+  /** Ends the current line. At the end of the stream, that is a line without a newline. */
   end(): void {
     const isWhole = !this.#dropping;
     this.#dropping = false;

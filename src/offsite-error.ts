@@ -1,4 +1,7 @@
-/** Whose trouble it is: `input` is the caller's file, flag or setting (exit 2); `infrastructure` is all else (exit 3). */
+/**
+ * Who can fix it. `input`: the caller, in a file, flag or setting (exit 2). `infrastructure`: everything else
+ * (exit 3).
+ */
 export type ErrorKind = 'input' | 'infrastructure';
 
 export interface OffsiteErrorOptions {
@@ -11,8 +14,8 @@ export interface OffsiteErrorOptions {
 }
 
 /**
- * The one base class of every error we expect. The message says what happened and what was being tried;
- * `hint` says what to do. Anything else that is thrown is a defect of ours and is shown with its stack.
+ * The base class of every expected error. The message says what happened and what Offsite was doing; `hint`
+ * says what to do. Anything else that is thrown is a defect of Offsite and is shown with its stack.
  */
 export class OffsiteError extends Error {
   override readonly name: string = 'OffsiteError';

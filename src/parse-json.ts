@@ -1,11 +1,14 @@
 import { getHeapStatistics } from 'node:v8';
 import { foreignJson } from './bounds/anybody.ts';
 
-/** Bytes that V8 takes at most for each value of a document: an empty array, a name and its place in a dictionary. */
+/**
+ * The most bytes that V8 takes for each value of a document: an empty array, a name and its entry in a
+ * dictionary.
+ */
 const bytesOfValue = 64;
-/** The same where a schema checks the document: it says of each value what is wrong with it. 340 were measured. */
+/** The same if a schema checks the document and reports a problem with each value. 340 were measured. */
 const bytesOfCheckedValue = 512;
-/** The text, and the strings in it once more; a single character beyond Latin-1 makes each of them twice as large. */
+/** The text, and a copy of the strings in it; one character beyond Latin-1 doubles the size of each. */
 const bytesOfCharacter = 4;
 
 const quote = 0x22;
@@ -13,35 +16,38 @@ const backslash = 0x5c;
 /** `{`, `[`, `,` and `:` */
 const marks: ReadonlySet<number> = new Set([0x7b, 0x5b, 0x2c, 0x3a]);
 
-/** Why a document from outside is not parsed: it would take too much of the heap. */
+/** A document from outside is not parsed because it would take too much of the heap. */
 export class DocumentTooHeavy extends Error {
   override readonly name = 'DocumentTooHeavy';
 }
 
-/** Bytes of the heap that a document may take. */
+/** How many bytes of the heap a document may take. */
 export function heaviestDocument(): number {
   return Math.floor(getHeapStatistics().heap_size_limit * foreignJson.bytes.document);
 }
 
 /**
- * Parses a document that somebody else wrote. Three bytes of it can come to sixty in the heap, so it is weighed first. Throws a `SyntaxError`, or
- * {@link DocumentTooHeavy}.
+ * Parses a document from outside. Three bytes of it can become sixty in the heap, so its size in the heap is
+ * estimated first. Throws a `SyntaxError`, or {@link DocumentTooHeavy}.
  */
 export function parseForeignJson(text: string): unknown {
   return weighedJson(text).json;
 }
 
-/** The same of a document that is then checked by a schema, which may find something wrong with each of its values. */
+/**
+ * The same for a document that a schema checks afterwards, which may report a problem with each of its
+ * values.
+ */
 export function parseCheckedJson(text: string): unknown {
   return weighedJson(text, bytesOfCheckedValue).json;
 }
 
-/** Bytes that the text of a document may have, whatever is in it. */
+/** How many bytes the text of a document may have, whatever it contains. */
 export function longestDocument(): number {
   return Math.floor(heaviestDocument() / bytesOfCharacter);
 }
 
-/** The same as {@link parseForeignJson}, with the bytes of the heap that the document takes at most. */
+/** The same as {@link parseForeignJson}. `weight` is the most bytes of the heap that the document takes. */
 export function weighedJson(text: string, ofValue = bytesOfValue): { json: unknown; weight: number } {
   const most = heaviestDocument();
   const weight = weightOf(text, ofValue, most);
@@ -51,7 +57,7 @@ export function weighedJson(text: string, ofValue = bytesOfValue): { json: unkno
   return { json: JSON.parse(text), weight };
 }
 
-/** Bytes of the heap that a document takes at most, itself included; `most` or more where it is that heavy. */
+/** The most bytes of the heap that a document takes, including its text. Stops counting at `most`. */
 function weightOf(text: string, ofValue: number, most: number): number {
   let weight = bytesOfCharacter * text.length;
   let at = 0;

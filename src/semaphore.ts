@@ -1,6 +1,6 @@
 /**
- * Gives out so many permits at a time, in the order in which they are asked for. The limit may change while
- * some are held: those stay.
+ * Gives out a limited number of permits at a time, in the order of the requests. The limit may change while
+ * permits are held; held permits stay valid.
  */
 export class Semaphore {
   #limit: number;
@@ -20,19 +20,19 @@ export class Semaphore {
     this.#admit();
   }
 
-  /** Permits that are held. */
+  /** How many permits are held. */
   get held(): number {
     return this.#held;
   }
 
-  /** Callers that wait for a permit. */
+  /** How many callers wait for a permit. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Resolves with a permit once one is free; disposing gives it back. Rejects with the signal's reason when it
-   * aborts first.
+   * Resolves with a permit when one is free. Disposing the permit returns it. Rejects with the signal's
+   * reason if it aborts first.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();

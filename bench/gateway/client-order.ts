@@ -1,4 +1,4 @@
-/** What client.ts is to do. */
+/** What client.ts does. */
 export interface ClientOrder {
   /** Without `/v1`. */
   origin: string;
@@ -11,7 +11,7 @@ export interface ClientOrder {
   bodyBytes: number;
 }
 
-/** What it measured: milliseconds, one number for each request. */
+/** What it measured: milliseconds, one number per request. */
 export interface ClientTimes {
   oneMs: number[];
   parallelMs: number[];

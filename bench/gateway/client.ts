@@ -3,8 +3,9 @@ import { text } from 'node:stream/consumers';
 import type { ClientOrder, ClientTimes } from './client-order.ts';
 
 /**
- * The client of both sides, on the host and in the sandbox: `node client.ts ORDER`. Asks a model as a harness does, over kept connections, and
- * prints how long that took. It runs alone, so it imports nothing but Node's own modules and types.
+ * The client of both sides, on the host and in the sandbox: `node client.ts ORDER`. Sends requests to a model
+ * as a harness does, over kept connections, and prints how long they took. It runs alone, so it imports only
+ * Node's own modules and types.
  */
 const order = JSON.parse(process.argv[2] ?? '') as ClientOrder;
 const agent = new Agent({ keepAlive: true, maxSockets: order.parallel });
@@ -15,7 +16,7 @@ const streamed = JSON.stringify({
   messages: [{ role: 'user', content: 'stream' }],
 });
 
-// Both ends compile and connect before anything counts.
+// Both ends compile and connect before the measurement starts.
 await inParallel(order.calls, order.parallel, call);
 const times: ClientTimes = {
   oneMs: await inParallel(order.calls, 1, call),

@@ -14,9 +14,10 @@ import { type ReadyTimes, startOnce } from './ready.ts';
 import { quantile, summaryOf, thousandths } from './summary.ts';
 
 /**
- * What the way from a sealed sandbox to its model adds: the same client asks the same upstream (a) on the host, directly over loopback, and
- * (b) in a sandbox, through relay and gateway, with its metering and records; alternating in one run. And when a sandbox with a
- * relay has started and when its relay is ready, beside a sandbox without one.
+ * The cost of the path from a sealed sandbox to its model. The same client sends requests to the same
+ * upstream (a) on the host, directly over loopback, and (b) in a sandbox, through relay and gateway, with
+ * metering and records; both alternate in one run. Also measures when a sandbox with a relay has started and
+ * when its relay is ready, next to a sandbox without one.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -32,7 +33,7 @@ const work = {
   bodyBytes,
 };
 
-// As the agent does.
+// Like the agent.
 settleHeap();
 await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
 await using upstream = await startServer('../gateway/upstream-server.ts', String(bodyBytes));

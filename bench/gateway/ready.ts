@@ -4,22 +4,22 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { RelayHandler } from '../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../src/gateway/relay/start-relay.ts';
 
-/** Milliseconds from the order to make a sandbox. */
+/** Milliseconds from the request to make a sandbox. */
 export interface ReadyTimes {
-  /** Of one without a relay. */
+  /** For a sandbox without a relay. */
   sandboxAloneMs: number;
-  /** Of one with a relay, and when that is ready. */
+  /** For a sandbox with a relay, and for its relay to be ready. */
   sandboxStartedMs: number;
   relayReadyMs: number;
 }
 
-/** Nobody asks. */
+/** Gets no requests. */
 const nobody: RelayHandler = {
   request: (_request, response) => response.destroy(),
   connect: (_request, client) => client.destroy(),
 };
 
-/** Makes and starts a sandbox alone, and one with a relay, one after the other, and removes all. */
+/** Makes and starts a sandbox alone, then one with a relay, and removes everything. */
 export async function startOnce(engine: Engine, spec: ContainerSpec): Promise<ReadyTimes> {
   return { ...(await startAlone(engine, spec)), ...(await startWithRelay(engine, spec)) };
 }

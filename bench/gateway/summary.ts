@@ -1,6 +1,6 @@
 import type { ClientTimes } from './client-order.ts';
 
-/** One side's times of all rounds, in milliseconds, and megabytes (10^6) a second. */
+/** One side's times of all rounds, in milliseconds, and megabytes (10^6) per second. */
 export interface Summary {
   p50Ms: number;
   p99Ms: number;

@@ -2,13 +2,15 @@ import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The upstream of both sides: an OpenAI-like server that answers at once, with little, with a stream, or with as many bytes as
- * `node upstream-server.ts BYTES` says. It reads just enough of a request to know which. Writes its URL to the parent.
+ * The upstream of both sides: an OpenAI-like server that answers at once, with a short answer, with a stream,
+ * or with the number of bytes in `node upstream-server.ts BYTES`. It reads just enough of a request to know
+ * which. Writes its URL to the parent.
  */
 const bigText = Buffer.alloc(Number(process.argv[2] ?? 0), 'x');
 const usage = '"usage":{"prompt_tokens":10,"completion_tokens":1,"total_tokens":11}';
 const answer = (content: string) =>
-  `{"id":"1","object":"chat.completion","model":"bench","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"${content}"}}],${usage}}`;
+  '{"id":"1","object":"chat.completion","model":"bench","choices":[{"index":0,"finish_reason":"stop",' +
+  `"message":{"role":"assistant","content":"${content}"}}],${usage}}`;
 const [bigHead = '', bigTail = ''] = answer('|').split('|');
 
 const server = createServer((request, response) => {
@@ -24,7 +26,7 @@ const server = createServer((request, response) => {
   });
 });
 
-/** The rest of a stream comes when its beginning has long arrived. */
+/** The rest of a stream is sent long after its beginning has arrived. */
 async function stream(response: ServerResponse): Promise<void> {
   const event = (choice: string) =>
     `data: {"id":"1","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,${choice}}]}\n\n`;

@@ -1,4 +1,5 @@
-// Loaded by Node into the measured process: writes what it holds to file descriptor 3, ten times a second.
+// Node loads this into the measured process: it writes the memory use to file descriptor 3, ten times a
+// second.
 import { writeSync } from 'node:fs';
 
 setInterval(() => {
@@ -6,6 +7,6 @@ setInterval(() => {
   try {
     writeSync(3, `${heapUsed} ${external}\n`);
   } catch {
-    // Whoever measured has gone.
+    // The measuring process has gone.
   }
 }, 100).unref();

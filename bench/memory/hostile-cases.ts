@@ -1,11 +1,14 @@
-/** `command`: the agent is its script. `cli`: the script prints what a harness does that tells its turn in lines of JSON. */
+/**
+ * `command`: the agent is its script. `cli`: the script prints what a harness prints that reports its turn in
+ * lines of JSON.
+ */
 export type Variant = 'command' | 'cli';
 export const variants: readonly Variant[] = ['command', 'cli'];
 
 /** What one trial of the hostile measurement does. */
 export interface MeasuredCase {
   id: string;
-  /** Whether it has to pass. The others only have to end. */
+  /** Whether it must pass. The others only have to end. */
   isHonest: boolean;
   variant: Variant;
   agent: string;
@@ -20,13 +23,25 @@ const command = (id: string, agent: string): MeasuredCase => ({
   variant: 'command',
   agent,
 });
+/** The lines of a script. */
+function lines(...script: string[]): string {
+  return script.join('\n');
+}
+
 const cli = (id: string, agent: string): MeasuredCase => ({ id, isHonest: false, variant: 'cli', agent });
 
-/** Lines of pi's stream around what a trial prints between them; its model is asked once, as without that the harness would count as broken. */
-const begin = `${python('ask("brief")')}\nprintf '%s\\n' '{"type":"session","id":"one"}' '{"type":"agent_start"}'`;
+/**
+ * Lines of pi's stream around what a trial prints between them. Its model gets one request, because without
+ * one the harness would count as broken.
+ */
+const begin = lines(
+  python('ask("brief")'),
+  `printf '%s\\n' '{"type":"session","id":"one"}' '{"type":"agent_start"}'`,
+);
 const usage = '"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0},"stopReason":"stop","timestamp":1';
 const said = (text: string) =>
-  `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"${text}"}],${usage}}}`;
+  `{"type":"message_end","message":{"role":"assistant","content":` +
+  `[{"type":"text","text":"${text}"}],${usage}}}`;
 const end = `printf '%s\\n' '${said('done')}' '{"type":"agent_end"}'`;
 const [beforeText, afterText] = said('|').split('|');
 const tool = (at: string) =>
@@ -40,7 +55,10 @@ const hostile: readonly MeasuredCase[] = [
   command(
     'requests-of-values',
     python(
-      `body = b'{"model":"model","messages":[' + b"[]," * 4 * 2**20 + b"[]]}"\ntogether(40, send, body, times=2)`,
+      lines(
+        `body = b'{"model":"model","messages":[' + b"[]," * 4 * 2**20 + b"[]]}"`,
+        'together(40, send, body, times=2)',
+      ),
     ),
   ),
   command('answers-unread', python('together(100, ask, "endless", stream=True, read=False)')),
@@ -56,7 +74,7 @@ const hostile: readonly MeasuredCase[] = [
   command('100000-files', `python3 -c "for n in range(100000): open(f'file-{n}', 'w').close()"`),
   command(
     '100000-long-paths',
-    // As long as a path can be; 20 folders of 5,000 files.
+    // The longest possible paths: 20 folders of 5,000 files.
     `python3 - <<'END'
 import os
 long = "/".join(["x" * 250] * 14)
@@ -70,7 +88,7 @@ END`,
   ),
   command(
     'long-command-lines',
-    // Each has two megabytes of arguments; the engine's list of processes has them all.
+    // Each has two megabytes of arguments, and the engine's list of processes contains them all.
     `python3 - <<'END'
 import subprocess
 for _ in range(150): subprocess.Popen(["sleep", "60"] + ["x" * 120_000] * 16, start_new_session=True)
@@ -78,7 +96,13 @@ END`,
   ),
   {
     ...command('report-of-values', 'true'),
-    validator: `#!/bin/sh\nprintf '{"results":{"tests":['\nyes '[],' | head -n 2000000 | tr -d '\\n'\nprintf '[]]}}'\n`,
+    validator: lines(
+      '#!/bin/sh',
+      `printf '{"results":{"tests":['`,
+      `yes '[],' | head -n 2000000 | tr -d '\\n'`,
+      `printf '[]]}}'`,
+      '',
+    ),
   },
   cli(
     'line-of-20-MB',
@@ -86,27 +110,46 @@ END`,
   ),
   cli(
     'line-of-values',
-    `${begin}\nprintf '{"type":"message_update2","all":['\nyes '[],' | head -n 7000000 | tr -d '\\n'\necho '[]]}'\n${end}`,
+    lines(
+      begin,
+      `printf '{"type":"message_update2","all":['`,
+      `yes '[],' | head -n 7000000 | tr -d '\\n'`,
+      `echo '[]]}'`,
+      end,
+    ),
   ),
   cli('line-without-end', `${begin}\nhead -c 300M /dev/zero | tr '\\0' '{'`),
   cli(
     'many-messages',
-    `${begin}\nhead -c 1000000 /dev/zero | tr '\\0' x > /tmp/text\nfor n in $(seq 600); do printf '%s' '${beforeText}'; cat /tmp/text; echo '${afterText}'; done\n${end}`,
+    lines(
+      begin,
+      `head -c 1000000 /dev/zero | tr '\\0' x > /tmp/text`,
+      `for n in $(seq 600); do printf '%s' '${beforeText}'; cat /tmp/text; echo '${afterText}'; done`,
+      end,
+    ),
   ),
   cli(
     'many-tools',
-    `${begin}\nhead -c 1000000 /dev/zero | tr '\\0' x > /tmp/text\nfor n in $(seq 600); do printf '%s' '${tool('0')}'; cat /tmp/text; echo '"}}'; done\n${end}`,
+    lines(
+      begin,
+      `head -c 1000000 /dev/zero | tr '\\0' x > /tmp/text`,
+      `for n in $(seq 600); do printf '%s' '${tool('0')}'; cat /tmp/text; echo '"}}'; done`,
+      end,
+    ),
   ),
   cli('million-short-messages', `${begin}\nyes '${said('x')}' | head -n 1000000\n${end}`),
 ];
 
-/** What an honest agent prints and does: it needs answers of its model, and leaves a file. */
+/** What an honest agent prints and does: it needs answers from its model, and leaves a file. */
 const honestAgent = {
   command: `${python('honest()')}\necho done > done.txt`,
   cli: `${begin}\n${python('honest()')}\necho done > done.txt\n${end}`,
 };
 
-/** Hostile trials of a variant with an honest one before every second of them; `isQuick`: a part of them. */
+/**
+ * Hostile trials of a variant, with an honest one before every second of them; `isQuick` selects a part of
+ * them.
+ */
 export function measuredCases(variant: Variant, isQuick: boolean): MeasuredCase[] {
   const all = hostile.filter((one) => one.variant === variant);
   const chosen = isQuick ? all.filter((_, index) => index % 4 === 0) : all;

@@ -1,20 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An OpenAI-compatible server on the loopback that answers as a model's enemy would. */
+/** An OpenAI-compatible server on the loopback that sends hostile answers. */
 export interface HostileModel extends AsyncDisposable {
-  /** What a model's `baseUrl` is. */
+  /** The `baseUrl` for a model. */
   url: string;
 }
 
 const mebibyte = 2 ** 20;
-/** Milliseconds that a stream without an end goes on. */
+/** How many milliseconds an endless stream lasts. */
 const endlessMs = 60_000;
-/** Bytes of a question that is looked at; what is larger gets the brief answer. */
+/** The largest question that is read, in bytes; a larger one gets the brief answer. */
 const questionBytes = 64 * 1024;
 const content = (text: string) => `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]}\n\n`;
 
-/** By the first word of the question. */
+/** The answers, by the first word of the question. */
 const answers: Readonly<Record<string, (response: ServerResponse) => Promise<void>>> = {
   endless: (response) => send(response, 'text/event-stream', '', content('x'.repeat(8192))),
   huge: (response) =>
@@ -74,11 +74,11 @@ function wordOf(question: string): string {
 
 interface Length {
   bytes?: number;
-  /** Between two pieces. */
+  /** The pause between two pieces. */
   pauseMs?: number;
 }
 
-/** Sends a beginning and then the same piece again and again, as fast as it is read. */
+/** Sends a beginning and then the same piece repeatedly, as fast as the client reads. */
 async function send(
   response: ServerResponse,
   type: string,

@@ -9,7 +9,7 @@ interface ReportRequest {
   json: boolean;
 }
 
-/** Measures and prints. True where the process survived and every honest trial passed. */
+/** Measures and prints. True if the process survived and every honest trial passed. */
 export async function reportHostile({ folder, heapMiB, isQuick, json }: ReportRequest): Promise<boolean> {
   if (!(heapMiB > 0)) throw new Error('--heap takes a number of MiB');
   const runs: Record<string, HostileMeasurement> = {};
@@ -41,7 +41,8 @@ export async function reportHostile({ folder, heapMiB, isQuick, json }: ReportRe
       `${result.heapUsedMiB} MiB in the heap and ${result.externalMiB} MiB beside it, not at one time`,
     );
     console.log(
-      `the process ${result.survived ? 'survived' : 'ended'}; honest trials passed: ${passed.length} of ${honest.length}`,
+      `the process ${result.survived ? 'survived' : 'ended'}; ` +
+        `honest trials passed: ${passed.length} of ${honest.length}`,
     );
     console.log(`hostile trials: ${JSON.stringify(result.hostile)}`);
   }

@@ -11,9 +11,9 @@ import { openHostileModel } from './hostile-model.ts';
 import { commandLine, memoryOf } from './measured-run.ts';
 
 export interface HostileMeasurement {
-  /** What the kernel noted as the process's highest, in MiB. */
+  /** The process's highest resident memory according to the kernel, in MiB. */
   residentMiB: number;
-  /** The highest that was seen ten times a second, in MiB: what lives in the heap, and bytes beside it. */
+  /** The highest of ten samples per second, in MiB: the live heap, and bytes outside it. */
   heapUsedMiB: number;
   externalMiB: number;
   seconds: number;
@@ -24,7 +24,7 @@ export interface HostileMeasurement {
 }
 
 interface HostileRequest {
-  /** Is made; suite, configuration and data are kept there. */
+  /** Is created; contains suite, configuration and data. */
   folder: string;
   variant: Variant;
   heapMiB: number;
@@ -32,13 +32,16 @@ interface HostileRequest {
 }
 
 const lookEveryMs = 100;
-/** Only ends a hang. */
+/** Only for hangs. */
 const timeoutMs = 30 * 60_000;
 const trialsAtATime = 4;
 const agents = fileURLToPath(new URL('./agents', import.meta.url));
 const probe = new URL('./heap-probe.mjs', import.meta.url).href;
 
-/** Runs hostile and honest trials by the command line, in a process with a heap of so many MiB, and watches it. Needs Linux. */
+/**
+ * Runs hostile and honest trials through the command line, in a process with a heap of this many MiB, and
+ * watches it. Needs Linux.
+ */
 export async function hostileRun({
   folder,
   variant,
@@ -77,7 +80,7 @@ export async function hostileRun({
     heapUsedMiB: Math.round(highest.heap / 2 ** 20),
     externalMiB: Math.round(highest.external / 2 ** 20),
     seconds: Math.round((performance.now() - started) / 1000),
-    // It exits with another code than 0 where a trial is void.
+    // Its exit code is not 0 if a trial is void.
     survived: ended.exitCode !== undefined && summary !== undefined,
     ended:
       summary !== undefined
@@ -103,7 +106,7 @@ function summaryIn(stdout: string): BatchSummary | undefined {
   }
 }
 
-/** The base image with another npm, which installs a CLI that prints what it is asked to. */
+/** The base image with another npm, which installs a CLI that prints what its prompt says. */
 async function imageWithPrintingCli(): Promise<string> {
   await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
   const base = await engine.findImage('offsite/base');

@@ -6,13 +6,14 @@ import { reportHostile } from './hostile-report.ts';
 import { type Measured, measuredRun } from './measured-run.ts';
 
 /**
- * The agent's own memory: resident MiB of `offsite run`, embedded service included.
+ * The agent's own memory: resident MiB of `offsite run`, including the embedded service.
  *
  *   memory             while a trial prints a gigabyte, and over many no-op trials
- *   memory --heap 256  with a heap of so many MiB, while hostile agents and a hostile model do what they can; exit 1 where the
- *                      process ended or an honest trial beside them did not pass
+ *   memory --heap 256  with a heap of this many MiB, under attack from hostile agents and a hostile model;
+ *                      exits with 1 if the process ended or an honest trial next to them did not pass
  *
- * The command is the built one where there is one, as the package ships it; the sources take some 15 MiB more, for the compiler of types.
+ * Uses the built command if there is one, as the package ships it; the sources take about 15 MiB more, for
+ * compiling the types.
  */
 const { values } = parseArgs({
   options: {
@@ -37,7 +38,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** True where the highest was below the limit. */
+/** True if the highest value was below the limit. */
 async function reportOrdinary(): Promise<boolean> {
   const limitMiB = 150;
   const printedMiB = values.quick ? 128 : 1024;
@@ -72,7 +73,7 @@ async function reportOrdinary(): Promise<boolean> {
   return result.withinLimit;
 }
 
-/** The curve as ten values, so that growth is seen and the document stays short. */
+/** The curve as ten values, so that growth is visible and the document stays short. */
 function shown({ highest, curve }: Measured) {
   const step = Math.max(1, Math.floor(curve.length / 10));
   return { highest, curve: curve.filter((_, index) => index % step === 0) };

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
 
-/** A batch to be run by a process of its own. */
+/** A batch for a separate process. */
 export interface MeasuredBatch {
-  /** Is made; suite, configuration and data are kept there. */
+  /** Is created; contains suite, configuration and data. */
   folder: string;
   /** The script that is the agent. */
   run: string;
@@ -18,17 +18,20 @@ export interface MeasuredBatch {
 /** Resident memory of the process, in MiB. */
 export interface Measured {
   command: string;
-  /** As the kernel noted it: no look can miss it. */
+  /** From the kernel, which misses no peak. */
   highest: number;
-  /** Looked at ten times a second. */
+  /** Sampled ten times a second. */
   curve: number[];
 }
 
 const lookEveryMs = 100;
-/** 500 trials take some minutes; this only ends a hang. */
+/** 500 trials take some minutes; this is only for hangs. */
 const timeoutMs = 30 * 60_000;
 
-/** Runs the batch by the command line and watches its memory. Needs Linux. Throws where a trial did not pass. */
+/**
+ * Runs the batch through the command line and watches its memory. Needs Linux. Throws if a trial did not
+ * pass.
+ */
 export async function measuredRun(batch: MeasuredBatch): Promise<Measured> {
   const suite = writeSuite(batch);
   const command = commandLine();
@@ -70,7 +73,7 @@ export async function measuredRun(batch: MeasuredBatch): Promise<Measured> {
   return { command, highest, curve };
 }
 
-/** The built command where there is one, as the package ships it; else the sources. */
+/** The built command if there is one, as the package ships it; else the sources. */
 export function commandLine(): string {
   const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
   const built = at('dist/src/cli/main.js');
@@ -102,6 +105,6 @@ export function memoryOf(pid: number | undefined): { now: number; highest: numbe
   const text = readFileSync(status, 'utf8');
   const mebibytes = (name: string) =>
     Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1]) / 1024);
-  // A zombie has no memory to speak of.
+  // A zombie has no memory.
   return text.includes('VmRSS') ? { now: mebibytes('VmRSS'), highest: mebibytes('VmHWM') } : undefined;
 }

@@ -13,9 +13,9 @@ import { ConfigFile, SandboxConfig } from '../../src/suite/config-file.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 
-/** A whole Offsite, embedded service included, over one data folder. */
+/** A whole Offsite, including the embedded service, with one data folder. */
 export interface Agent extends AsyncDisposable {
-  /** Runs a batch; resolves when every trial is recorded and reported. Throws where one did not pass. */
+  /** Runs a batch. Resolves when every trial is recorded and reported. Throws if one did not pass. */
   run(plan: SuitePlan, concurrency: number): Promise<void>;
 }
 
@@ -51,10 +51,10 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
         () => undefined,
       );
       const other = batch.trials.find(({ result }) => result.verdict !== 'passed');
-      if (other)
-        throw new Error(
-          `a trial is ${other.result.verdict}: ${other.result.cause?.message} ${other.result.cause?.output ?? ''}`,
-        );
+      if (other) {
+        const { verdict, cause } = other.result;
+        throw new Error(`a trial is ${verdict}: ${cause?.message} ${cause?.output ?? ''}`);
+      }
       if (ledger.outbox.pending().length > 0) throw new Error('a trial was not reported');
     },
     async [Symbol.asyncDispose]() {
@@ -65,7 +65,10 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
   };
 }
 
-/** A suite of no-op trials: `true` as run, one verify step, no validator; `prepare` where there is one to share. */
+/**
+ * A suite of no-op trials: `true` as the run script, one verify step, no validator; `prepare` if there is one
+ * to share.
+ */
 export function noopPlan(image: string, cases: number, trials: number, prepare?: string): SuitePlan {
   return {
     file: 'bench',

@@ -2,16 +2,16 @@ import type Docker from 'dockerode';
 import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from '../../test/engine/docker-of.ts';
 
-/** How a floor's containers are cut off: see {@link floorTrial}. */
+/** How the floor's containers are disconnected from the network: see {@link floorTrial}. */
 export type FloorNetwork = 'none' | 'disabled';
 
 /**
- * The floor: what the engine itself costs for the containers of one trial, straight through the Engine API with nothing
- * between. One container for the harness and one for grading, both without network: created and started side by
+ * The floor: the engine's own cost for the containers of one trial, directly through the Engine API. Two
+ * containers, one for the harness and one for grading, both without network: created and started side by
  * side, one exec in each, one after the other, and both removed. Resolves when they are gone.
  *
- * @param network `none` is the documented way (`--network none`); `disabled` leaves out the engine's set-up of an empty
- *   network, as Offsite does, and is the strictest floor there is
+ * @param network `none` is the documented way (`--network none`); `disabled` skips the engine's set-up of an
+ *   empty network, as Offsite does, and is the strictest floor
  */
 export async function floorTrial(engine: Engine, imageId: string, network: FloorNetwork): Promise<void> {
   const containers = await Promise.all([1, 2].map(() => started(engine, imageId, network)));

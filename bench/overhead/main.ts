@@ -9,8 +9,9 @@ import { type Agent, noopPlan, openAgent } from './batch.ts';
 import { type FloorNetwork, floorTrial } from './floor.ts';
 
 /**
- * What a trial costs beside what the engine itself costs: whole no-op trials, recorded and reported to the embedded service, over the
- * floor and a stricter one (see floor.ts), alternating in one run; and ten trials of a case that share one prepare.
+ * The cost of a trial next to the engine's own cost: whole no-op trials, recorded and reported to the
+ * embedded service, compared with the floor and a stricter one (see floor.ts), alternating in one run; and
+ * ten trials of a case that share one prepare.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -81,9 +82,9 @@ function trials(agent: Agent, concurrency: number): Promise<void> {
   return agent.run(noopPlan(image, 2, perRound / 2), concurrency);
 }
 
-/** Ten trials of a case whose prepare takes its time, over one such prepare plus ten floors. */
+/** Ten trials of a case with a slow prepare, compared with one such prepare plus ten floors. */
 async function comparePrepared(agent: Agent, floorMs: number) {
-  // Another script each time, so that no snapshot of an earlier measurement serves.
+  // A new script each time, so that no snapshot of an earlier measurement is used.
   const prepare = `sleep ${prepareSeconds} # ${randomUUID()}`;
   const totalMs = await milliseconds(() => agent.run(noopPlan(image, 1, 10, prepare), 1));
   const floorTotalMs = prepareSeconds * 1000 + 10 * floorMs;

@@ -13,8 +13,9 @@ const open: Case = { id: 'open', name: 'Open', verify: 'npm test' };
 const trialsPerRun = 10;
 
 /**
- * Puts `runs` finished runs of one trial each of the case `listed` into service.db, and `reports` trials of the case `open` that wait for their
- * reports. Returns the ids of the waiting runs, each with {@link trialsPerRun} trials.
+ * Writes to service.db `runs` finished runs with one trial each of the case `listed`, and `reports` trials of
+ * the case `open` that wait for their reports. Returns the ids of the waiting runs, each with {@link
+ * trialsPerRun} trials.
  */
 export function fill(
   folder: string,
@@ -33,7 +34,7 @@ export function fill(
       const variants = Array.from({ length: count }, (_, index) => ({ model: `model-${index}` }));
       return startBatch(call, { suite, cases: [added], variants, trials, local: true }).runs;
     };
-    // Twenty variants are what one request may have.
+    // One request may have at most twenty variants.
     for (let done = 0; done < runs; ) {
       inTransaction(database, () => {
         for (let batch = 0; batch < 100 && done < runs; batch++) {

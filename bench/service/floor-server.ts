@@ -4,9 +4,10 @@ import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
 
 /**
- * The floor: the least that a durable service can do with a request. A bare hono server that parses the body and inserts it, fsynced. No keys,
- * no checks, no group commit. A list is answered with as many characters as the service answers, since sending them costs both alike.
- * `node floor-server.ts FOLDER LENGTH`; writes its URL to the parent.
+ * The floor: the least that a durable service can do with a request. A bare hono server parses the body and
+ * inserts it, fsynced. No keys, no checks, no group commit. It answers a list with as many characters as the
+ * service does, because sending them costs the same for both. `node floor-server.ts FOLDER LENGTH`; writes
+ * its URL to the parent.
  */
 const database = new DatabaseSync(join(process.argv[2] ?? '.', 'floor.db'));
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');

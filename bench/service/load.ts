@@ -4,21 +4,24 @@ export interface Load {
   url: string;
   path: string;
   headers: Record<string, string>;
-  /** Of the n-th request; undefined where there is nothing left to send. */
+  /** The body of the n-th request; undefined if there is nothing left to send. */
   body(request: number): string | undefined;
   connections: number;
-  /** Stops after so many milliseconds. */
+  /** Stops after this many milliseconds. */
   forMs: number;
 }
 
 export interface Measured {
   requestsPerSecond: number;
   latenciesMs: number[];
-  /** Of the last answer. */
+  /** The body of the last answer. */
   answerBytes: number;
 }
 
-/** Sends requests over keep-alive connections, each connection one after another. Throws where one is not answered with 200. */
+/**
+ * Sends requests over keep-alive connections, one after another on each connection. Throws if an answer is
+ * not 200.
+ */
 export async function measure({ url, path, headers, body, connections, forMs }: Load): Promise<Measured> {
   const pool = new Pool(url, { connections, pipelining: 1 });
   const latenciesMs: number[] = [];

@@ -7,9 +7,9 @@ import { type Load, type Measured, measure, percentile } from './load.ts';
 import { startServer } from './server-process.ts';
 
 /**
- * How fast the service takes reports and lists runs, with few and many runs stored, beside the floor: see floor-server.ts. The two take turns, second by
- * second, so that what else the machine does disturbs both alike. `node bench/service/main.ts [--json] [--quick]`; loopback only, each server in a
- * process of its own.
+ * How fast the service accepts reports and lists runs, with few and many runs stored, next to the floor: see
+ * floor-server.ts. The two take turns, second by second, so that other work on the machine disturbs both
+ * alike. `node bench/service/main.ts [--json] [--quick]`; uses only loopback, each server in its own process.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -35,7 +35,7 @@ interface Row {
   answerBytes: number;
   service: Speed;
   floor: Speed;
-  /** The median of the rounds' ratios of requests a second. */
+  /** The median of the rounds' ratios of requests per second. */
   overFloor: number;
 }
 
@@ -50,7 +50,7 @@ async function inFolder<Result>(work: (folder: string) => Promise<Result>): Prom
 
 type Turn = Pick<Load, 'url' | 'body'>;
 
-/** The first round is not counted: it is for the compilers. */
+/** The first round does not count: it is for the compilers. */
 async function compare(
   what: Pick<Row, 'operation' | 'storedRuns' | 'connections'>,
   turns: { service: Turn; floor: Turn },
@@ -108,7 +108,7 @@ if (!values.json) {
 const rows: Row[] = [];
 for (const storedRuns of sizes) {
   await inFolder(async (folder) => {
-    // More reports than can be sent in the time: each is of a trial that has not been reported.
+    // More reports than can be sent in the time: each is for a trial without a report.
     const most = (rounds + 1) * roundMs * 8 * connectionCounts.length;
     const waiting = fill(folder, key, { runs: storedRuns, reports: most });
     await using service = await startServer('./service-server.ts', folder, key);

@@ -1,6 +1,8 @@
 import type { ReportedTrial } from '../../src/contract/report.ts';
 
-/** A trial of middling size, about 10 KB as JSON: 20 commands, 4 verify steps, 2 validations with their output. */
+/**
+ * A trial of medium size, about 10 KB as JSON: 20 commands, 4 verify steps, 2 validations with their output.
+ */
 export function exampleTrial(caseName: string, ordinal: number): ReportedTrial {
   const at = 1_750_000_000_000;
   const output = 'ok 1 - the parser keeps the last line without a newline\n'.repeat(6);

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** A server in a process of its own, so that the load does not share its event loop. */
+/** A server in its own process, so that the load does not share its event loop. */
 export interface ServerProcess extends AsyncDisposable {
   url: string;
 }

@@ -2,7 +2,7 @@ import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { openService } from '../../src/service/service.ts';
 
-/** The service in a process of its own. `node service-server.ts FOLDER KEY`; writes its URL to the parent. */
+/** The service in its own process. `node service-server.ts FOLDER KEY`; writes its URL to the parent. */
 const [dataFolder = '.', key = ''] = process.argv.slice(2);
 const service = openService({ dataFolder, clock: systemClock, integrations: [] });
 service.seedKey(key, { organization: 'Bench', permissions });

@@ -3,19 +3,19 @@ import { element, escaped, rounded } from './svg.ts';
 /** One quantity over time. */
 export interface Panel {
   title: string;
-  /** Written at the right: what to take away from it. */
+  /** Printed at the right: the conclusion. */
   note: string;
-  /** As CSS writes it. */
+  /** In CSS syntax. */
   color: string;
-  /** Seconds, and the value then; undefined where there was none, which leaves a gap. */
+  /** Seconds, and the value at that time; undefined if there was none, which leaves a gap. */
   points: readonly { at: number; value: number | undefined }[];
 }
 
 export interface Chart {
   title: string;
-  /** At least one, each with its points in the order of time. */
+  /** At least one, each with its points in order of time. */
   panels: readonly Panel[];
-  /** Seconds at which something happened to all of them. */
+  /** Seconds of events that affect all panels. */
   marks: readonly number[];
 }
 
@@ -37,7 +37,7 @@ const faint = '#787e8a';
 const grid = '#e4e7ec';
 const markColor = '#d03c3c';
 
-/** Draws the panels below one another, over the same time, and returns the picture as an SVG document. */
+/** Draws the panels below one another, over the same period, and returns the picture as an SVG document. */
 export function drawChart({ title, panels, marks }: Chart): string {
   const height = size.head + panels.length * size.panel + size.foot;
   const until = Math.max(1, ...panels.flatMap(({ points }) => points.map(({ at }) => at)));
@@ -99,7 +99,7 @@ function panelOf(frame: Frame, panel: Panel, until: number, marks: readonly numb
   ];
 }
 
-/** A line for each stretch without a gap. The area below it is tinted, so that a value is seen from afar. */
+/** A line for each stretch without a gap. The area below it is tinted, so that a value is easy to see. */
 function curves(
   { points, color }: Panel,
   pointOf: (at: number, value: number) => Point,
@@ -140,7 +140,7 @@ function timesOf({ left, top, width, height }: Frame, until: number): string[] {
   ];
 }
 
-/** `y` is the text's base line; `anchor` says what of the text is at `x`. */
+/** `y` is the text's base line; `anchor` says which part of the text is at `x`. */
 function text({ x, y }: Point, said: string, fill: string, anchor?: 'middle' | 'end'): string {
   return element('text', { x, y, fill, 'text-anchor': anchor }, [escaped(said)]);
 }
@@ -150,13 +150,13 @@ function line(from: Point, to: Point, stroke: string, dashes?: string): string {
   return element('line', { ...ends, stroke, 'stroke-dasharray': dashes });
 }
 
-/** Seconds that get a line: some eight of them, at round minutes. */
+/** Seconds that get a grid line: about eight of them, at round minutes. */
 function timesUntil(until: number): number[] {
   const step = roundStep(until / 60 / 8, 0.25) * 60;
   return Array.from({ length: Math.floor(until / step) + 1 }, (_, index) => index * step);
 }
 
-/** The next of 1, 2, 5, 10, 20 and so on, and no less than `least`, which may be no such number. */
+/** The smallest of 1, 2, 5, 10, 20 and so on that is at least `least`. */
 function roundStep(rough: number, least = 1): number {
   if (rough <= least) return least;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -9,25 +9,25 @@ import type { DaemonStatus } from '../../src/agent/daemon/status.ts';
 import { commandLine } from '../memory/measured-run.ts';
 import { suiteId } from './feeder.ts';
 
-/** Milliseconds; they only end hangs. */
+/** Milliseconds; only for hangs. */
 const answerTimeoutMs = 60_000;
 const stopTimeoutMs = 300_000;
 
 export interface DaemonPlace {
-  /** Is there; configuration, data and the daemon's log are kept in it. */
+  /** Must exist; contains the configuration, data and the daemon's log. */
   folder: string;
   service: { url: string; key: string };
-  /** Trials at a time; undefined is what the daemon chooses for this machine. */
+  /** Trials at a time; if undefined, the daemon chooses for this machine. */
   concurrency: number | undefined;
 }
 
-/** What the kernel says of a process. */
+/** What the kernel reports for a process. */
 export interface ProcessSample {
   memoryMiB: number;
   openFiles: number;
 }
 
-/** `offsite daemon` in a process of its own, which may be killed and started again. Needs Linux. */
+/** `offsite daemon` in its own process, which can be killed and started again. Needs Linux. */
 export class DaemonProcess implements AsyncDisposable {
   readonly #place: DaemonPlace;
   readonly #config: string;
@@ -67,13 +67,15 @@ export class DaemonProcess implements AsyncDisposable {
     await this.#end('SIGKILL');
   }
 
-  /** SIGTERM: it ends once its trials are done and reported. Rejects where it ends in another way. */
+  /**
+   * Sends SIGTERM: the daemon ends after its trials are done and reported. Rejects if it ends in another way.
+   */
   async drain(): Promise<void> {
     const ended = await this.#end('SIGTERM');
     if (ended !== 0) throw new Error(`the daemon ended with ${ended}: see ${this.log}`);
   }
 
-  /** Throws where it has ended by itself. */
+  /** Throws if it has ended by itself. */
   requireAlive(): void {
     const { exitCode = null, signalCode = null } = this.#child ?? {};
     if (exitCode === null && signalCode === null) return;
@@ -96,7 +98,7 @@ export class DaemonProcess implements AsyncDisposable {
     });
     request.on('timeout', () => request.destroy(new Error('the daemon does not answer')));
     request.on('error', (error: NodeJS.ErrnoException) => {
-      // It has not come so far yet, or this is what one that was killed left.
+      // It is not ready yet, or a killed daemon left this socket.
       const isAway = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET'].includes(error.code ?? '');
       if (isAway) resolve(undefined);
       else reject(error);

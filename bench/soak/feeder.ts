@@ -5,7 +5,7 @@ export const suiteId = 'soak';
 const casesOfABatch = 10;
 const mostTrials = 10;
 
-/** A trial of a batch that was started, as the service names it. */
+/** A trial of a started batch, with the service's names. */
 export interface FedRun {
   batch: string;
   run: string;
@@ -13,7 +13,7 @@ export interface FedRun {
   trials: number;
 }
 
-/** Starts batches for somebody else to run: no-op trials of the command harness, one verify step each. */
+/** Starts batches for the daemon to run: no-op trials of the command harness, one verify step each. */
 export class Feeder {
   readonly runs: FedRun[] = [];
   readonly #front: FaultFront;
@@ -26,14 +26,14 @@ export class Feeder {
     return this.runs.reduce((sum, { trials }) => sum + trials, 0);
   }
 
-  /** Queues so many runs, in batches of a few cases each. */
+  /** Queues this many runs, in batches of a few cases each. */
   async queueRuns(count: number): Promise<void> {
     for (let left = count; left > 0; left -= casesOfABatch) {
       await this.#start(Math.min(left, casesOfABatch), 1);
     }
   }
 
-  /** Queues so many trials at least. */
+  /** Queues at least this many trials. */
   async queueTrials(count: number): Promise<void> {
     await this.#start(casesOfABatch, Math.min(mostTrials, Math.ceil(count / casesOfABatch)));
   }

@@ -12,10 +12,13 @@ import { soak } from './soak.ts';
 import { soakChart, soakJson, soakReport } from './soak-report.ts';
 
 /**
- * The daemon under load for long, its service and whoever queues the runs in processes of their own.
+ * The daemon under load for a long time. Its service, and the feeder that queues the runs, are separate
+ * processes.
  *
- *   soak [--minutes 30] [--kill K]   is fed without end; writes docs/soak.json and docs/soak.svg (or --out FOLDER)
- *   soak --runs 200 [--kill 5]       a fixed number of runs through so many SIGKILLs; one line of JSON, exit 1 for any lost or twice
+ *   soak [--minutes 30] [--kill K]   always has work; writes docs/soak.json and docs/soak.svg
+ *                                    (or to --out FOLDER)
+ *   soak --runs 200 [--kill 5]       a fixed number of runs through this many SIGKILLs; prints one line of
+ *                                    JSON and exits with 1 if a result is lost or accepted twice
  */
 const { values } = parseArgs({
   options: {
@@ -24,7 +27,7 @@ const { values } = parseArgs({
     runs: { type: 'string' },
     concurrency: { type: 'string' },
     out: { type: 'string', default: fileURLToPath(new URL('../../docs', import.meta.url)) },
-    // As every bench takes them; the results are files, or one line.
+    // Every bench accepts these; the results are files, or one line.
     json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
   },
@@ -32,7 +35,7 @@ const { values } = parseArgs({
 const kills = Number(values.kill);
 const minutes = values.quick ? 1 : Number(values.minutes);
 const concurrency = values.concurrency === undefined ? undefined : Number(values.concurrency);
-/** Milliseconds that a run may take with a trial that does nothing, on a slow machine; only ends a hang. */
+/** Milliseconds that a run of a no-op trial may take on a slow machine; only for hangs. */
 const runTimeoutMs = 30_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'offsite-soak-'));
@@ -63,7 +66,7 @@ try {
     if (isKept) process.exitCode = 1;
   }
 } finally {
-  // What went wrong is in the daemon's log.
+  // The daemon's log has the error.
   if (isKept) console.error(`kept ${folder}`);
   else rmSync(folder, { recursive: true, force: true });
 }

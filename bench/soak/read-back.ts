@@ -3,20 +3,20 @@ import { systemClock } from '../../src/clock.ts';
 import type { FaultFront } from '../../test/faults/fault-front.ts';
 import type { FedRun } from './feeder.ts';
 
-/** What the service has of the runs that were queued. */
+/** What the service has recorded of the queued runs. */
 export interface ReadBack {
   runs: number;
-  /** Runs whose every trial is recorded. */
+  /** Runs whose trials are all recorded. */
   reported: number;
-  /** Trials that the service has no result of. */
+  /** Trials without a result at the service. */
   lost: number;
-  /** Trials of which it accepted more than one result, or that it has twice. */
+  /** Trials of which the service accepted more than one result, or that it has twice. */
   duplicates: number;
   /** Recorded trials without a verdict: something other than their agent went wrong. */
   voided: number;
 }
 
-/** Asks the service for every run that was queued, and compares with the reports that went past the front. */
+/** Reads every queued run from the service, and compares it with the reports that passed the front. */
 export async function readBack(front: FaultFront, fed: readonly FedRun[]): Promise<ReadBack> {
   await using client = createClient({ url: front.url, apiKey: front.key, clock: systemClock });
   const records = new Map<string, { ordinal: number; status: string }[]>();

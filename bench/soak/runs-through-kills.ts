@@ -5,7 +5,10 @@ import type { Feeder } from './feeder.ts';
 
 const lookEveryMs = 50;
 
-/** Queues the runs, and has them run by a daemon that is killed at as many moments, spread over the work. Resolves with the kills. */
+/**
+ * Queues the runs. A daemon runs them and is killed `kills` times, spread over the work. Resolves with the
+ * kills.
+ */
 export async function runsThroughKills(
   daemon: DaemonProcess,
   feeder: Feeder,

@@ -4,7 +4,7 @@ import { drawChart, type Panel } from './chart.ts';
 import type { ReadBack } from './read-back.ts';
 import type { Sample, Soaked } from './soak.ts';
 
-/** What a soak comes to, as its JSON document has it. */
+/** The result of a soak, as in its JSON document. */
 export function soakReport(minutes: number, { samples, killedAt, concurrency }: Soaked, back: ReadBack) {
   const memory = values(samples, 'memoryMiB');
   const third = Math.floor(memory.length / 3);
@@ -16,7 +16,7 @@ export function soakReport(minutes: number, { samples, killedAt, concurrency }: 
     kills: killedAt.length,
     killedAt,
     ...back,
-    // The first minutes fill caches; growth would show between the two later thirds.
+    // The first minutes fill caches; growth would show between the second and the last third.
     memoryMiB: {
       highest: Math.max(...memory),
       middleThird: mean(memory.slice(third, 2 * third)),
@@ -33,14 +33,14 @@ export function soakReport(minutes: number, { samples, killedAt, concurrency }: 
 
 export type SoakReport = ReturnType<typeof soakReport>;
 
-/** The document with a line for each sample. */
+/** The document with one line per sample. */
 export function soakJson({ samples, ...summary }: SoakReport): string {
   const head = JSON.stringify(summary, null, 2).slice(0, -2);
   const lines = samples.map((sample) => `    ${JSON.stringify(sample)}`);
   return `${head},\n  "samples": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
-/** Four panels over the same time. */
+/** Four panels over the same period. */
 export function soakChart({
   minutes,
   concurrency,
@@ -94,7 +94,7 @@ function summary(numbers: readonly number[]) {
   return { lowest: Math.min(...numbers), mean: mean(numbers), highest: Math.max(...numbers) };
 }
 
-/** To a tenth. */
+/** Rounded to a tenth. */
 function mean(numbers: readonly number[]): number {
   return Math.round((numbers.reduce((sum, number) => sum + number, 0) / numbers.length) * 10) / 10;
 }

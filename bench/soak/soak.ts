@@ -3,33 +3,33 @@ import type { FaultFront } from '../../test/faults/fault-front.ts';
 import type { DaemonProcess } from './daemon-process.ts';
 import type { Feeder } from './feeder.ts';
 
-/** What was seen at one moment; undefined while no daemon was there to be asked. */
+/** One sample; a value is undefined if no daemon answered. */
 export interface Sample {
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   at: number;
   memoryMiB: number | undefined;
   openFiles: number | undefined;
-  /** Results that the service has not taken, and the age of the oldest in seconds. */
+  /** Results that the service has not accepted, and the age of the oldest in seconds. */
   waiting: number | undefined;
   oldest: number | undefined;
-  /** Trials that the service has accepted a report of. */
+  /** Trials whose report the service has accepted. */
   reported: number;
 }
 
 export interface Soaked {
   samples: Sample[];
-  /** Seconds at which the daemon was killed. */
+  /** When the daemon was killed, in seconds. */
   killedAt: number[];
   concurrency: number;
 }
 
 const everyMs = 2_000;
-/** Trials that wait at any time: the daemon never runs dry between two looks at the service. */
+/** Trials that wait at any time, so that the daemon never runs out of work between two polls. */
 const backlog = 60;
-/** For what is queued at the end; only ends a hang. */
+/** For the work that is queued at the end; only for hangs. */
 const graceSeconds = 900;
 
-/** Keeps a daemon busy for so many minutes, killing it now and then, and watches it. */
+/** Keeps a daemon busy for this many minutes, kills it from time to time, and watches it. */
 export async function soak(
   daemon: DaemonProcess,
   feeder: Feeder,
@@ -43,13 +43,13 @@ export async function soak(
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
   const end = minutes * 60;
-  // What is queued when the time is over is run as well: only then is a trial without a result a lost one.
+  // The work that is queued at the end runs too: only then is a trial without a result a lost one.
   while (elapsed() < end || front.accepted.size < feeder.trials) {
     if (elapsed() > end + graceSeconds)
       throw new Error(`the daemon has not come to an end: see ${daemon.log}`);
     const missing = backlog - (feeder.trials - front.accepted.size);
     if (missing > 0 && elapsed() < end) await feeder.queueTrials(missing);
-    // Where the daemon ends by itself, that is what the measurement found.
+    // If the daemon ends by itself, that is the result of the measurement.
     daemon.requireAlive();
     const status = await daemon.status();
     concurrency = status?.concurrency ?? concurrency;
@@ -73,7 +73,7 @@ export async function soak(
   return { samples, killedAt, concurrency };
 }
 
-/** To a tenth. */
+/** Rounded to a tenth. */
 function rounded(number: number): number {
   return Math.round(number * 10) / 10;
 }

@@ -15,7 +15,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** To a tenth of a pixel: more cannot be seen. */
+/** Rounded to a tenth of a pixel; more is invisible. */
 export function rounded(value: number): string {
   return String(Math.round(value * 10) / 10);
 }

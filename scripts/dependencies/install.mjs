@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { isInstalled, markInstalled } from './stamp.mjs';
 
 /**
- * Installs what package-lock.json names, unless node_modules matches it already.
+ * Installs what package-lock.json lists, unless node_modules already matches it.
  * @param {string} root
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<{ok: true} | {ok: false, message: string, exitCode: number}>}
@@ -26,8 +26,8 @@ export async function installDependencies(root, env) {
 }
 
 /**
- * Quiet unless it fails. `--loglevel=error` leaves out the EBADENGINE warnings: npm checks the packages against
- * the Node that runs it, and they run under the Node that it installs.
+ * Quiet unless it fails. `--loglevel=error` hides the EBADENGINE warnings: npm checks the packages against
+ * the Node that runs it, but they run under the Node that it installs.
  */
 function runNpm(root, env) {
   const path = outsideOf(root, env.PATH);
@@ -38,7 +38,7 @@ function runNpm(root, env) {
       cwd: root,
       env: { ...env, PATH: path },
       stdio: ['ignore', 'pipe', 'pipe'],
-      shell: process.platform === 'win32' && command === 'npm', // there npm is a .cmd file
+      shell: process.platform === 'win32' && command === 'npm', // on Windows, npm is a .cmd file
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
@@ -51,7 +51,8 @@ function runNpm(root, env) {
 }
 
 /**
- * The npm that runs us, under a Node that isn't one of the dependencies: npm ci deletes those first.
+ * The npm that runs this script, under a Node that is not one of the dependencies, because npm ci deletes
+ * them first.
  * @returns {[string, ...string[]]}
  */
 function npmCommand(env, path) {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 const neededNode = 24;
 
 /**
- * The Node that runs our TypeScript: the one that is a dependency, else the user's own where that is new enough.
+ * The Node that runs the TypeScript: the one that is a dependency, else the user's own if it is new enough.
  * @param {string} root
  * @returns {Promise<{ok: true, path: string} | {ok: false, message: string}>}
  */
@@ -18,17 +18,18 @@ export async function projectNode(root) {
   return {
     ok: false,
     message: [
-      `Offsite runs under Node ${neededNode} or newer. npm installs one with the dependencies, but ${pinned} ${what}.`,
-      'If npm was told to leave out optional packages or install scripts, let it bring them this once:',
+      `Offsite runs under Node ${neededNode} or newer.`,
+      `npm installs one with the dependencies, but ${pinned} ${what}.`,
+      'If npm is set to leave out optional packages or install scripts, install them this once:',
       '',
       '  npm ci --include=optional --ignore-scripts=false',
       '',
-      `Otherwise install Node ${neededNode} yourself (on macOS, and on a Linux without glibc, that is the way).`,
+      `Otherwise install Node ${neededNode} yourself (needed on macOS, and on a Linux without glibc).`,
     ].join('\n'),
   };
 }
 
-/** The major version that the program reports; undefined when it can't be run, whatever the reason. */
+/** The major version that the program reports; undefined if it cannot run, whatever the reason. */
 function versionOf(path) {
   return promisify(execFile)(path, ['--version'], { timeout: 10_000 }).then(
     ({ stdout }) => Number.parseInt(stdout.replace(/^v/, ''), 10),

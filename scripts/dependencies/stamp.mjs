@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Written last into node_modules, so that an install that was cut short counts as none. */
+/** Written last into node_modules, so that an interrupted install does not count. */
 const stampPath = (root) => join(root, 'node_modules', '.offsite-lock-sha256');
 
-/** Whether node_modules holds what package-lock.json names, for this platform. */
+/** Whether node_modules has what package-lock.json lists, for this platform. */
 export async function isInstalled(root) {
   const [wanted, stamp] = await Promise.all([stampOf(root), textOf(stampPath(root))]);
   if (stamp !== undefined) return stamp === wanted;
-  // No stamp, but somebody's own `npm ci` or `npm install`: npm records what it installed, at its very end.
+  // No stamp, but the user may have run `npm ci` or `npm install`: npm records what it installed, at its very
+  // end.
   if (!(await npmInstalled(root))) return false;
   await markInstalled(root);
   return true;
@@ -19,7 +20,10 @@ export async function markInstalled(root) {
   await writeFile(stampPath(root), await stampOf(root));
 }
 
-/** A folder shared with another kind of machine has the other's binaries: the platform is part of the stamp. */
+/**
+ * A folder shared with another kind of machine has that machine's binaries: the platform is part of the
+ * stamp.
+ */
 async function stampOf(root) {
   const lock = await readFile(join(root, 'package-lock.json'));
   return `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`;

@@ -1,15 +1,15 @@
 import { type During, progress, progressLines } from '../../src/base-image/progress.ts';
 import type { Clock } from '../../src/clock.ts';
 
-/** How a script talks: lines, and long steps. */
+/** How a script reports: lines, and long steps. */
 export interface Announcer {
   log: (line: string) => void;
   during: During;
 }
 
 /**
- * On a terminal a running step is one line that counts its seconds; elsewhere it is plain lines, now and
- * then.
+ * On a terminal, a running step is one line that counts its seconds. Elsewhere it is a plain line from time
+ * to time.
  */
 export function announcer(output: NodeJS.WriteStream, clock: Clock): Announcer {
   if (!output.isTTY) {

@@ -1,15 +1,15 @@
 import { readFile, rm } from 'node:fs/promises';
 
-/** A file with a process id, and the program that must be running under it for the file to hold. */
+/** A file with a process id, and the program that must run under that id for the file to be valid. */
 export interface ProcessFile {
   path: string;
   program: string;
 }
 
 /**
- * Removes those of the files whose process is gone or is another program's, and returns their paths. A
- * `dockerd` that was killed leaves such files, and the next one takes any living process of that number for
- * its predecessor, or for its containerd.
+ * Removes the files whose process is gone or is another program's, and returns their paths. A killed
+ * `dockerd` leaves such files, and the next one takes any live process with that id for its predecessor, or
+ * for its containerd.
  */
 export async function clearLeftovers(files: readonly ProcessFile[], proc = '/proc'): Promise<string[]> {
   const cleared: string[] = [];
@@ -25,8 +25,8 @@ export async function clearLeftovers(files: readonly ProcessFile[], proc = '/pro
 export async function isRunning(file: ProcessFile, proc = '/proc'): Promise<boolean> {
   const pid = (await textOf(file.path))?.trim() ?? '';
   if (!/^\d+$/.test(pid)) return false;
-  // `1234 (dockerd) S ...`, from proc(5). A zombie (Z) has ended, though its number is taken until somebody
-  // reaps it, which in a container without an init process nobody does.
+  // `1234 (dockerd) S ...`, from proc(5). A zombie (Z) has ended, but its id is taken until its parent reaps
+  // it, which never happens in a container without an init process.
   const [, program, state] = (await textOf(`${proc}/${pid}/stat`))?.match(/\((.*)\) (.)/s) ?? [];
   return program === file.program && state !== 'Z' && state !== 'X';
 }

@@ -1,14 +1,14 @@
 import type { ProcessFile } from './clear-leftovers.ts';
 
-/** Where an engine that we start keeps what concerns us. */
+/** The files of an engine that Offsite starts. */
 export interface EngineHome {
   socketPath: string;
   logPath: string;
   /** Arguments of dockerd. */
   args: readonly string[];
-  /** The daemon's own, whose program is the engine itself. */
+  /** The daemon's own file, whose program is the engine itself. */
   daemonFile: ProcessFile;
-  /** What a killed engine leaves, and what stops the next one. */
+  /** Files that a killed engine leaves and that stop the next one. */
   leftovers: readonly ProcessFile[];
 }
 

@@ -9,13 +9,13 @@ export interface Readiness {
   clock: Clock;
   signal?: AbortSignal;
   deadlineMs?: number;
-  /** How the engine's process ended, when it did. */
+  /** How the engine's process ended, if it did. */
   gone?: () => Promise<string | undefined>;
 }
 
 /**
- * Waits until the engine answers. Throws an infrastructure error with the last lines of its log when it
- * won't.
+ * Waits until the engine answers. If it does not, throws an infrastructure error with the last lines of its
+ * log.
  */
 export async function engineReady(readiness: Readiness): Promise<void> {
   const { home, clock, signal, deadlineMs = 60_000, gone } = readiness;
@@ -31,7 +31,7 @@ export async function engineReady(readiness: Readiness): Promise<void> {
   throw await unready(`${deadlineMs / 1000} s after its start: ${failure}`, home);
 }
 
-/** Undefined where it answers. */
+/** Undefined if it answers. */
 async function whyUnready({ socketPath }: EngineHome, signal?: AbortSignal): Promise<string | undefined> {
   try {
     const engine = await connect({ host: `unix://${socketPath}`, env: {}, clock: systemClock, signal });
@@ -50,6 +50,8 @@ async function unready(what: string, { logPath }: EngineHome): Promise<OffsiteEr
   return new OffsiteError(`The Docker engine did not come up: ${what}.\n${lastWords}`, {
     code: 'ENGINE_START_FAILED',
     kind: 'infrastructure',
-    hint: `Its log is ${logPath}. In a container without privileges no engine can run: use the host's, with DOCKER_HOST.`,
+    hint:
+      `Its log is ${logPath}. An engine cannot run in a container without privileges: ` +
+      "use the host's, with DOCKER_HOST.",
   });
 }

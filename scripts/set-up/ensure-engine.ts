@@ -19,8 +19,8 @@ export interface EnsureEngine {
 }
 
 /**
- * Connects to a running engine, where there is one that Offsite itself would find; else starts the installed
- * one, or installs Debian's. Throws what the user has to do.
+ * Connects to a running engine, if there is one that Offsite itself would find. Otherwise starts the
+ * installed one, or installs Debian's. Throws an error that says what the user has to do.
  */
 export async function ensureEngine({ env, log, during, clock, signal }: EnsureEngine): Promise<Connection> {
   const found = await runningEngine({ host: undefined, env, clock, signal });
@@ -37,7 +37,7 @@ export async function ensureEngine({ env, log, during, clock, signal }: EnsureEn
   return connect({ host: `unix://${systemEngine.socketPath}`, env, clock, signal });
 }
 
-/** Undefined where none runs and the user named none, so that one may be provided. */
+/** Undefined if none runs and the user named none, so that one may be installed. */
 async function runningEngine(request: ConnectRequest): Promise<Connection | undefined> {
   try {
     return await connect(request);
@@ -55,7 +55,7 @@ async function thisMachine(env: NodeJS.ProcessEnv): Promise<Machine> {
     uid: process.geteuid?.(),
     hasDockerd: (await findHostProgram('dockerd', env)) !== undefined,
     hasAptGet: (await findHostProgram('apt-get', env)) !== undefined,
-    // sd_booted(3): this folder is there exactly when systemd is the init system.
+    // sd_booted(3): this folder exists only if systemd is the init system.
     hasSystemd: await access('/run/systemd/system').then(
       () => true,
       () => false,

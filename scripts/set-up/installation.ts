@@ -1,9 +1,9 @@
 import { OffsiteError } from '../../src/offsite-error.ts';
 
-/** What decides whether we may provide an engine on this machine. */
+/** What decides whether Offsite may install an engine on this machine. */
 export interface Machine {
   platform: NodeJS.Platform;
-  /** Effective user id; undefined where there are none. */
+  /** Effective user id; undefined if the platform has none. */
   uid: number | undefined;
   hasDockerd: boolean;
   hasAptGet: boolean;
@@ -12,13 +12,13 @@ export interface Machine {
   noInstall: boolean;
 }
 
-/** How an engine comes to run on this machine. */
+/** How to get an engine on this machine. */
 export interface EnginePlan {
   install: boolean;
   start: 'systemd' | 'detached';
 }
 
-/** Decides; throws an `input` error that says what is missing and how to get it. */
+/** Decides how. Throws an `input` error that says what is missing and how to get it. */
 export function planEngine(machine: Machine): EnginePlan {
   const { platform, uid, hasDockerd, hasAptGet, hasSystemd, noInstall } = machine;
   const start = hasSystemd ? 'systemd' : 'detached';
@@ -49,5 +49,8 @@ function missing(why: string, hint: string): OffsiteError {
 function linuxHint(hasDockerd: boolean, hasSystemd: boolean): string {
   const start = hasSystemd ? 'sudo systemctl start docker' : 'sudo dockerd';
   if (hasDockerd) return `One is installed: start it with '${start}', then run this again.`;
-  return "Install Docker ('sudo apt-get install docker.io' on Debian and Ubuntu) or Podman and start it, or set DOCKER_HOST.";
+  return (
+    "Install Docker ('sudo apt-get install docker.io' on Debian and Ubuntu) or Podman and start it, " +
+    'or set DOCKER_HOST.'
+  );
 }

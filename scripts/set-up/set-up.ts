@@ -8,8 +8,8 @@ import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
 
 /**
- * Makes sure that there is a Docker engine with the base image, saying on standard output what it does. When
- * both are there it takes a moment. Throws an `OffsiteError` that says what the user has to do.
+ * Makes sure that there is a Docker engine with the base image, and reports its progress on standard output.
+ * If both exist, it takes a moment. Throws an `OffsiteError` that says what the user has to do.
  */
 export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
   const { log, during } = announcer(process.stdout, systemClock);
@@ -19,7 +19,8 @@ export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promi
     const { serverVersion, arch } = await port.facts(signal);
     log(`Docker engine: ${serverVersion}, ${arch}, ${engine.address}`);
     const there = await port.images.find(baseImageName(baseImageRecipe), signal);
-    const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined; // only to build with
+    // Needed only for a build.
+    const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined;
     const image = await ensureBaseImage({ engine: port, log, during, env, signal, caBundle });
     log(`Base image: ${image.name} (${image.built})`);
   } finally {
@@ -27,7 +28,7 @@ export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promi
   }
 }
 
-/** npm is asked only when nothing else names a bundle: it takes a third of a second. */
+/** Calls npm only if nothing else names a bundle: it takes a third of a second. */
 async function hostCaBundle(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<CaBundle | undefined> {
   const sources = { env, explicit: env.OFFSITE_CA_BUNDLE };
   const named = await caBundleOf(sources);
@@ -40,7 +41,7 @@ async function hostCaBundle(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promi
     deadlineMs: 30_000,
     signal,
   }).catch((error) => {
-    if (error instanceof OffsiteError) return 'null'; // without npm there is no setting of npm's
+    if (error instanceof OffsiteError) return 'null'; // without npm there are no npm settings
     throw error;
   });
   const path = answer.trim();

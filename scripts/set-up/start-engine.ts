@@ -15,7 +15,7 @@ export interface EngineStart {
   signal?: AbortSignal;
 }
 
-/** Starts the installed engine and waits until it answers; throws an infrastructure error when it doesn't. */
+/** Starts the installed engine and waits until it answers. Throws an infrastructure error if it does not. */
 export async function startEngine({ how, home, log, env, clock, signal }: EngineStart): Promise<void> {
   if (how === 'systemd') {
     await runHostProgram({
@@ -29,7 +29,7 @@ export async function startEngine({ how, home, log, env, clock, signal }: Engine
     });
     return engineReady({ home, clock, signal });
   }
-  // The package's own script may have started one already, which then only has to get ready.
+  // The package's own script may already have started one, which then only has to become ready.
   const running = () => isRunning(home.daemonFile);
   if (await running()) {
     const gone = async () => ((await running()) ? undefined : 'was starting already, and ended');
@@ -42,7 +42,7 @@ export async function startEngine({ how, home, log, env, clock, signal }: Engine
   await engineReady({ home, clock, signal, gone: daemon.gone });
 }
 
-/** In a session of its own, so that it outlives us and no terminal's Ctrl-C reaches it. */
+/** Runs in its own session, so that it outlives this process and no terminal's Ctrl-C reaches it. */
 async function spawnDaemon(home: EngineHome, env: NodeJS.ProcessEnv) {
   const output = await open(home.logPath, 'a');
   try {
@@ -66,7 +66,7 @@ async function spawnDaemon(home: EngineHome, env: NodeJS.ProcessEnv) {
   }
 }
 
-/** Ours without npm's settings and PATH, and without the addresses of other engines. */
+/** This process's environment without npm's settings and PATH, and without the addresses of other engines. */
 function daemonEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(npm_|node|docker_|init_cwd)/i.test(name));
   return withSystemPath({ ...Object.fromEntries(kept), PATH: '/usr/local/sbin:/usr/local/bin' });

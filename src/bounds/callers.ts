@@ -1,6 +1,6 @@
 import { bytes, channel, KiB, MiB, milliseconds, times } from './channel.ts';
 
-/** What those send who connect to this process. */
+/** Bounds for clients that connect to this process. */
 
 export const serviceRequests = channel({
   sender: 'a caller',
@@ -11,19 +11,19 @@ export const serviceRequests = channel({
     setups: bytes(64 * MiB, "the setups of a batch's runs, together"),
   },
   time: {
-    head: milliseconds(20_000, 'until all headers are there'),
-    request: milliseconds(120_000, 'until the whole request is there'),
+    head: milliseconds(20_000, 'until all headers have arrived'),
+    request: milliseconds(120_000, 'until the whole request has arrived'),
     idle: milliseconds(30_000, 'between two requests'),
-    close: milliseconds(5_000, 'for requests under way when the service ends'),
+    close: milliseconds(5_000, 'for requests in flight when the service ends'),
   },
   count: {
-    // Well below the files that a process may usually have open.
-    connections: times(512, 'connections at a time; what comes above them is closed'),
-    // So that no check after the parser's can be made to overflow the stack or fill the memory.
+    // Well below the usual limit on open files of a process.
+    connections: times(512, 'connections at a time; further ones are closed'),
+    // Later checks recurse over the body: this keeps them from overflowing the stack or filling the memory.
     depth: times(64, 'levels of a body'),
     listEntries: times(100_000, 'entries of a list in a body'),
     values: times(500_000, 'values of a body'),
-    // A body can have as many as it has values.
+    // A body can have as many issues as values.
     issues: times(100, 'issues of a body in an answer'),
   },
 });
@@ -32,6 +32,6 @@ export const controlRequests = channel({
   sender: 'a caller',
   over: "requests to the daemon's control socket, which only its owner may open; their bodies are not read",
   bytes: { head: bytes(16 * KiB, 'the line and the headers of a request') },
-  time: { request: milliseconds(10_000, 'for the whole of a request') },
-  count: { connections: times(64, 'connections at a time; what comes above them is closed') },
+  time: { request: milliseconds(10_000, 'for a whole request') },
+  count: { connections: times(64, 'connections at a time; further ones are closed') },
 });

@@ -1,28 +1,22 @@
-/** What a bound counts: `heap` is a part of this process's heap limit. */
+/** What a bound counts. `heap` is a fraction of this process's heap limit. */
 type Unit = 'bytes' | 'characters' | 'heap' | 'milliseconds' | 'times';
 
 export interface Bound {
   most: number;
   unit: Unit;
-  /** What has no more than that, in few words; the page of threats shows them. */
+  /** What the bound limits, in a few words; docs/threat-model.md shows them. */
   of: string;
 }
 
-/** The bounds of a channel in one dimension by their names; or, in words, why it needs none of its own. */
+/** The bounds of a channel in one dimension, by name; or a text that says why it needs none. */
 export type Dimension = Readonly<Record<string, Bound>> | string;
 
-/** The bounds of all dimensions are also there as plain numbers, which is what the code reads. */
+/** The bounds as plain numbers, which is what the code reads. */
 type Numbers<Given extends Dimension> = Given extends string
   ? Readonly<Record<never, number>>
   : { readonly [Name in keyof Given]: number };
 
-export type Sender =
-  | 'the sandbox'
-  | 'a model'
-  | 'the service'
-  | "the suite's author"
-  | 'a caller'
-  | 'anybody';
+export type Sender = 'the sandbox' | 'a model' | 'the service' | "the suite's author" | 'a caller' | 'anyone';
 
 export interface Told<
   Bytes extends Dimension = Dimension,
@@ -30,14 +24,14 @@ export interface Told<
   Count extends Dimension = Dimension,
 > {
   sender: Sender;
-  /** What comes, and by which way. */
+  /** What arrives, and how. */
   over: string;
   bytes: Bytes;
   time: Time;
   count: Count;
 }
 
-/** One way by which somebody whom nobody trusts sends bytes to this process. */
+/** One way for an untrusted sender to send bytes to this process. */
 export interface Channel<
   Bytes extends Dimension = Dimension,
   Time extends Dimension = Dimension,

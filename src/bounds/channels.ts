@@ -7,10 +7,10 @@ import * as sandbox from './sandbox.ts';
 import * as service from './service.ts';
 import * as suite from './suite.ts';
 
-/** Every channel by its name in the code: sender by sender, and sorted. */
+/** Every channel by its name in the code, grouped by sender and sorted. */
 export const channels: Readonly<Record<string, Channel>> = Object.fromEntries(
   [sandbox, model, service, suite, grading, callers, anybody].flatMap((sender) =>
-    // Not every loader of modules keeps their names in one order.
+    // Not every module loader keeps the names in one order.
     Object.entries<Channel>(sender).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   ),
 );

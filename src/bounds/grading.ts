@@ -1,9 +1,8 @@
 import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /**
- * What a validator sends, whoever wrote it, and what the work sends that it looks at. These modules also go
- * into the validator's sandbox, where they make texts short that would be refused here; nothing here relies
- * on that.
+ * Bounds for what a validator sends, and for what the work that it examines sends. These modules also go into
+ * the validator's sandbox, where they shorten texts that would be refused here; nothing here relies on that.
  */
 
 export const validatorRecords = channel({
@@ -21,7 +20,7 @@ export const validatorRecords = channel({
   },
   time: "the validator's own deadline",
   count: {
-    logs: times(300_000, 'pieces of logs of a validation'),
+    logs: times(300_000, 'log entries of a validation'),
     votes: times(25, 'votes of one judge on one question'),
   },
 });
@@ -31,41 +30,40 @@ export const programOutput = channel({
   over: 'standard output and error of a validator that is a program, which may be a report of many tests',
   bytes: { kept: bytes(8 * MiB, 'each stream') },
   time: "the validator's own deadline",
-  count: 'what a report of so many bytes can name',
+  count: 'the bytes of a report bound its tests',
 });
 
 export const workForValidator = channel({
   sender: "the suite's author",
-  over: 'programs of the work that a validator has run, and files of it that it reads',
+  over: 'programs of the work that a validator runs, and files of the work that it reads',
   bytes: {
     output: bytes(8 * MiB, 'each output of a program'),
     file: bytes(16 * MiB, 'a file that is read from another sandbox'),
-    call: bytes(64 * MiB, 'a call of `offsite-run`: its words, or what it passes on'),
-    calls: bytes(128 * MiB, 'all calls of `offsite-run` that are under way'),
+    call: bytes(64 * MiB, 'a call of `offsite-run`: its arguments, or the input that it passes on'),
+    calls: bytes(128 * MiB, 'all calls of `offsite-run` in flight'),
     callName: characters(64, 'a name of a call'),
   },
   time: {
-    program: milliseconds(60_000, 'a program, where the validator says nothing else'),
-    // A program that does not end must not take the validator down with it, which would leave the trial
-    // without a verdict.
-    verdict: milliseconds(10_000, "of the validator's time, or half of it, that the work may not have"),
-    // Ending processes takes some milliseconds; so much may pass on a machine that is busy.
-    ending: milliseconds(20_000, "one try to end the work's processes"),
-    // What it left behind may hold it open for ever.
-    lateOutput: milliseconds(2_000, 'until the output of a program that has ended is there'),
-    // It walks all of it.
+    program: milliseconds(60_000, 'a program, unless the validator sets another limit'),
+    // A program that does not end must not end the validator too: the trial would have no verdict.
+    verdict: milliseconds(10_000, "of the validator's time, or half of it, reserved for its verdict"),
+    // Ending processes takes some milliseconds; on a busy machine it may take this long.
+    ending: milliseconds(20_000, "one attempt to end the work's processes"),
+    // A process that the program left behind may hold the output open for ever.
+    lateOutput: milliseconds(2_000, 'until the output of an ended program is complete'),
+    // Changing the owner walks the whole workspace.
     giving: milliseconds(120_000, 'giving a workspace to another user'),
   },
   count: {
-    // Each may hold two outputs.
+    // Each one may hold two outputs.
     programs: times(16, 'programs and calls at a time; more wait'),
     waitingCalls: times(10_000, 'calls of `offsite-run` that wait'),
-    // Each may hold a file, until the validator has read it.
+    // Each one may hold a file until the validator has read it.
     looks: times(2, 'files and lists that are read for a validator at a time; more wait'),
     files: times(200_000, 'files that are listed'),
-    // As many as Linux follows.
+    // Linux follows as many.
     links: times(40, 'links in a row'),
-    // Where the work takes all processes there may be, the one that ends them mostly starts, and not always.
-    endingTries: times(20, "tries to end the work's processes; then all of the container's are ended"),
+    // If the work uses up all allowed processes, the process that ends them usually starts, but not always.
+    endingTries: times(20, "attempts to end the work's processes; then all of the container's are ended"),
   },
 });

@@ -1,29 +1,29 @@
 import { bytes, channel, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
-/** What the API of a model sends. */
+/** Bounds for what the API of a model sends. */
 
 export const modelAnswers = channel({
   sender: 'a model',
   over: 'answers of its API, which pass the gateway to the harness',
   bytes: {
     waiting: bytes(128 * KiB, 'of an answer, waiting to be passed on; above it the connection is not read'),
-    // Brotli's largest window. An answer that was made with a larger one of zstd is not read.
+    // Brotli's largest window. An answer compressed by zstd with a larger window is not read.
     decoderWindow: bytes(16 * MiB, "a decoder's window"),
     judgedError: bytes(256 * KiB, "an error's body that is read before it is passed on"),
     recorded: bytes(64 * MiB, 'an answer in the record'),
-    // What is larger stays unread, and is passed on all the same.
+    // A larger answer is passed on, but not read.
     metered: bytes(16 * MiB, 'an answer in one piece that is read for its usage'),
     event: characters(32 * MiB, 'an event of a stream that is read for its usage'),
     // An event is text in the heap.
     eventOfHeap: partOfHeap(1 / 32, 'the same, with a small heap'),
   },
   time: {
-    connect: milliseconds(30_000, 'until a connection stands'),
-    retryWait: milliseconds(20_000, 'between two tries'),
-    // Of one that asks for longer, its client is told at once.
-    retryAfter: milliseconds(120_000, 'that a model may ask to wait before the next try'),
+    connect: milliseconds(30_000, 'until a connection is open'),
+    retryWait: milliseconds(20_000, 'between two attempts'),
+    // If a model asks for a longer wait, its client gets the error at once.
+    retryAfter: milliseconds(120_000, 'that a model may ask to wait before the next attempt'),
   },
-  count: { tries: times(5, 'tries of a request before its client hears of the trouble') },
+  count: { tries: times(5, 'attempts of a request before its client gets the error') },
 });
 
 export const chatAnswers = channel({
@@ -32,5 +32,5 @@ export const chatAnswers = channel({
   // More than any answer in one piece; a body without end must not fill the memory.
   bytes: { answer: bytes(16 * MiB, 'an answer') },
   time: 'the deadline of the phase that asks',
-  count: 'one answer to each question of ours',
+  count: 'one answer to each question of Offsite',
 });

@@ -1,6 +1,6 @@
 import { bytes, channel, characters, MiB, milliseconds, times } from './channel.ts';
 
-/** What the author of a suite, or of a configuration, sends. */
+/** Bounds for what the author of a suite or a configuration sends. */
 
 export const suiteFiles = channel({
   sender: "the suite's author",
@@ -9,10 +9,10 @@ export const suiteFiles = channel({
     file: bytes(16 * MiB, 'a file'),
     all: bytes(128 * MiB, 'all files of a suite, or of a profile'),
   },
-  time: 'only regular files are read: no pipe, socket or device that could wait',
+  time: 'only regular files are read: no pipe, socket or device, which could block',
   count: {
     files: times(10_000, "files of a profile's folders"),
-    depth: times(40, 'folders in folders'),
+    depth: times(40, 'levels of folders'),
   },
 });
 
@@ -20,25 +20,25 @@ export const yamlFiles = channel({
   sender: "the suite's author",
   over: 'suites and configurations in YAML',
   bytes: {
-    // What people write by hand, and programs for them, is far smaller.
+    // Files that people or their programs write are far smaller.
     file: bytes(4 * MiB, 'a file'),
-    expanded: characters(16 * MiB, 'a file once its aliases are put in place'),
-    value: characters(16, 'that each value counts for, whatever its length'),
+    expanded: characters(16 * MiB, 'a file after its aliases are expanded'),
+    value: characters(16, 'that each value counts for, in addition to its length'),
   },
   time: 'bytes and count bound it: less than a second',
   count: {
-    depth: times(100, 'collections in collections'),
-    // YAML's own reading takes a multiple of its time for each.
-    tokens: times(400_000, 'signs and values of a file'),
-    issues: times(50, 'problems of a file that are told'),
+    depth: times(100, 'levels of collections'),
+    // The YAML parser takes time for each one.
+    tokens: times(400_000, 'tokens of a file'),
+    issues: times(50, 'problems of a file that are shown'),
   },
 });
 
 export const expandedTexts = channel({
   sender: "the suite's author",
-  over: 'prompts and scripts with their variables in place',
+  over: 'prompts and scripts after their variables are expanded',
   // A few megabytes of `{{name}}` can stand for terabytes.
-  bytes: { text: characters(16 * MiB, 'a text, once its variables are in it') },
+  bytes: { text: characters(16 * MiB, 'a text after its variables are expanded') },
   time: 'its length is counted before it is built',
   count: 'the files of a suite are bounded, and the body of a request',
 });
@@ -48,6 +48,6 @@ export const queueTickets = channel({
   over: 'checked suites in the queue of a daemon, whose folder only its owner may write to',
   // A suite with all its files, and the files of its profiles in base64.
   bytes: { ticket: bytes(384 * MiB, 'a suite with all its files') },
-  time: { look: milliseconds(5_000, 'between two looks, where watching told nothing') },
+  time: { look: milliseconds(5_000, 'between two checks, if watching the folder reports nothing') },
   count: 'one at a time, the oldest first',
 });

@@ -1,11 +1,11 @@
 import type { Bound, Channel, Dimension } from './channel.ts';
 import { KiB, MiB } from './channel.ts';
 
-/** Between these two lines of a page is the table of all bounds. */
+/** The table of all bounds is between these two lines of a page. */
 const begin = '<!-- bounds: written by `npm run generate` from src/bounds/ -->';
 const end = '<!-- end of bounds -->';
 
-/** A page with the table of these channels in the place for it. Throws where it has no such place. */
+/** The page with the table of these channels in its place. Throws if the page has no place for it. */
 export function withTable(page: string, channels: Readonly<Record<string, Channel>>): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);

@@ -1,27 +1,27 @@
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
-/** Where the service is, checked. */
+/** The checked address of the service. */
 export interface Address {
   /** `https://evals.example`, for the connection and for messages. */
   origin: string;
-  /** Path of an operation, below the base address's own path. */
+  /** The path of an operation, below the base address's own path. */
   pathOf(operation: string): string;
   protocol: 'http:' | 'https:';
-  /** Whether the host is this machine by its name or number. Such a host is never reached through a proxy. */
+  /** Whether the host is this machine, by name or number. Such a host is never reached through a proxy. */
   loopback: boolean;
 }
 
 /**
- * Reads the base address of a service. Throws an input error for what is no http(s) address, for one with a
- * user, query or fragment, and for plain http beyond this machine without `insecureHttp`.
+ * Reads the base address of a service. Throws an input error if it is not an http(s) address, if it has a
+ * user, query or fragment, and if it is plain http beyond this machine without `insecureHttp`.
  */
 export function parseAddress(url: string, insecureHttp: boolean): Address {
   const parsed = URL.parse(url);
   if (!parsed || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) {
     throw invalid('the address of the Eval Service is not an http or https URL');
   }
-  // Not printed back: what stands before the @ may be a secret.
+  // Not printed: the text before the @ may be a secret.
   if (parsed.username || parsed.password) {
     throw invalid('the address of the Eval Service carries a user name or password');
   }
@@ -30,7 +30,7 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
 
   const loopback = isLoopback(parsed.hostname);
   if (parsed.protocol === 'http:' && !loopback && !insecureHttp) {
-    throw new OffsiteError(`${parsed.origin} is plain http: the API key would travel readable`, {
+    throw new OffsiteError(`${parsed.origin} is plain http: the API key would be sent unencrypted`, {
       code: 'CLIENT_INSECURE_HTTP',
       kind: 'input',
       hint: 'Use https, or allow it with --insecure-http.',
@@ -49,6 +49,6 @@ function invalid(message: string): OffsiteError {
   return new OffsiteError(message, {
     code: 'CLIENT_URL_INVALID',
     kind: 'input',
-    hint: 'Give its base address, such as https://evals.example.',
+    hint: 'Use its base address, such as https://evals.example.',
   });
 }

@@ -10,17 +10,17 @@ import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry-after.ts';
 
-/** What one attempt came to. */
+/** The outcome of one attempt. */
 export type AttemptOutcome =
   | { _tag: 'succeeded'; value: unknown }
   | {
       _tag: 'failed';
       error: ClientError;
-      /** Whether the service may have done what was asked. False is certain. */
+      /** Whether the service may have acted on the request. False is certain. */
       acted: boolean;
-      /** Whether asking again may end otherwise. */
+      /** Whether a retry may succeed. */
       transient: boolean;
-      /** What the service asked to wait, in milliseconds. */
+      /** How long the service asked to wait, in milliseconds. */
       retryAfterMs?: number | undefined;
     };
 
@@ -30,23 +30,23 @@ const readers = {
   ...Object.fromEntries(
     Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
   ),
-  // A setup is read by whoever runs its trials: one that is malformed must not hide the other runs of its
+  // The code that runs a run's trials reads its setup: a malformed setup must not hide the other runs of its
   // page.
   'evals.runs.list': receiving(
     RunsResponse.extend({ runs: z.array(RunRecord.extend({ setup: z.unknown().optional() })) }),
   ),
 } as Record<OperationName, z.ZodType>;
 
-/** The specification does not show the body of these answers: whatever it is, 2xx is success. */
+/** The specification does not show the body of these answers: 2xx is a success, whatever the body. */
 const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial']);
 
 /**
  * Reads a complete answer.
  *
- * `acted` decides whether an operation that must not be repeated may be: a request that was refused (3xx,
- * 4xx), or not taken in (429, and 503 with `Retry-After`), was not acted on. 500, 502, 504 and a bare 503 may
- * come from a service, or a proxy before it, that failed half-way, and 408 from a proxy that passed the
- * request on and did not wait.
+ * `acted` decides whether an operation that must not be repeated may be retried. The service did not act on a
+ * request that it refused (3xx, 4xx) or did not accept (429, and 503 with `Retry-After`). 500, 502, 504 and a
+ * 503 without that header may come from a service, or a proxy before it, that failed half-way, and 408 from a
+ * proxy that passed the request on and did not wait.
  */
 export function readAnswer(
   answered: Answered,
@@ -93,7 +93,9 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): At
   return { _tag: 'failed', error, acted: true, transient: true };
 }
 
-/** No redirect is followed: the key was meant for this host. 303 points to the result of something done. */
+/**
+ * Redirects are not followed: the key is for this host only. 303 points to the result of a completed action.
+ */
 function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): AttemptOutcome {
   const location = headers.location === undefined ? null : URL.parse(headers.location, 'relative:/');
   const target = location?.host ? quote(`${location.protocol}//${location.host}`, 200) : 'another path';
@@ -102,7 +104,7 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
     {
       code: 'CLIENT_REDIRECTED',
       kind: 'input',
-      hint: 'If that is the service, give its own address.',
+      hint: 'If that is the service, use its own address.',
       status,
       context,
     },
@@ -110,7 +112,7 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
   return { _tag: 'failed', error, acted: status === 303, transient: false };
 }
 
-/** An answer that was cut off because it is larger than any that is documented. */
+/** An answer that was cut off because it is larger than any documented one. */
 export function oversizedAnswer(status: number, maximumBytes: number, context: CallContext): AttemptOutcome {
   const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
     code: 'CLIENT_ANSWER_TOO_LARGE',
@@ -123,7 +125,7 @@ export function oversizedAnswer(status: number, maximumBytes: number, context: C
 
 type Parsed = { _tag: 'parsed'; value: unknown } | { _tag: 'broken' };
 
-/** An empty body reads as undefined. */
+/** Returns undefined for an empty body. */
 function parseJson(body: Buffer): Parsed {
   if (body.length === 0) return { _tag: 'parsed', value: undefined };
   try {
@@ -137,7 +139,8 @@ function parseJson(body: Buffer): Parsed {
 }
 
 /**
- * A web page is not the service, whatever its status: a sign-in page or a site's front page took the request.
+ * A web page is not an answer of the service, whatever its status: a sign-in page or a site's front page
+ * answered the request.
  */
 function isPage({ headers, body }: Answered): boolean {
   return body.length > 0 && (headers['content-type']?.toLowerCase().startsWith('text/html') ?? false);
@@ -151,13 +154,13 @@ function undecodable(
   retryAfterMs?: number,
 ) {
   const type = quote(headers['content-type'] ?? 'without a type', 100);
-  // Cut far beyond what is shown: half a key at the cut would not be recognized.
+  // Cut far beyond what is shown: half a key at the cut would not be found.
   const beginning = quote(body.subarray(0, 1024 * 1024).toString(), 200);
   return new UndecodableAnswer(
     `the service's answer (${status}, ${type}) ${reason}${beginning && `; it begins: ${beginning}`}`,
     {
       code: 'CLIENT_ANSWER_UNDECODABLE',
-      hint: 'Check the address: is it the base address of an Eval Service, and is nothing else answering in its place?',
+      hint: 'Check the address: is it the base address of an Eval Service? Does something else answer there?',
       status,
       retryAfterMs,
       context,

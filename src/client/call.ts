@@ -14,7 +14,7 @@ import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.t
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
 
-/** What a client's calls share. */
+/** What all calls of a client share. */
 export interface CallParts {
   address: Address;
   connections: Connections;
@@ -34,9 +34,9 @@ export interface CallParts {
 /**
  * Calls an operation and returns its answer, read tolerantly.
  *
- * A transient failure is repeated where that does no harm: always for an operation that is `repeatable`, and
- * for another only if the service certainly did not act; otherwise {@link UnknownOutcome} is thrown. Throws
- * the last attempt's error when attempts, budget or time run out, and the signal's reason when it aborts.
+ * Retries a transient failure if that is safe: always for an operation that is `repeatable`, and for another
+ * one only if the service certainly did not act; otherwise it throws {@link UnknownOutcome}. Throws the last
+ * attempt's error if attempts, budget or time run out, and the signal's reason if it aborts.
  */
 export async function call(
   parts: CallParts,

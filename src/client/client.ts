@@ -10,19 +10,17 @@ import { type CallOptions, type ClientOptions, defaultDeadlines, defaultRetryLim
 import { retryBudget } from './retry.ts';
 import { listRuns, type PageNumbering } from './runs.ts';
 
-/** An Eval Service, seen from here. Disposing ends the calls in flight and closes the connections. */
+/** A client of an Eval Service. Disposing ends the calls in flight and closes the connections. */
 export interface Client extends AsyncDisposable {
-  /** Where it is, for messages: `https://evals.example`. */
+  /** The service's origin, for messages: `https://evals.example`. */
   readonly origin: string;
   /**
-   * Calls an operation. The request is checked strictly before it is sent; the answer is read tolerantly and
-   * keeps fields that the contract does not know.
+   * Calls an operation. Checks the request strictly before sending it. Reads the answer tolerantly and keeps
+   * fields that the contract does not know.
    *
    * Throws `RequestInvalid`, a `ServiceRefusal` (`DecodeRefusal`, `Unauthorized`, `Forbidden`, `NotFound`,
-   * `Conflict` or another),
-   * `ConnectionFailure`, `DeadlineExceeded`, `UndecodableAnswer`, or for an operation that must not be
-   * repeated
-   * `UnknownOutcome`; the signal's reason when it aborts.
+   * `Conflict` or another), `ConnectionFailure`, `DeadlineExceeded`, `UndecodableAnswer`, or, for an
+   * operation that must not be repeated, `UnknownOutcome`; and the signal's reason if it aborts.
    */
   call<Name extends OperationName>(
     name: Name,
@@ -31,14 +29,14 @@ export interface Client extends AsyncDisposable {
   ): Promise<ResponseOf<Name>>;
   /**
    * A case's runs over all pages, newest first, each once. `variant` is a variant's id or a model. The
-   * options hold for each page.
+   * options apply to each page.
    */
   runs(filter: { caseId: string; variant?: string }, options?: CallOptions): AsyncIterable<RunRecord>;
 }
 
 /**
- * Makes a client. Connects to nothing yet. Throws an input error for an address, key, CA file or proxy that
- * cannot work.
+ * Creates a client. Does not connect yet. Throws an input error for an invalid address, key, CA file or
+ * proxy.
  */
 export function createClient(options: ClientOptions): Client {
   const { url, apiKey, clock, insecureHttp = false, random = Math.random, log } = options;

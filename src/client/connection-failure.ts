@@ -2,8 +2,8 @@ import type { Quote } from './api-key.ts';
 import { type CallContext, ConnectionFailure } from './errors.ts';
 
 /**
- * Codes of Node and OpenSSL for a certificate that does not prove whose it is. Asking again does not change
- * it.
+ * Codes of Node and OpenSSL for a certificate that does not prove the host's identity. A retry does not
+ * change that.
  */
 const untrusted: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
@@ -26,10 +26,7 @@ const hints: Record<string, string> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'Does that port speak plain http?',
 };
 
-/**
- * The error of a connection that could not be made or that broke, and whether another attempt may fare
- * better.
- */
+/** The error of a connection that failed or broke, and whether a retry may succeed. */
 export function connectionFailure(
   { error, sent, origin }: { error: Error; sent: boolean; origin: string },
   quote: Quote,
@@ -52,7 +49,8 @@ export function connectionFailure(
         ? 'Give the certificate of its authority as an extra CA file, or use the host name it was issued for.'
         : (codes.map((code) => hints[code]).find((hint) => hint !== undefined) ??
           'Check the network, the address and the proxy settings.'),
-      // Not the error itself: undici keeps bytes of the answer on some, and the answer may repeat the key.
+      // Not the error itself: undici keeps bytes of the answer in some errors, and the answer may repeat the
+      // key.
       cause: Object.assign(new Error(described), { code: codes[0] }),
       sent,
       context,
@@ -62,7 +60,7 @@ export function connectionFailure(
 }
 
 /**
- * Every code of an error, of its causes, and of what it stands for: IPv4 and IPv6 fail as one AggregateError.
+ * Every code of an error, of its causes, and of its nested errors: IPv4 and IPv6 fail as one AggregateError.
  */
 function codesOf(error: unknown): string[] {
   if (!(error instanceof Error)) return [];

@@ -6,17 +6,19 @@ import type { Address } from './address.ts';
 import type { ClientOptions } from './options.ts';
 
 export interface Connections extends AsyncDisposable {
-  /** Keeps connections for the next request. */
+  /** Keeps connections for later requests. */
   kept: Dispatcher;
   /**
-   * A new connection for every request. A kept one may have been closed by the service a moment ago, which
-   * shows only after the request is written; then nobody knows whether an operation that must not be repeated
-   * was done.
+   * Opens a new connection for every request. The service may have just closed a kept one, which shows only
+   * after the request is written. Then it is unknown whether the service did an operation that must not be
+   * repeated.
    */
   fresh: Dispatcher;
 }
 
-/** The ways to the service: direct, or through the proxy that `env` names for it. Opens nothing yet. */
+/**
+ * The connections to the service: direct, or through the proxy that `env` names for it. Opens nothing yet.
+ */
 export function openConnections(
   address: Address,
   { caBundle, env = {} }: Pick<ClientOptions, 'caBundle' | 'env'>,
@@ -29,7 +31,7 @@ export function openConnections(
     requestTls: connect,
     connectTimeout: connectMs,
     allowH2: false,
-    // Undici's own silent limits (300 s); the attempt's deadline is ours.
+    // Undici's own limits (300 s) are off; the attempt has a deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
@@ -39,7 +41,7 @@ export function openConnections(
       ? new EnvHttpProxyAgent({ ...settings, ...proxy, pipelining })
       : new Agent({ ...settings, pipelining });
   const kept = open(1);
-  // In undici 0 stands for no keep-alive.
+  // In undici, 0 means no keep-alive.
   const fresh = open(0);
   return {
     kept,
@@ -51,14 +53,14 @@ export function openConnections(
 }
 
 /**
- * The system's authorities, Node's own and the caller's; read once, since undici would parse them for every
- * connection.
+ * The certificate authorities of the system, of Node and of the caller; read once, because undici would parse
+ * them for every connection.
  */
 function trusting(caBundle: string | Buffer | undefined): SecureContext {
   const authorities = [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
   if (caBundle !== undefined) {
     try {
-      // OpenSSL passes over what is no certificate without a word.
+      // OpenSSL silently skips text that is not a certificate.
       new X509Certificate(caBundle);
     } catch (cause) {
       throw new OffsiteError('the extra CA file holds no PEM certificate', {
@@ -74,18 +76,17 @@ function trusting(caBundle: string | Buffer | undefined): SecureContext {
 }
 
 /**
- * The proxy settings of an environment as undici takes them; undefined where it names no proxy for this
- * protocol. Every value is given, empty if need be: undici reads the process's environment for what is
- * missing.
+ * The proxy settings of an environment as undici takes them; undefined if it names no proxy for this
+ * protocol. Sets every value, even if empty: undici reads the process's environment for missing ones.
  */
 function proxyOf({ protocol }: Address, env: NodeJS.ProcessEnv) {
   const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy';
   const value = env[variable] || env[variable.toUpperCase()];
   if (!value) return undefined;
-  // As curl does, `proxy:3128` is taken for http.
+  // Like curl, reads `proxy:3128` as http.
   const url = URL.parse(value.includes('://') ? value : `http://${value}`);
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
-    // The value is not shown: it may carry a password.
+    // The value is not shown: it may contain a password.
     throw new OffsiteError(`${variable.toUpperCase()} is not the address of an http or https proxy`, {
       code: 'CLIENT_PROXY_INVALID',
       kind: 'input',

@@ -1,7 +1,7 @@
 import type { OperationName } from '../contract/operations.ts';
 import { type ErrorKind, messageOf, OffsiteError, type OffsiteErrorOptions } from '../offsite-error.ts';
 
-/** Which attempt of which call an error is about. */
+/** The call and the attempt that an error is about. */
 export interface CallContext {
   operation: OperationName;
   /** From 1. */
@@ -13,11 +13,11 @@ interface ClientErrorOptions extends Omit<OffsiteErrorOptions, 'kind'> {
   context: CallContext;
 }
 
-/** A call that did not bring the answer it asked for; one subclass for each kind of trouble. */
+/** A call that failed; one subclass for each kind of failure. */
 export class ClientError extends OffsiteError {
   override readonly name: string = 'ClientError';
   readonly operation: OperationName;
-  /** How many attempts had been made, this one included. */
+  /** How many attempts were made, including this one. */
   readonly attempts: number;
   /** The message without the operation and the attempt before it. */
   readonly detail: string;
@@ -33,7 +33,7 @@ export class ClientError extends OffsiteError {
   }
 }
 
-/** No connection, or it broke before the whole answer was there. */
+/** The connection failed, or broke before the whole answer arrived. */
 export class ConnectionFailure extends ClientError {
   override readonly name = 'ConnectionFailure';
   /** Whether the request may have reached the service. False is certain. */
@@ -45,7 +45,7 @@ export class ConnectionFailure extends ClientError {
   }
 }
 
-/** A deadline of ours passed: the attempt's or the call's. */
+/** The deadline of the attempt or of the call passed. */
 export class DeadlineExceeded extends ClientError {
   override readonly name = 'DeadlineExceeded';
   readonly deadlineMs: number;
@@ -53,7 +53,7 @@ export class DeadlineExceeded extends ClientError {
   constructor(subject: 'attempt' | 'call', deadlineMs: number, context: CallContext) {
     super(`no complete answer within ${deadlineMs / 1000} s, the deadline of the ${subject}`, {
       code: subject === 'attempt' ? 'CLIENT_ATTEMPT_DEADLINE' : 'CLIENT_CALL_DEADLINE',
-      hint: 'Check that the service is well, or allow more time.',
+      hint: 'Check that the service works, or allow more time.',
       context,
     });
     this.deadlineMs = deadlineMs;
@@ -61,8 +61,8 @@ export class DeadlineExceeded extends ClientError {
 }
 
 /**
- * An answer that the specification does not document: HTML with 200, half a JSON, a redirect, another shape,
- * far too much.
+ * An answer that the specification does not document: HTML with 200, incomplete JSON, a redirect, another
+ * shape, or too many bytes.
  */
 export class UndecodableAnswer extends ClientError {
   override readonly name = 'UndecodableAnswer';
@@ -82,15 +82,15 @@ export class UndecodableAnswer extends ClientError {
 
 const whatRepeatingDoes: Partial<Record<OperationName, string>> = {
   'evals.start':
-    'List the runs of one of its cases first: if the batch is there, starting again runs it twice.',
-  'evals.rerunCell': "List the case's runs first: if the new run is there, asking again queues another.",
-  'prompts.write': 'Read the prompt first: if the new version is there, writing again appends another.',
+    'List the runs of one of its cases first: if the batch is there, starting it again runs it twice.',
+  'evals.rerunCell':
+    "List the case's runs first: if the new run is there, a second request queues another one.",
+  'prompts.write': 'Read the prompt first: if the new version is there, writing again appends another one.',
 };
 
 /**
- * The request may have reached the service, no usable answer came back, and asking again could do the work
- * twice.
- * `cause` is what went wrong, or the caller's reason to abort.
+ * The request may have reached the service, no usable answer came back, and a retry could do the work twice.
+ * `cause` is the failure, or the caller's reason to abort.
  */
 export class UnknownOutcome extends ClientError {
   override readonly name = 'UnknownOutcome';
@@ -99,7 +99,7 @@ export class UnknownOutcome extends ClientError {
     const why = cause instanceof ClientError ? cause.detail : messageOf(cause);
     super(`nobody knows whether the service did it: ${why}`, {
       code: 'CLIENT_OUTCOME_UNKNOWN',
-      hint: whatRepeatingDoes[context.operation] ?? 'See whether the service did it before you ask again.',
+      hint: whatRepeatingDoes[context.operation] ?? 'Check whether the service did it before you try again.',
       cause,
       context,
     });

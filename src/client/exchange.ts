@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 
 /**
- * What became of one request on the wire. `sent` is false only where not one byte of it was written: undici
- * starts a request at the moment it writes it, on a connection that stands (through the proxy and TLS, where
- * there are such).
+ * The outcome of one request on the wire. `sent` is false only if not one byte of it was written. Undici
+ * starts a request when it writes it, on an open connection (through the proxy and TLS, if there are any).
  */
 export type Exchange =
   | { _tag: 'answered'; status: number; headers: IncomingHttpHeaders; body: Buffer }
@@ -21,8 +20,8 @@ export interface ExchangeRequest {
 }
 
 /**
- * Posts one request and collects the answer. Never rejects. Follows no redirect.
- * When `signal` aborts, the connection is closed, and a request still waiting for one is never written.
+ * Posts one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
+ * the connection is closed, and a request that still waits for a connection is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -49,12 +48,12 @@ export function exchange(
 
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(started) {
-      // Undici cannot take back a request that waits for its connection; here is the last moment to.
+      // Undici cannot cancel a request that waits for its connection; this is the last moment to do it.
       if (signal.aborted) started.abort(new Error('stopped'));
       else controller = started;
     },
     onResponseStart(_controller, statusCode, received) {
-      // 1xx only announce the answer.
+      // 1xx only announces the answer.
       if (statusCode < 200) return;
       status = statusCode;
       headers = received;

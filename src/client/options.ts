@@ -2,7 +2,7 @@ import { serviceAnswers } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 
-/** What a client says about its work; a pino logger fits. */
+/** Receives a client's log; a pino logger fits. */
 export interface ClientLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -10,7 +10,7 @@ export interface ClientLog {
 
 /** Milliseconds. */
 export interface Deadlines {
-  /** Until a connection stands, TLS included. */
+  /** Until a connection is open, including TLS. */
   connect: number;
   /** For one attempt: connecting, sending and the whole answer. */
   attempt: number;
@@ -19,17 +19,17 @@ export interface Deadlines {
 }
 
 export interface RetryLimits {
-  /** Attempts of one call, the first included. */
+  /** Attempts of one call, including the first. */
   attempts: number;
   /**
-   * Retries this client may make while nothing succeeds, over all its calls; each success gives one back. A
-   * service that is down is thus asked once a call, instead of `attempts` times, once the budget is spent.
+   * Retries that this client may make while nothing succeeds, over all its calls; each success returns one.
+   * Once the budget is spent, each call asks a service that is down only once, instead of `attempts` times.
    */
   budget: number;
-  /** Milliseconds: the longest first wait (it doubles with each attempt), and the longest of all. */
+  /** Milliseconds: the longest first wait (it doubles with each attempt), and the longest wait of all. */
   firstWait: number;
   longestWait: number;
-  /** Milliseconds: the longest that a `Retry-After` is obeyed for. */
+  /** Milliseconds: the longest `Retry-After` that is followed. */
   longestRetryAfter: number;
 }
 
@@ -38,19 +38,19 @@ export interface ClientOptions {
   url: string;
   apiKey: string;
   clock: Clock;
-  /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive); used for jitter. */
   random?: () => number;
   log?: ClientLog;
-  /** PEM certificates of authorities to trust besides the system's. */
+  /** PEM certificates of authorities to trust in addition to the system's. */
   caBundle?: string | Buffer;
-  /** Allows `http:` to hosts other than this one: the key then travels readable. */
+  /** Allows `http:` to hosts other than this one: the key is then sent unencrypted. */
   insecureHttp?: boolean;
   deadlines?: Partial<Deadlines>;
   retry?: Partial<RetryLimits>;
-  /** Keys that no request may hold; the API key alone unless given. */
+  /** Keys that no request may contain; by default only the API key. */
   keys?: KnownKeys;
   /**
-   * Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (either case) are looked up. Without it, no proxy is
+   * The environment with `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (in either case). Without it, no proxy is
    * used.
    */
   env?: NodeJS.ProcessEnv;
@@ -58,7 +58,7 @@ export interface ClientOptions {
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** Milliseconds for the whole call; `deadlines.call` unless given. */
+  /** Milliseconds for the whole call. Default: `deadlines.call`. */
   deadlineMs?: number;
 }
 

@@ -5,7 +5,7 @@ import { receiving } from '../contract/receiving.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, ClientError } from './errors.ts';
 
-/** One thing a service does not accept. */
+/** One problem with a request, as the service reports it. */
 export interface RefusalIssue {
   tag: string;
   /** `trial.events[3].command`; empty for the body itself. */
@@ -15,9 +15,9 @@ export interface RefusalIssue {
 
 export interface RefusalParts {
   status: number;
-  /** The body's `_tag`; undefined where it had none. Tags we do not know are kept. */
+  /** The body's `_tag`; undefined if it had none. Unknown tags are kept. */
   tag: string | undefined;
-  /** What the service said, without the key. */
+  /** The service's message, without the key. */
   said: string;
   issues: RefusalIssue[];
   /** The `WWW-Authenticate` header: where to authenticate. */
@@ -27,8 +27,8 @@ export interface RefusalParts {
 }
 
 /**
- * The service understood the call and did not do it. Subclasses are the documented kinds; any other is this
- * one.
+ * The service understood the request and refused it. The documented kinds are subclasses; any other refusal
+ * is this class.
  */
 export class ServiceRefusal extends ClientError {
   override readonly name: string = 'ServiceRefusal';
@@ -42,7 +42,7 @@ export class ServiceRefusal extends ClientError {
   constructor(parts: RefusalParts, context: CallContext, code: string, hint?: string) {
     super(describe(parts), {
       code,
-      // Waiting helps with these; with the others the caller has to change something.
+      // Waiting helps with these. With the others, the caller has to change something.
       kind: parts.status >= 500 || parts.status === 408 || parts.status === 429 ? 'infrastructure' : 'input',
       ...(hint !== undefined && { hint }),
       context,
@@ -56,11 +56,13 @@ export class ServiceRefusal extends ClientError {
   }
 }
 
-/** 400: the body did not match what the service accepts. `issues` say where. */
+/** 400: the body did not match what the service accepts. `issues` says where. */
 export class DecodeRefusal extends ServiceRefusal {
   override readonly name = 'DecodeRefusal';
 }
-/** 401: the key is missing, unknown or no longer active. `authenticate` is what `WWW-Authenticate` says. */
+/**
+ * 401: the key is missing, unknown or no longer active. `authenticate` is the value of `WWW-Authenticate`.
+ */
 export class Unauthorized extends ServiceRefusal {
   override readonly name = 'Unauthorized';
 }
@@ -72,7 +74,7 @@ export class Forbidden extends ServiceRefusal {
 export class NotFound extends ServiceRefusal {
   override readonly name = 'NotFound';
 }
-/** 409: it conflicts with a change already made. */
+/** 409: the request conflicts with an earlier change. */
 export class Conflict extends ServiceRefusal {
   override readonly name = 'Conflict';
 }
@@ -84,8 +86,8 @@ const RefusalBody = z.looseObject({
 });
 
 /**
- * Reads an error answer's body; undefined where it is no error body at all. `json` is undefined for an empty
- * body.
+ * Reads the body of an error answer. Returns undefined if it is not an error body. `json` is undefined for an
+ * empty body.
  */
 export function readRefusal(
   json: unknown,
@@ -112,7 +114,7 @@ export function readRefusal(
   );
 }
 
-/** The `_tag` names the kind; without one, or with one we do not know, the status does. */
+/** The `_tag` gives the kind; if it is missing or unknown, the status does. */
 function refusalOf(parts: RefusalParts, context: CallContext): ServiceRefusal {
   const known: readonly string[] = Object.values(errorTags);
   const byStatus = errorTags[parts.status as keyof typeof errorTags];

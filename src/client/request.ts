@@ -6,22 +6,22 @@ import type { KeyInValue, KnownKeys } from '../redaction/known-keys.ts';
 import type { Quote } from './api-key.ts';
 import { ClientError } from './errors.ts';
 
-/** A request that the contract does not allow; it was not sent. */
+/** A request that the contract does not allow. It was not sent. */
 class RequestInvalid extends ClientError {
   override readonly name = 'RequestInvalid';
 }
 
-/** A request that would have told the service a key; it was not sent. */
+/** A request that contains a key. It was not sent. */
 class RequestHoldsKey extends ClientError {
   override readonly name = 'RequestHoldsKey';
 }
 
-/** What has been done must not be lost: from a result keys are taken out. Any other request is refused. */
+/** A result must not be lost, so keys are removed from it. Any other request with a key is refused. */
 const redacted: ReadonlySet<OperationName> = new Set(['evals.reportTrial']);
 
 /**
- * The body of a request, checked strictly against the contract, without a key in it. Throws {@link
- * RequestInvalid} and {@link RequestHoldsKey}, input errors.
+ * The body of a request, checked strictly against the contract, without a key. Throws the input errors {@link
+ * RequestInvalid} and {@link RequestHoldsKey}.
  */
 export function encodeRequest(
   operation: OperationName,
@@ -34,7 +34,7 @@ export function encodeRequest(
   try {
     return redacted.has(operation) ? keys.json(read.data) : JSON.stringify(read.data);
   } catch (cause) {
-    // A free-form value (a case's variables) can hold what JSON cannot: a cycle, a BigInt.
+    // A free-form value (a case's variables) can contain what JSON cannot: a cycle, a BigInt.
     throw invalid(operation, ' it cannot be written as JSON', cause);
   }
 }
@@ -49,7 +49,7 @@ function refuseKeys(operation: OperationName, request: unknown, keys: KnownKeys)
     {
       code: 'CLIENT_REQUEST_HOLDS_KEY',
       kind: 'input',
-      hint: 'Take it out: whatever the service is told, it keeps.',
+      hint: 'Remove it: the service keeps everything that it receives.',
       context: { operation, attempt: 1 },
     },
   );
@@ -59,7 +59,7 @@ function findKey(operation: OperationName, request: unknown, keys: KnownKeys): K
   try {
     return keys.findIn(request);
   } catch (cause) {
-    // A free-form value can be a cycle.
+    // A free-form value can contain a cycle.
     if (cause instanceof RangeError) throw invalid(operation, ' it cannot be written as JSON', cause);
     throw cause;
   }
@@ -87,8 +87,8 @@ export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): 
 }
 
 /**
- * Of a union whose every member failed, the issues of the member that was probably meant: one whose tag (a
- * field with a fixed value) fits, and of those the one with the fewest issues.
+ * For a union of which every member failed: the issues of the member that was probably meant. That is one
+ * whose tag (a field with a fixed value) fits, and among those the one with the fewest issues.
  */
 function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * How long an answer asks to wait, in milliseconds; undefined where it does not say, or not in a way we can
- * read.
- * `Retry-After` is seconds or a date. A date is read against the answer's own `Date`, so that clocks may
+ * How long an answer asks to wait, in milliseconds; undefined if it does not say, or not in a readable form.
+ * `Retry-After` is seconds or a date. A date is compared with the answer's own `Date`, so that the clocks may
  * differ.
  */
 export function retryAfter(headers: IncomingHttpHeaders, now: number): number | undefined {

@@ -1,11 +1,11 @@
 import { backoff } from '../backoff.ts';
 import type { RetryLimits } from './options.ts';
 
-/** What one client may still repeat. One per client; every call draws on it. */
+/** How many retries one client has left. All calls of the client share it. */
 export interface RetryBudget {
-  /** Takes one retry; false where none is left. */
+  /** Takes one retry; false if none is left. */
   take(): boolean;
-  /** A success gives one back. */
+  /** Returns one retry after a success. */
   restore(): void;
 }
 
@@ -24,8 +24,8 @@ export function retryBudget(size: number): RetryBudget {
 }
 
 /**
- * Milliseconds to wait after failed attempt number `attempt` (from 1): what the service asked for, and then a
- * {@link backoff}.
+ * Milliseconds to wait after failed attempt number `attempt` (from 1): the time that the service asked for,
+ * plus a {@link backoff}.
  */
 export function waitBefore(
   attempt: number,

@@ -7,20 +7,20 @@ type PageRequest = RequestOf<'evals.runs.list'>;
 type Page = ResponseOf<'evals.runs.list'>;
 
 /**
- * Which number a service gives its first page; the specification does not say. Found out while listing, kept
- * per client.
+ * The number of a service's first page; the specification does not define it. Found while listing, kept per
+ * client.
  */
 export interface PageNumbering {
   first: 0 | 1;
 }
 
 /**
- * A case's runs, newest first, each once. Pages are asked for as they are needed.
+ * A case's runs, newest first, each once. Requests pages as they are needed.
  *
- * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one is
- * what twenty runs started meanwhile look like, two are a service that ignores the page number. A service
- * that counts from 0 answers our page 1 with its second page: if that is short, or runs are missing at the
- * end, page 0 brings them.
+ * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one such
+ * page appears if twenty runs start in the meantime, two mean a service that ignores the page number. A
+ * service that counts from 0 answers page 1 with its second page. If that page is short, or runs are missing
+ * at the end, page 0 has them.
  */
 export async function* listRuns(
   readPage: (request: PageRequest) => Promise<Page>,
@@ -64,7 +64,7 @@ function endless(): OffsiteError {
   });
 }
 
-/** A first page is full or holds all there is. */
+/** A first page is full or has all runs. */
 function isLaterPage({ runs, pageSize, total }: Page): boolean {
   return runs.length < Math.min(pageSize, total);
 }

@@ -1,17 +1,21 @@
-/** Characters below which a beginning could be anything. */
+/** A beginning shorter than this could be anything, in characters. */
 const fewest = 12;
-/** Characters after a key's label: fewer are shown on purpose, to tell keys apart. */
+/**
+ * How many characters after a key's label count as telling too much. Fewer are shown on purpose, to tell keys
+ * apart.
+ */
 const fewestOwn = 8;
 
 /**
- * What every key of its kind begins with (`sk-ant-api03-`, `github_pat_`): words with a few digits, each ended by a dash or an underscore. A
- * key that is made of such words is taken for a label up to its last one.
+ * The label that every key of a kind begins with (`sk-ant-api03-`, `github_pat_`): words with a few digits,
+ * each ended by a dash or an underscore. If a whole key consists of such words, its label ends after the last
+ * one.
  */
 const label = /^(?:[A-Za-z]{1,12}\d{0,3}[-_])+/;
 
 /**
- * The beginning of a secret that tells too much of it, so that all from there on counts as the secret: half of it, no fewer than 12
- * characters, 8 of which come after its label. The whole of a secret that is shorter.
+ * The shortest beginning of a secret that reveals too much of it, so that it counts as the secret: half of
+ * the secret, at least 12 characters, 8 of them after the label. A shorter secret counts only as a whole.
  */
 export function beginningOf(value: string): string {
   const characters = [...value];

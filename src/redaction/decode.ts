@@ -14,14 +14,15 @@ import {
 import { gapEnd } from './gap.ts';
 import type { Element, Pattern } from './pattern.ts';
 
-/** `%2525252f` is a slash that was escaped four times. */
+/** `%2525252f` is a slash, escaped four times. */
 const longestRepeat = 4;
 
 /**
- * Where the pattern ends that begins at `from`: the end of the longest reading, 0 where not even enough of it stands there, or
- * {@link open}. Each character may be written as it is or with any escape, or one of these several times over.
+ * Where the pattern that begins at `from` ends: the end of the longest reading, 0 if too little of it is
+ * there, or {@link open}. Each character may be written as it is or with any escape, or with one of these
+ * several times over.
  *
- * @param last whether no more bytes come after these
+ * @param last whether no more bytes follow
  */
 export function endOf(pattern: Pattern, bytes: Uint8Array, from: number, last: boolean): number {
   return endFrom(pattern, 0, bytes, from, last);
@@ -41,9 +42,9 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
       end++;
       continue;
     }
-    // Most that begins like a secret ends here.
+    // Most text that begins like a secret ends here.
     if (there !== undefined && there !== 0 && gap === 'zeros' && byte !== -1 && !isSign(there)) return enough;
-    // What could be both, a gap or the character, is the character.
+    // If a byte could be a gap or the character, it is the character.
     let at = end;
     let next = needsGap ? no : elementEnd(pattern, index, bytes, at, last);
     if (next === no && index > 0) {
@@ -53,17 +54,20 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
     }
     if (next === open && !last) return open;
     if (next <= 0) return enough;
-    // That end is of all that follows as well.
+    // That end also holds for everything that follows.
     if (isOwnSign && isSign(bytes[at])) return Math.max(next, enough);
     end = next;
   }
   return end;
 }
 
-/** A percent sign or an ampersand of the secret: itself or the beginning of an escape. What follows decides. */
+/**
+ * A percent sign or an ampersand of the secret: the sign itself or the beginning of an escape. The next bytes
+ * decide.
+ */
 function signEnd(pattern: Pattern, index: number, bytes: Uint8Array, from: number, last: boolean): number {
   const { byte, other } = pattern.elements[index] as Element;
-  // Backslashes before it are the secret's own, or escape it.
+  // Backslashes before it belong to the secret, or escape it.
   let own = from;
   while (bytes[own] === backslash && own - from <= longestRun) own++;
   if (own >= bytes.length && !last) return open;
@@ -80,7 +84,7 @@ function signEnd(pattern: Pattern, index: number, bytes: Uint8Array, from: numbe
   return longest;
 }
 
-/** Where one character ends; for a sign, where the rest of the pattern does. */
+/** Where one character ends. For a sign, where the rest of the pattern ends. */
 function elementEnd(pattern: Pattern, index: number, bytes: Uint8Array, at: number, last: boolean): number {
   const element = pattern.elements[index] as Element;
   if ((element.byte === percent || element.byte === ampersand) && isSign(bytes[at]))
@@ -95,7 +99,10 @@ function elementEnd(pattern: Pattern, index: number, bytes: Uint8Array, at: numb
   return longest;
 }
 
-/** One that takes several codes: its UTF-8, of which each byte may stand as it is, or its UTF-16 or its number, which may not. */
+/**
+ * A character that takes several codes: its UTF-8, where each byte may be written as it is, or its UTF-16 or
+ * its number, where none may.
+ */
 function codesEnd(codes: readonly Wanted[], bytes: Uint8Array, from: number): number {
   let at = from;
   for (const wanted of codes) {

@@ -1,11 +1,14 @@
-/** The bytes ended before it was decided. */
+/** The bytes ended before the answer was certain. */
 export const open = -1;
-/** It does not stand there. */
+/** There is no such escape. */
 export const no = 0;
 
-/** Signs in a row that are read as one escape: a text that was put into JSON five times has 31 backslashes. */
+/**
+ * How many signs in a row are read as one escape: a text that was put into JSON five times has 31
+ * backslashes.
+ */
 export const longestRun = 32;
-/** Digits of a number in an HTML entity: any number of zeros may stand before it. */
+/** How many digits a number in an HTML entity may have, after any number of zeros. */
 const longestNumber = 16;
 const longestName = 12;
 
@@ -19,8 +22,8 @@ const braceOpens = 0x7b;
 const braceCloses = 0x7d;
 
 /**
- * What an escape stands for and how many bytes it takes, in one number, so that reading one allocates nothing. {@link open} and
- * {@link no} are of this type as well.
+ * The value of an escape and its length in bytes, in one number, so that reading one allocates nothing.
+ * {@link open} and {@link no} are of this type too.
  */
 export type Reading = number;
 
@@ -34,13 +37,13 @@ function reading(code: number, length: number): Reading {
   return code > 0x10ffff ? no : (length << codeBits) | code;
 }
 
-/** What is looked for in an escape. */
+/** The character that an escape should have. */
 export interface Wanted {
   byte: number;
   other: number;
-  /** Whether it may stand as it is after a backslash: a letter would be another character there. */
+  /** Whether it may be written as it is after a backslash: a letter would be another character there. */
   mayBeEscaped: boolean;
-  /** Whether it may not stand as it is: its number is that of another byte. */
+  /** Whether it must not be written as it is, because its number is that of another byte. */
   isEscaped?: boolean;
 }
 
@@ -51,8 +54,9 @@ export function isSign(byte: number | undefined): boolean {
 }
 
 /**
- * Reads the escape that begins with the sign at `from`: `\n`, `\/`, `\u0073`, `\u{73}`, `\x73`, `\163`, `%73`, `%u0073`, `&#115;`,
- * `&#x73;`, `&sol;`, or one of these whose sign is escaped itself. Where an escape can be read in two ways, the wanted one counts.
+ * Reads the escape that begins with the sign at `from`: `\n`, `\/`, `\u0073`, `\u{73}`, `\x73`, `\163`,
+ * `%73`, `%u0073`, `&#115;`, `&#x73;`, `&sol;`, or one of these whose sign is escaped itself. If an escape
+ * has two readings, the wanted one counts.
  *
  * @param passes how many wanted signs are read as the sign of a further escape
  */
@@ -119,7 +123,7 @@ function backslashEscape(bytes: Uint8Array, at: number): Reading {
   return isAlphanumeric(byte) ? no : reading(byte, 1);
 }
 
-/** As style sheets write it: `\73 `. */
+/** As in style sheets: `\73 `. */
 function styleEscape(bytes: Uint8Array, at: number): Reading {
   if (!isAlphanumeric(bytes[at]) || (bytes[at] as number) > 0x39) return no;
   const read = number(bytes, at, 16, 6);
@@ -135,7 +139,7 @@ function percentEscape(bytes: Uint8Array, at: number): Reading {
   return byte === 0x75 ? exactly(bytes, at + 1, 4, 1) : exactly(bytes, at, 2, 0);
 }
 
-/** The characters that have names in HTML. */
+/** Characters that have names in HTML. */
 const names: Record<string, string> = {
   ...{ amp: '&', AMP: '&', lt: '<', LT: '<', gt: '>', GT: '>', quot: '"', QUOT: '"', apos: "'", sol: '/' },
   ...{ bsol: '\\', plus: '+', percnt: '%', equals: '=', colon: ':', semi: ';', comma: ',', period: '.' },
@@ -173,7 +177,7 @@ function entity(bytes: Uint8Array, at: number): Reading {
   return character === undefined ? no : reading(character.charCodeAt(0), end + last - at);
 }
 
-/** How many bytes a mark of an escape takes: as it is, or percent-encoded with the rest of it. */
+/** How many bytes a mark of an escape takes, as it is or percent-encoded with the rest of the escape. */
 function lengthOfMark(mark: number, bytes: Uint8Array, at: number): number {
   if (bytes[at] === mark) return 1;
   if (at >= bytes.length) return open;
@@ -182,14 +186,14 @@ function lengthOfMark(mark: number, bytes: Uint8Array, at: number): number {
   return read === open ? open : read !== no && codeOf(read) === mark ? lengthOf(read) : no;
 }
 
-/** The number in just so many hexadecimal digits. */
+/** The number in exactly this many hexadecimal digits. */
 function exactly(bytes: Uint8Array, from: number, digits: number, before: number): Reading {
   const read = number(bytes, from, 16, digits);
   if (read <= 0) return read;
   return lengthOf(read) === digits ? reading(codeOf(read), digits + before) : no;
 }
 
-/** The number in up to so many digits. */
+/** The number in up to this many digits. */
 function number(bytes: Uint8Array, from: number, base: number, most: number): Reading {
   let value = 0;
   let at = from;
@@ -214,12 +218,12 @@ export function isAlphanumeric(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a);
 }
 
-/** No secret is written like this. */
+/** No secret contains this. */
 export const nothing = -2;
-/** Not told by a look at one escape. */
+/** One escape alone does not decide it. */
 export const anything = -3;
 
-/** The byte that the escape at `at` stands for; {@link open}, {@link nothing} or {@link anything}. */
+/** The byte of the escape at `at`; {@link open}, {@link nothing} or {@link anything}. */
 export function escapedByte(bytes: Uint8Array, at: number): number {
   const sign = bytes[at];
   let after = at;
@@ -227,7 +231,7 @@ export function escapedByte(bytes: Uint8Array, at: number): number {
   const byte = bytes[after];
   if (byte === undefined) return open;
   const isNumber = sign === backslash && byte >= 0x30 && byte <= 0x39;
-  // It can be read in two ways, or stands after another sign.
+  // It has two readings, or follows another sign.
   if (isNumber || (sign === backslash && isSign(byte))) return anything;
   const read =
     sign === backslash ? backslashEscape(bytes, after) : afterSign(sign as number, bytes, at + 1, anyCode);
@@ -237,8 +241,8 @@ export function escapedByte(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * The letter or digit that is written at `at` by signs that are escaped themselves (`%2573`, `&amp;#115;`), as {@link escapedByte} tells
- * it. Only where a backslash ends them, there are two ways to read them.
+ * The letter or digit at `at` whose signs are escaped themselves (`%2573`, `&amp;#115;`), with the same
+ * results as {@link escapedByte}. It has two readings only if a backslash ends them.
  */
 export function chainedByte(bytes: Uint8Array, at: number): number {
   let sign = bytes[at] as number;

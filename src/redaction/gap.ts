@@ -1,8 +1,9 @@
 import { anyCode, backslash, codeOf, escapeAt, isAlphanumeric, isSign, lengthOf, open } from './escape.ts';
 
 /**
- * What may stand before a character and counts for nothing: the zeros that UTF-16 and UTF-32 put between ASCII; also line breaks and what
- * indents the next line; also all that separates numbers. Decimal numbers must be separated.
+ * What may precede a character without counting: the zeros that UTF-16 and UTF-32 put between ASCII; also
+ * line breaks and the indentation of the next line; also everything that separates numbers. Decimal numbers
+ * must be separated.
  */
 export type Gap = 'nothing' | 'zeros' | 'lines' | 'separators' | 'numbers';
 
@@ -11,7 +12,7 @@ const longestGap = 24;
 const zero = 0x30;
 const letterX = 0x78;
 
-/** Past the gap at `from`, as it is or escaped. */
+/** The position after the gap at `from`, which may be escaped or not. */
 export function gapEnd(gap: Gap, bytes: Uint8Array, from: number): number {
   if (gap === 'nothing') return from;
   let at = from;

@@ -2,29 +2,29 @@ import { Redactor } from './redactor.ts';
 import { Scanner } from './scanner.ts';
 import { shortest } from './shortest.ts';
 
-/** Where a key stands in a text. Line and column count from 1. */
+/** Where a text holds a key. Line and column count from 1. */
 export interface KeyInText {
-  /** What it is called, such as the environment variable that holds it. */
+  /** The key's name, such as the environment variable that holds it. */
   name: string;
   line: number;
   column: number;
 }
 
-/** Where a key stands in a value. */
+/** Where a value holds a key. */
 export interface KeyInValue extends KeyInText {
   path: (string | number)[];
 }
 
-/** The keys that this machine holds, to be looked for in what it is about to give away. */
+/** The keys of this machine, to find in everything that leaves it. */
 export class KnownKeys {
   readonly named: readonly (readonly [name: string, key: string])[];
   readonly #names: readonly string[];
   readonly #scanner: Scanner;
   readonly #redactor: Redactor;
-  /** Files that hold none: many trials share them. */
+  /** Files without a key, remembered because many trials share them. */
   readonly #clean = new WeakSet<object>();
 
-  /** @param named each key with what it is called */
+  /** @param named each key with its name */
   constructor(named: Iterable<readonly [name: string, key: string]>) {
     const all = [...named];
     this.named = all;
@@ -34,7 +34,7 @@ export class KnownKeys {
     this.#redactor = new Redactor(all.map(([, key]) => key));
   }
 
-  /** The first key in a text or a file, in whatever way it is written. */
+  /** The first key in a text or a file, in any encoding. */
   find(content: string | Uint8Array): KeyInText | undefined {
     if (this.#scanner.isIdle) return undefined;
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
@@ -54,7 +54,7 @@ export class KnownKeys {
     return this.#below(value, []);
   }
 
-  /** A value as JSON, with all keys taken out. */
+  /** A value as JSON, with all keys removed. */
   json(value: unknown): string {
     return this.#redactor.json(value);
   }

@@ -2,20 +2,20 @@ import { beginningOf } from './beginning.ts';
 import { isAlphanumeric, type Wanted } from './escape.ts';
 import type { Gap } from './gap.ts';
 
-/** One character of what is looked for: its byte, and another that does as well. -1 where it takes several bytes. */
+/** One character of a pattern: its byte, and another byte that also matches. -1 if it takes several bytes. */
 export interface Element extends Wanted {
-  /** Where it takes several bytes: each of its spellings. */
+  /** If it takes several bytes: each of its spellings. */
   spellings: readonly (readonly Wanted[])[];
-  /** What may stand before it. */
+  /** What may precede it. */
   gap: Gap;
 }
 
-/** A run of characters, each of which may be written in any of the ways that decode.ts reads. */
+/** A sequence of characters, each written in any of the ways that decode.ts reads. */
 export interface Pattern {
   elements: readonly Element[];
-  /** How many of them are enough. */
+  /** How many of its characters are enough to match. */
   least: number;
-  /** Which of the secrets it is of. */
+  /** The index of its secret. */
   secret: number;
 }
 
@@ -25,13 +25,15 @@ const dash = '-'.charCodeAt(0);
 const underscore = '_'.charCodeAt(0);
 const space = ' '.charCodeAt(0);
 
-/** Letters of base64 below which they could be anything. */
+/** Fewer letters of base64 than this could be anything. */
 const shortestCore = 6;
 
-/** The ways in which a text is written as a whole. */
+/** The ways to encode a text as a whole. */
 type Form = (text: string) => Element[];
 
-/** What a secret turns into: itself, numbers, and base64, whose letters depend on how many bytes stand before it. */
+/**
+ * The encodings of a secret: itself, numbers, and base64, whose letters depend on how many bytes precede it.
+ */
 const forms: readonly Form[] = [
   plain,
   (text) => hexadecimal(Buffer.from(text)),
@@ -43,16 +45,16 @@ const forms: readonly Form[] = [
   ]),
 ];
 
-/** Of text that is not ASCII the bytes of UTF-16, of which decode.ts passes over zeros. */
+/** For text that is not ASCII: the bytes of UTF-16, whose zeros decode.ts skips. */
 const wideForms: readonly Form[] = [
   (text) => rawBytes(Buffer.from(text, 'utf16le')),
   (text) => rawBytes(Buffer.from(text, 'utf16le').swap16()),
 ];
 
 /**
- * What is looked for to find a secret.
+ * The patterns that find a secret.
  *
- * @param ignoresCase whether letters may be of either case
+ * @param ignoresCase whether letters match in either case
  */
 export function patternsOf(value: string, secret: number, ignoresCase = false): Pattern[] {
   const beginning = beginningOf(value);
@@ -65,7 +67,9 @@ export function patternsOf(value: string, secret: number, ignoresCase = false): 
   return patterns.filter(({ least }) => least > 0);
 }
 
-/** How often a backslash was escaped is not told apart, nor then how many there are: they are left out. */
+/**
+ * How often a backslash was escaped is unknown, and so is how many there are: the pattern leaves them out.
+ */
 function plain(text: string): Element[] {
   return [...text.matchAll(/(\\*)([^\\])/gu)].map(([, backslashes = '', character = '']) => {
     const element = elementOf(character, 'zeros');
@@ -86,7 +90,7 @@ function elementOf(character: string, gap: Gap): Element {
   }
   return {
     byte: code,
-    // As forms write it.
+    // As in HTML forms.
     other: code === space ? plus : code,
     mayBeEscaped: code > 0x1f && !isAlphanumeric(code),
     spellings: [],
@@ -106,7 +110,7 @@ function rawBytes(bytes: Buffer): Element[] {
   }));
 }
 
-/** UTF-16 without the zeros at its ends, which are where the two orders of bytes differ, for ASCII. */
+/** UTF-16 without the zeros at its ends, where the two byte orders differ for ASCII. */
 function wide(text: string): Buffer {
   return Buffer.from(text, 'utf16le').subarray(0, -1);
 }
@@ -124,10 +128,14 @@ function decimal(bytes: Buffer): Element[] {
   );
 }
 
-/** With so many bytes before it in a group of three: the letters that no neighbour can change, of either alphabet. */
+/**
+ * With this many bytes before it in a group of three: the letters that no neighbour can change, in either
+ * alphabet.
+ */
 function base64(secret: Buffer, before: number): Element[] {
   const written = Buffer.concat([Buffer.alloc(before), secret]).toString('base64');
-  // A letter carries 6 bits: the first ones share theirs with what stands before, the last one with what follows.
+  // A letter carries 6 bits. The first letters share theirs with the bytes before, the last one with the
+  // bytes after.
   const firstWhole = Math.ceil((before * 8) / 6);
   const endWhole = Math.floor(((before + secret.length) * 8) / 6);
   const core = written.slice(firstWhole, endWhole);

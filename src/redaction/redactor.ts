@@ -2,25 +2,29 @@ import { type Found, Scanner } from './scanner.ts';
 import { shortest } from './shortest.ts';
 
 export interface RedactorOptions {
-  /** Characters; values that are shorter are not looked for. */
+  /** In characters. Shorter values are ignored. */
   shortest?: number;
-  /** What stands in a secret's place. */
+  /** The text that replaces a secret. */
   mark?: string;
 }
 
-/** Redacts one stream of bytes; a secret is found wherever that is cut. */
+/** Redacts one stream of bytes. Finds a secret wherever the stream is split. */
 export interface StreamRedaction {
-  /** What may go on. Bytes that could be the beginning of a secret wait for the next call; all others go at once. */
+  /**
+   * The bytes that are safe to pass on. Bytes that could be the beginning of a secret wait for the next call;
+   * all others pass at once.
+   */
   push(chunk: Uint8Array): Buffer;
-  /** What was waiting. */
+  /** The bytes that were waiting. */
   end(): Buffer;
 }
 
 const nothing = Buffer.alloc(0);
 
 /**
- * Takes known secrets out of what is kept, logged, reported and answered: as they are, escaped as in JSON or in URLs, one character or
- * all, and in base64 and hexadecimal. What holds none stays as it is, byte for byte.
+ * Removes known secrets from what Offsite keeps, logs, reports and answers: plain, escaped as in JSON or in
+ * URLs (one character or all), and in base64 and hexadecimal. Content without a secret stays the same, byte
+ * for byte.
  */
 export class Redactor {
   readonly #shortest: number;
@@ -34,14 +38,14 @@ export class Redactor {
     this.learn(secrets);
   }
 
-  /** Takes these out as well from now on. */
+  /** Removes these secrets too from now on. */
   learn(secrets: Iterable<string>): void {
     const values = [...secrets].filter(({ length }) => length >= this.#shortest);
     this.#values = [...new Set([...this.#values, ...values])];
     this.#scanner = new Scanner(this.#values);
   }
 
-  /** Where the first secret stands, in bytes; undefined where there is none. */
+  /** Where the first secret is, in bytes; undefined if there is none. */
   find(content: string | Uint8Array): Pick<Found, 'at' | 'end'> | undefined {
     if (this.#scanner.isIdle) return undefined;
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
@@ -56,15 +60,18 @@ export class Redactor {
     return done === bytes ? text : done.toString();
   }
 
-  /** A value as JSON, with the secrets taken out of its texts, so that it stays JSON whatever they look like. */
+  /**
+   * A value as JSON. Secrets are removed from its texts, so that it stays JSON whatever the secrets look
+   * like.
+   */
   json(value: unknown, space?: number): string {
     const written = JSON.stringify(value, null, space);
-    // What an escaped text holds, the text that it stands for holds as well; hardly ever there is any.
+    // A secret in an escaped text is also in the unescaped text. There is hardly ever any.
     if (written === undefined || this.find(written) === undefined) return written;
     return JSON.stringify(this.#value(JSON.parse(written)), null, space);
   }
 
-  /** The same for bytes, of which only those around a secret need be text. */
+  /** The same for bytes. Only the bytes around a secret need to be text. */
   whole(bytes: Uint8Array): Uint8Array {
     return this.#clear(bufferOf(bytes), true).done;
   }
@@ -87,7 +94,7 @@ export class Redactor {
         const fresh = bufferOf(chunk);
         if (this.#scanner.isIdle && held.length === 0) return fresh;
         const { done, rest } = this.#clear(held.length > 0 ? Buffer.concat([held, fresh]) : fresh, false);
-        // Who gave the chunk may use its memory again.
+        // The caller may reuse the memory of the chunk.
         held = rest.length > 0 ? Buffer.from(rest) : nothing;
         return done;
       },
@@ -99,7 +106,7 @@ export class Redactor {
     };
   }
 
-  /** Redacts what is decided, and holds back a tail that the next piece could make a secret. */
+  /** Redacts what is certain, and holds back a tail that the next piece could turn into a secret. */
   #clear(bytes: Buffer, last: boolean): { done: Buffer; rest: Buffer } {
     const parts: Buffer[] = [];
     for (let from = 0; ; ) {

@@ -15,37 +15,37 @@ import {
 } from './escape.ts';
 import { type Element, type Pattern, patternsOf } from './pattern.ts';
 
-/** A place where a secret stands. */
+/** Where a secret is. */
 export interface Found {
   at: number;
   end: number;
-  /** Which of the secrets, from 0. */
+  /** The index of the secret, from 0. */
   secret: number;
 }
 
-/** What a search came to: a secret, the place from which more bytes decide, or neither. */
+/** The result of a search: a secret, the position from which more bytes decide, or neither. */
 export type Search = { kind: 'found'; found: Found } | { kind: 'open'; at: number } | { kind: 'none' };
 
 const none: Search = { kind: 'none' };
 
 /**
- * Finds secrets in bytes, whatever way they are written. Two bytes at a time are looked up in a table of those that a secret can begin
- * with, so that ordinary text costs one look for each of its bytes.
+ * Finds secrets in bytes, in any encoding. It looks up two bytes at a time in a table of the pairs that a
+ * secret can begin with, so that ordinary text costs one lookup per byte.
  */
 export class Scanner {
   readonly #patterns: readonly Pattern[];
-  /** By two bytes: whether a secret can begin so. */
+  /** By two bytes: whether a secret can begin with them. */
   readonly #beginnings: Uint8Array;
-  /** By the first byte that a secret can be written with when nothing is escaped. */
+  /** By the first byte of a secret in which nothing is escaped. */
   readonly #byFirst: readonly (readonly Pattern[])[];
-  /** Those whose first character may be a sign, or stand after a backslash as it is. */
+  /** Patterns whose first character may be a sign, or may be written as it is after a backslash. */
   readonly #escapable: readonly Pattern[];
-  /** The same, and those that begin with this letter or digit. */
+  /** The same, and patterns that begin with this letter or digit. */
   readonly #byChained: readonly (readonly Pattern[])[];
-  /** By one byte: whether it may be all that is there yet of a beginning. */
+  /** By one byte: whether a beginning may end with it for now. */
   readonly #firsts = new Uint8Array(256);
 
-  /** @param ignoresCase whether letters may be of either case */
+  /** @param ignoresCase whether letters match in either case */
   constructor(values: readonly string[], ignoresCase = false) {
     this.#patterns = values.flatMap((value, secret) => patternsOf(value, secret, ignoresCase));
     this.#beginnings = new Uint8Array(this.#patterns.length === 0 ? 0 : 1 << 16);
@@ -68,9 +68,9 @@ export class Scanner {
   }
 
   /**
-   * The first secret from `from` on, the longest where several begin at one place.
+   * The first secret from `from` on; if several begin at one place, the longest.
    *
-   * @param last whether no more bytes come after these
+   * @param last whether no more bytes follow
    */
   find(bytes: Uint8Array, from: number, last: boolean): Search {
     if (this.isIdle) return none;
@@ -86,31 +86,32 @@ export class Scanner {
       }
       const run = at;
       const patterns = this.#escapedAt(bytes, at);
-      // All backslashes of a run begin the same: one look is enough, at as many as are read as an escape.
+      // All backslashes in a row have the same beginning: one lookup is enough, at as many as are read as one
+      // escape.
       if (byte === backslash) while (at + 1 < bytes.length && bytes[at + 1] === backslash) at++;
       const search = this.#findAt(patterns, bytes, Math.max(run, at + 1 - longestRun), last);
       if (search.kind !== 'none') return search;
     }
-    // A secret of one byte; or the first of two, of which the other is to come.
+    // A secret of one byte, or the first of two bytes whose second has not arrived.
     const at = Math.max(from, before);
     if (at >= bytes.length || !this.#firsts[bytes[at] as number]) return none;
     if (!last) return { kind: 'open', at };
     return this.#findAt(this.#patterns, bytes, at, last);
   }
 
-  /** Those that can begin with the escape at `at`. */
+  /** Patterns that can begin with the escape at `at`. */
   #escapedAt(bytes: Uint8Array, at: number): readonly Pattern[] {
     const first = escapedByte(bytes, at);
     if (first === anything) return this.#chainedAt(bytes, at);
     if (first === open) return this.#patterns;
     const escaped = this.#byFirst[first] ?? [];
     if (bytes[at] === backslash) return escaped;
-    // A percent sign or an ampersand may be a secret's own, and no escape.
+    // A percent sign or an ampersand may belong to a secret and not be an escape.
     const own = this.#byFirst[bytes[at] as number] as readonly Pattern[];
     return own.length === 0 ? escaped : [...own, ...escaped];
   }
 
-  /** Those that can begin with an escape whose sign is escaped itself. */
+  /** Patterns that can begin with an escape whose sign is escaped itself. */
   #chainedAt(bytes: Uint8Array, at: number): readonly Pattern[] {
     const chained = chainedByte(bytes, at);
     if (chained === open || chained === anything) return this.#patterns;
@@ -128,7 +129,7 @@ export class Scanner {
   }
 }
 
-/** The pairs of bytes that a pattern's first two can be, whatever way they are written. Some that they cannot be are among them. */
+/** The pairs of bytes that a pattern can begin with, in any encoding. Includes some that it cannot. */
 function beginningsOf(pattern: Pattern): number[] {
   const [first, second] = pattern.elements as [Element, Element | undefined];
   const heads = firstBytesOf(pattern);
@@ -147,7 +148,7 @@ function beginningsOf(pattern: Pattern): number[] {
 
 const every = Array.from({ length: 256 }, (_, byte) => byte);
 
-/** What can stand after the first character, of which the second is this one. */
+/** What can follow the first character, if the second is this one. */
 function followersOf(second: Element): number[] {
   const gap = { nothing: '', zeros: '\0', lines: '\0\r\n', separators: every, numbers: every }[second.gap];
   return [...anyOf(second), ...bytesOf('\\%&'), ...(typeof gap === 'string' ? bytesOf(gap) : gap)];
@@ -159,7 +160,7 @@ function lettersOf({ byte }: Element): number[] {
   return bytesOf(letters[byte] ?? '');
 }
 
-/** The bytes that its first character can begin with when nothing is escaped. */
+/** The bytes that its first character can begin with if nothing is escaped. */
 function firstBytesOf({ elements: [first] }: Pattern): number[] {
   if (first === undefined) return [];
   return first.byte === -1 ? (first.spellings[0] ?? []).slice(0, 1).map(({ byte }) => byte) : anyOf(first);

@@ -1,12 +1,12 @@
 /**
- * Characters below which a value is not looked for: it would be found everywhere, and is no secret (`ollama`, `EMPTY`, `lm-studio`).
- * The more a wrong find costs, the more it takes.
+ * The shortest value that Offsite looks for, in characters. A shorter one would match everywhere, and is not
+ * a secret (`ollama`, `EMPTY`, `lm-studio`). The limit is higher if a false match costs more.
  */
 export const shortest = {
-  /** What is kept, printed and reported: a word too much is taken out. */
+  /** For what is kept, printed and reported: a false match removes a word. */
   kept: 6,
-  /** What is asked for: it is refused. */
+  /** For requests: a false match refuses the request. */
   refused: 8,
-  /** What a model answers: its words are changed under an agent's hands. */
+  /** For a model's answers: a false match changes words that an agent reads. */
   answered: 12,
 };

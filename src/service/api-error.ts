@@ -2,7 +2,9 @@ import type { DecodeErrorBody, Issue } from '../contract/errors.ts';
 import { printPath } from '../contract/errors.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
-/** The bodies of statuses that the specification does not list are of the same form, with tags of ours. */
+/**
+ * For statuses that the specification does not list, the bodies have the same form, with Offsite's own tags.
+ */
 const tags = {
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -16,7 +18,7 @@ const tags = {
 type ErrorStatus = 400 | keyof typeof tags;
 type ErrorBody = DecodeErrorBody | { _tag: (typeof tags)[keyof typeof tags]; message: string };
 
-/** A request that is answered with an error status because of what was asked, not because we failed. */
+/** A request gets an error status because of what it asks for, not because the service failed. */
 export class ApiError extends OffsiteError {
   override readonly name = 'ApiError';
   readonly status: ErrorStatus;

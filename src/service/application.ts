@@ -23,7 +23,7 @@ export interface ApplicationParts {
   writer: Writer;
   integrations: readonly Integration[];
   clock: Clock;
-  /** Nothing is logged without it. */
+  /** Without it, nothing is logged. */
   log: Logger | undefined;
 }
 
@@ -60,14 +60,15 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
     if (error instanceof ApiError) return failed(context, error);
     const requestId = context.get('requestId');
     log?.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
-    const message = `The service failed. Its log says more under ${requestId}.`;
+    const message = `The service failed. Its log has the details under ${requestId}.`;
     return json(context, JSON.stringify({ _tag: 'InternalError', message }), 500);
   });
   return application;
 }
 
 /**
- * One operation, in the order that gives away the least: does it exist, who asks, may they, what do they ask.
+ * Answers one operation. The order of the checks reveals the least: does it exist, who is the caller, may
+ * they use it, what do they ask.
  */
 async function answer(
   context: Context<Environment>,
@@ -87,7 +88,7 @@ async function answer(
 
   const handler = handlers[name];
   const call = { stores, principal, integrations, now: clock.now() };
-  // The table pairs each name with its own request; TypeScript cannot follow a name it does not know.
+  // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
   const respond = () => handler.answer(call, decoded.data as never);
   const response: object = handler.writes ? await writer.write(respond) : respond();
   return json(
@@ -123,7 +124,7 @@ function json(
   });
 }
 
-/** Headers and bodies are never logged, so that no key is; a key's id says whose request it was. */
+/** Never logs headers and bodies, so that no key is logged. A key's id shows whose request it was. */
 function logRequest(log: Logger | undefined, context: Context<Environment>, durationMs: number): void {
   const principal = context.get('principal');
   log?.info(
@@ -140,7 +141,7 @@ function logRequest(log: Logger | undefined, context: Context<Environment>, dura
   );
 }
 
-/** The path without its query, and without a key that somebody put into it. */
+/** The path without its query, and without a key that a caller put into it. */
 function printablePath(context: Context<Environment>): string {
   return context.req.path.slice(0, 200).replace(/ofs_[\w-]{6,}/g, 'ofs_[redacted]');
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * JSON whose object fields are in one order, so that equal values give equal text. Takes what JSON can say
- * and nothing else.
+ * JSON whose object fields are sorted, so that equal values give equal text. Takes only values that JSON can
+ * express.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

@@ -1,9 +1,9 @@
 /**
- * Up to this many characters an answer is put together before it is sent; a longer one is sent as it is made.
+ * An answer of up to this many characters is built before it is sent. A longer one is sent while it is built.
  */
 const joinedAtMost = 1024 * 1024;
 
-/** The body of an answer that comes in pieces of one JSON text. */
+/** The body of an answer that is given as pieces of one JSON text. */
 export function bodyOf(pieces: Iterable<string>): string | ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.iterator]();
   const start: string[] = [];

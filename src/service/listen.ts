@@ -13,16 +13,16 @@ import type { Clock } from '../clock.ts';
 import { listenTo } from '../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
-/** How long and how much a connection may ask of us before it is closed. Times are milliseconds. */
+/** The time and size limits of a connection before it is closed. Times are milliseconds. */
 export interface ConnectionLimits {
-  /** Until all headers are there. */
+  /** Until all headers have arrived. */
   headersMs: number;
-  /** Until the whole request is there. */
+  /** Until the whole request has arrived. */
   requestMs: number;
   /** Between two requests. */
   idleMs: number;
   headerBytes: number;
-  /** At a time; what comes above them is closed. */
+  /** How many at a time; further ones are closed. */
   connections: number;
 }
 
@@ -37,18 +37,18 @@ const connectionLimits: ConnectionLimits = {
 export interface Listener {
   url: string;
   port: number;
-  /** Takes no new connections, lets requests under way end for `graceMs`, then cuts what is left. */
+  /** Accepts no new connections, gives requests in flight `graceMs` to end, then closes the rest. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface ListenOptions {
   host?: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   port?: number;
   limits?: Partial<ConnectionLimits>;
 }
 
-/** Serves `fetch` over HTTP/1.1. Throws an `input` error where the address cannot be had. */
+/** Serves `fetch` over HTTP/1.1. Throws an `input` error if it cannot listen on the address. */
 export async function listen(
   fetch: (request: Request) => Response | Promise<Response>,
   { host = '127.0.0.1', port = 0, limits }: ListenOptions,
@@ -66,7 +66,8 @@ export async function listen(
     getRequestListener(fetch, { hostname: host, errorHandler: unreadable }),
   );
   server.maxConnections = connections;
-  // Also where no connection can be accepted, as when all files are in use: that is its client's trouble.
+  // Also if no connection can be accepted, for example because too many files are open: only that client is
+  // affected.
   listenTo(server, { clientError: answerClientError }, () => undefined);
   const quiet = trackQuietConnections(server);
   await startListening(server, host, port);
@@ -96,9 +97,8 @@ function startListening(server: Server, host: string, port: number): Promise<voi
 }
 
 /**
- * The connections that have no request under way: those between two requests, and those that never had one,
- * which
- * `server.closeIdleConnections()` leaves open.
+ * The connections without a request in flight: those between two requests, and those that never had one,
+ * which `server.closeIdleConnections()` leaves open.
  */
 function trackQuietConnections(server: Server): Set<Socket> {
   const quiet = new Set<Socket>();
@@ -137,13 +137,13 @@ async function closeGracefully(
   }
 }
 
-/** A request line or Host header that no URL can be made of. */
+/** The answer to a request line or Host header that is not part of a valid URL. */
 function unreadable(): Response {
   const body = JSON.stringify(decodeError('the request line or the Host header cannot be read'));
   return new Response(body, { status: 400, headers: { 'content-type': 'application/json' } });
 }
 
-/** What never became a request is answered on the socket: too slow, too many headers, or not HTTP. */
+/** Answers on the socket if no request could be read: too slow, too many headers, or not HTTP. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || (socket as Socket).bytesWritten > 0) {
     socket.destroy();
@@ -157,8 +157,8 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
         : [400, decodeError('this is not HTTP')];
   const text = JSON.stringify(body);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}\r\nConnection: close\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
 }
 

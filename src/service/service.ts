@@ -12,36 +12,36 @@ import { createStores } from './store/stores.ts';
 import { createWriter } from './store/writer.ts';
 
 export interface ServiceOptions {
-  /** Holds service.db, which is made where it is not there. Several processes may open it at once. */
+  /** The folder of service.db, which is created if it is missing. Several processes may open it at once. */
   dataFolder: string;
   clock: Clock;
   /** What `connectors.integrations` answers. */
   integrations: readonly Integration[];
-  /** One line a request; none without it. Keys are not in it. */
+  /** Logs one line per request, without keys. Without it, nothing is logged. */
   log?: Logger;
 }
 
 /** The embedded Eval Service. */
 export interface Service extends AsyncDisposable {
-  /** Answers requests over HTTP, on any free port of the loopback address unless told otherwise. */
+  /** Answers requests over HTTP, by default on any free port of the loopback address. */
   listen(options?: ListenOptions): Promise<{ url: string; port: number }>;
   /** Answers a request in this process. */
   fetch(request: Request): Promise<Response>;
-  /** Adds a key whose secret is given; nothing changes where it is there already. */
+  /** Adds a key with a given secret; changes nothing if it exists. */
   seedKey(secret: string, purpose: KeyPurpose): KeyEntry;
-  /** Makes a key; its secret is not to be had again. */
+  /** Creates a key. Its secret cannot be read again. */
   createKey(purpose: KeyPurpose): KeyEntry & { secret: string };
   listKeys(): KeyEntry[];
   /** By the key's id. */
   revokeKey(id: string): KeyEntry;
-  /** Lets requests under way end (5 s at most), then closes the database. Calling it again does nothing. */
+  /** Gives requests in flight up to 5 s to end, then closes the database. A second call does nothing. */
   close(): Promise<void>;
 }
 
-/** Throws an `infrastructure` error where service.db cannot be used: see `openDatabase`. */
+/** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
 export function openService({ dataFolder, clock, integrations, log }: ServiceOptions): Service {
   const database = openDatabase(join(dataFolder, 'service.db'), migrations);
-  // In KiB. With SQLite's default of 2 MiB a large database reads its indexes from the file again and again.
+  // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now());
   const writer = createWriter(database);

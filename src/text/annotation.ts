@@ -1,14 +1,14 @@
 import { lines, linesOf, type Redact, type Value } from './printable.ts';
 import { safeLine } from './safe-line.ts';
 
-/** A message of ours to GitHub Actions. */
+/** A message from Offsite to GitHub Actions. */
 export interface Annotation {
   kind: 'error' | 'warning';
   title: Value;
   message: Value;
 }
 
-/** The workflow command. What others wrote is within its title and its message, and cannot end either. */
+/** The workflow command. Foreign text is inside its title and its message, and cannot end either. */
 export function annotationLine({ kind, title, message }: Annotation, redact: Redact): string {
   const property = data(plain(title, redact)).replaceAll(':', '%3A').replaceAll(',', '%2C');
   return `::${kind} title=${property}::${data(plain(message, redact))}`;

@@ -1,10 +1,16 @@
-/** Characters that have ink, and the plain space. Whatever else Unicode has, or will have, steers a terminal or hides. */
+/**
+ * Visible characters, and the plain space. All other characters of Unicode, now or in the future, may control
+ * a terminal or hide.
+ */
 const shown = String.raw`[\p{L}\p{M}\p{N}\p{P}\p{S}\x20]--\p{Default_Ignorable_Code_Point}--\u2800`;
 
-/** A mark belongs to a letter before it: at the start it would sit on what we write there, and a pile of them covers other lines. */
+/**
+ * A combining mark belongs to the letter before it. At the start of a text it would apply to what Offsite
+ * writes there, and a stack of marks covers other lines.
+ */
 const stray = String.raw`(?<=^|\x20)\p{M}|(?<=\p{M}{4})\p{M}`;
 
-/** A backslash that would read as one of our own escapes. */
+/** A backslash that would look like an escape of Offsite. */
 const likeOurs = String.raw`\\(?=u\{)`;
 
 const hidden = new RegExp(`[^[${shown}]]|${stray}|${likeOurs}`, 'gv');
@@ -12,12 +18,15 @@ const hidden = new RegExp(`[^[${shown}]]|${stray}|${likeOurs}`, 'gv');
 /** `##[name]`, `##vso[…]`, `##teamcity[…]`: CI systems look for these anywhere in a line. */
 const serviceMessage = /##(?=[^\s#]*\[)/;
 
-/** Text on one line, with everything invisible shown as `\u{hex}`. Two different texts never look the same by what is invisible. */
+/**
+ * Text on one line, with everything invisible shown as `\u{hex}`. Two different texts never look the same
+ * because of invisible characters.
+ */
 export function escaped(text: string): string {
   return text.replace(hidden, codePoint);
 }
 
-/** Whether a line holds what a CI system would read as a message to itself. */
+/** Whether a line contains text that a CI system would read as a command. */
 export function hasServiceMessage(line: string): boolean {
   return serviceMessage.test(line);
 }
@@ -32,7 +41,11 @@ function codePoint(character: string): string {
 
 const hiddenInJson = new RegExp(`[^[${shown}]\\n]`, 'gv');
 
-/** JSON of the same value in which every character that is not seen is written as `\uXXXX`. @param json as `JSON.stringify` writes it */
+/**
+ * JSON of the same value in which every invisible character is written as `\uXXXX`.
+ *
+ * @param json as `JSON.stringify` writes it
+ */
 export function printableJson(json: string): string {
   return json
     .replace(hiddenInJson, (character) => [...Array(character.length).keys()].map(unitOf(character)).join(''))

@@ -5,7 +5,7 @@ import { printableJson } from './escape.ts';
 import { type Line, lines, Printable, type Redact } from './printable.ts';
 import { safeLine } from './safe-line.ts';
 
-/** What can be printed. A string is somebody else's text, of any number of lines. */
+/** What can be printed. A string is foreign text with any number of lines. */
 export type Content = string | Printable;
 
 interface Sink {
@@ -14,61 +14,65 @@ interface Sink {
 }
 
 /**
- * The one way to a stream that people read. Whatever is printed, nothing in it steers a terminal or speaks to a CI system but what this
- * program itself says.
+ * The only way to write to a stream that people read. Nothing in the printed text controls a terminal or a CI
+ * system, except Offsite's own words.
  */
 export class Output {
   readonly #sink: Sink;
   readonly #redact: Redact;
 
-  /** @param redact takes known secrets out */
+  /** @param redact removes known secrets */
   constructor(sink: Sink, redact: Redact = (text) => text) {
     this.#sink = sink;
     this.#redact = redact;
   }
 
-  /** Whether a person looks at it as it is written. */
+  /** Whether a person watches it live. */
   get isTerminal(): boolean {
     return this.#sink.isTTY === true;
   }
 
-  /** On lines of its own. */
+  /** Prints the content on its own lines. */
   print(content: Content): void {
     this.#sink.write(`${this.shown(content)}\n`);
   }
 
-  /** A document for programs: the same value, in characters that may be shown. */
+  /** Prints a document for programs: the same value, in visible characters. */
   json(value: unknown): void {
-    // Text by text, so that it stays JSON whatever a secret looks like.
+    // Redacts each text separately, so that the result stays JSON whatever a secret looks like.
     const redacted = (_name: string, member: unknown) =>
       typeof member === 'string' ? this.#redact(member) : member;
     this.#sink.write(`${printableJson(JSON.stringify(value, redacted, 2))}\n`);
   }
 
-  /** An event of a log. @param line its JSON, on one line */
+  /**
+   * Prints an event of a log.
+   *
+   * @param line its JSON, on one line
+   */
   log(line: string): void {
     this.#sink.write(`${printableJson(this.#redact(line))}\n`);
   }
 
-  /** What GitHub Actions shows beside a step. */
+  /** Prints a message that GitHub Actions shows next to a step. */
   annotation(annotation: Annotation): void {
     this.#sink.write(`${annotationLine(annotation, this.#redact)}\n`);
   }
 
-  /** The characters that `print` writes, for a display that places them itself. */
+  /** The characters that `print` writes, for a display that positions them itself. */
   shown(content: Content): string {
     return shownLines(content, this.#redact, (text, style) => this.#styled(text, style)).join('\n');
   }
 
   #styled(text: string, style: Line[number]['style']): string {
-    // Whether the stream takes styles, by what it is and by the environment, is for Node to say.
+    // Node decides whether the stream takes styles, by the stream and the environment.
     return style !== undefined && this.#sink instanceof Writable
       ? styleText(style, text, { stream: this.#sink })
       : text;
   }
 }
 
-/** The same without styles, for files. */
+/** The same as `shown`, without styles, for files. */
 export function plainText(content: Content, redact: Redact = (text) => text): string {
   return shownLines(content, redact, (text) => text).join('\n');
 }

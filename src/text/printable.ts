@@ -5,7 +5,7 @@ import { escaped } from './escape.ts';
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** A piece of a line. `ours` are words of this program; all else was sent by somebody, and is escaped. */
+/** A piece of a line. `ours` marks Offsite's own words; everything else is foreign text, and is escaped. */
 export interface Span {
   readonly text: string;
   readonly ours: boolean;
@@ -14,10 +14,13 @@ export interface Span {
 
 export type Line = readonly Span[];
 
-/** Takes known secrets out, before anything is cut or escaped. */
+/** Removes known secrets, before anything is cut or escaped. */
 export type Redact = (text: string) => string;
 
-/** Lines for people, in which our words and the texts of others are told apart. Only this folder makes it and turns it into characters. */
+/**
+ * Lines for people, which keep Offsite's words and foreign text apart. Only this folder creates it and
+ * converts it to characters.
+ */
 export class Printable {
   readonly lines: (redact: Redact) => Line[];
 
@@ -26,12 +29,13 @@ export class Printable {
   }
 }
 
-/** What a line may hold. A string is somebody else's text, whatever it is. */
+/** What a line may contain. A string is always foreign text. */
 export type Value = string | number | Printable;
 
 /**
- * A template whose literal parts are our words. A string in it stays on its line, escaped and no longer than {@link printedText} allows; a
- * `Printable` of several lines keeps them, indented as the line that it stands in.
+ * A template whose literal parts are Offsite's own words. A string in it stays on its line, escaped and no
+ * longer than {@link printedText} allows. A `Printable` of several lines keeps them, indented like the line
+ * that contains it.
  *
  * @example text`batch ${id}: ${count} trials`
  */
@@ -51,12 +55,12 @@ export function text(parts: TemplateStringsArray, ...values: Value[]): Printable
   });
 }
 
-/** Our own text, of any number of lines: help, a file that we write. */
+/** Offsite's own text, with any number of lines: help, or a file that Offsite writes. */
 export function ours(own: string): Printable {
   return new Printable(() => ownLines(own));
 }
 
-/** A text of somebody else's that may have several lines: the first stands where it is put, each further one behind a bar. */
+/** Foreign text that may have several lines: the first is printed in place, each further one behind a bar. */
 export function lines(foreign: string): Printable {
   return new Printable((redact) => {
     const [first = '', ...rest] = linesIn(redact(foreign));
@@ -64,7 +68,11 @@ export function lines(foreign: string): Printable {
   });
 }
 
-/** The same with every line behind a bar, as output of programs is shown. @param last only so many lines, from the end */
+/**
+ * The same with every line behind a bar, as for output of programs.
+ *
+ * @param last prints only this many lines, from the end
+ */
 export function quoted(foreign: string, last?: number): Printable {
   return new Printable((redact) => {
     const all = linesIn(redact(foreign));
@@ -72,7 +80,7 @@ export function quoted(foreign: string, last?: number): Printable {
   });
 }
 
-/** The same with all there is of it, for what was asked for by name. */
+/** The same in full, for a text that the user asked for by name. */
 export function whole(foreign: string): Printable {
   return new Printable((redact) =>
     redact(foreign)
@@ -87,12 +95,12 @@ export function styled(style: Style, value: Value): Printable {
   );
 }
 
-/** One below the other. */
+/** Puts the values below one another. */
 export function stack(values: readonly Value[]): Printable {
   return new Printable((redact) => values.flatMap((value) => linesOf(value, redact)));
 }
 
-/** One beside the other. */
+/** Puts the values next to one another. */
 export function joined(values: readonly Value[], separator: string): Printable {
   const rest = values.slice(1).map((value) => text`${ours(separator)}${value}`);
   return values
@@ -101,13 +109,13 @@ export function joined(values: readonly Value[], separator: string): Printable {
     .reduce<Printable>((all, value) => text`${all}${value}`, ours(''));
 }
 
-/** The lines of a value that stands within a line. */
+/** The lines of a value within a line. */
 export function linesOf(value: Value, redact: Redact): Line[] {
   if (value instanceof Printable) return value.lines(redact);
   return [[{ text: escaped(cut(redact(String(value)), printedText.bytes.value)), ours: false }]];
 }
 
-/** What stands before a line of somebody else's, so that it does not begin with their text. */
+/** Precedes a line of foreign text, so that the line does not begin with that text. */
 export const bar: Span = { text: '│ ', ours: true, style: 'dim' };
 
 function ownLines(own: string): Line[] {
@@ -115,7 +123,7 @@ function ownLines(own: string): Line[] {
 }
 
 function linesIn(foreign: string): string[] {
-  // What nobody will see is not looked at: a text may have many megabytes.
+  // Lines that are not shown are not processed: a text may have many megabytes.
   const all = foreign.trimEnd().split(/\r?\n/);
   const spare = all.length - printedText.count.lines;
   if (spare <= 0) return all;

@@ -2,21 +2,22 @@ import { hasServiceMessage, withoutNumberSigns } from './escape.ts';
 import { bar, type Line } from './printable.ts';
 
 /**
- * How a line may begin with somebody else's text: a letter, a number, a path; or one mark and then something else than a mark. CI systems
- * read lines that begin with two marks, such as `::`, `##`, `---` and `+++`, as messages to themselves.
+ * How a line may begin with foreign text: a letter, a number, a path; or one mark followed by something other
+ * than a mark. CI systems read lines that begin with two marks, such as `::`, `##`, `---` and `+++`, as
+ * commands.
  */
 const beginsLikeText = /^(?:[\p{L}\p{N}_]|~?\/|\.{1,2}\/|[^\s\p{L}\p{N}](?=[\p{L}\p{N}\s]|$))/u;
 
-/** Whether a line, by what others wrote into it, could be taken for a message to a CI system. */
+/** Whether a CI system could take a line for a command because of its foreign text. */
 export function needsBar(line: Line): boolean {
   const first = line.find(({ text }) => text.trim() !== '');
   if (first === undefined) return false;
-  // One mark of ours could be the half of two.
+  // One mark of Offsite's could be the first of two.
   if (first.ours && first.text.trimStart().length > 1) return false;
   return !beginsLikeText.test(textOf(line).trimStart());
 }
 
-/** The line as it may be written anywhere. */
+/** The line in a form that is safe to write anywhere. */
 export function safeLine(line: Line): Line {
   const begun = needsBar(line) ? [bar, ...line] : line;
   if (!hasServiceMessage(textOf(begun))) return begun;

@@ -7,10 +7,10 @@ export interface Column {
   align?: 'left' | 'right';
 }
 
-/** Columns stand this far apart. */
+/** The space between columns. */
 const gap = '  ';
 
-/** Rows in aligned columns, a title line above. Titles may come from elsewhere as well. */
+/** Rows in aligned columns, below a line of titles. Titles may be foreign text too. */
 export function table(columns: readonly Column[], rows: readonly (readonly Value[])[]): Printable {
   return new Printable((redact) => {
     const cell = (value: Value = '') => safeCell(linesOf(value, redact).flat());
@@ -18,7 +18,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly Value
     const cells = [titles, ...rows.map((row) => columns.map((_, index) => cell(row[index])))];
     const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? []))));
     const lines = cells.map((row) => lineOf(row, columns, widths));
-    // Where one line has a bar before it, the others keep their columns below it.
+    // If one line has a bar before it, the other lines are indented to keep the columns aligned.
     return lines.some(needsBar) ? lines.map((line) => (needsBar(line) ? line : [space(2), ...line])) : lines;
   });
 }
@@ -33,7 +33,7 @@ function lineOf(row: readonly Line[], columns: readonly Column[], widths: readon
   });
 }
 
-/** What a line would do to a cell is done before its width is taken; the bar is the row's. */
+/** Makes a cell safe before its width is measured. Only the row gets a bar. */
 function safeCell(cell: Line): Line {
   return safeLine([{ text: 'a row', ours: true }, ...cell]).slice(1);
 }
@@ -42,7 +42,7 @@ function space(width: number): Span {
   return { text: ' '.repeat(width), ours: true };
 }
 
-/** In cells of a terminal. */
+/** In terminal cells. */
 function widthOf(line: Line): number {
   return stringWidth(line.map(({ text }) => text).join(''));
 }

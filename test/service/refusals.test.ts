@@ -141,7 +141,7 @@ test('a failure of ours tells the sender a request id and the log everything', a
   const requestId = answer.headers.get('x-request-id');
   expect(answer.body).toEqual({
     _tag: 'InternalError',
-    message: `The service failed. Its log says more under ${requestId}.`,
+    message: `The service failed. Its log has the details under ${requestId}.`,
   });
   const line = service.logged.map((text) => JSON.parse(text)).find(({ err }) => err);
   expect(line).toMatchObject({

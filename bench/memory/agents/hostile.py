@@ -1,4 +1,4 @@
-"""What the agents of the hostile measurement have in common. All of it is bounded in count and time."""
+"""The shared code of the agents of the hostile measurement. All of it is bounded in count and time."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 address = urlsplit(os.environ["OPENAI_BASE_URL"])
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 path = address.path + "/chat/completions"
-# Seconds after which an agent is content with what it has done.
+# Seconds after which an agent stops.
 patience = 30
 
 
@@ -20,7 +20,7 @@ def question(text, stream):
 
 
 def ask(text, stream=False, read=True):
-    """Asks the model and reads the answer to its end, or leaves it unread for as long as it lives."""
+    """Sends a request to the model and reads the answer, or leaves it unread until this process ends."""
     try:
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=patience)
         connection.request("POST", path, question(text, stream), headers)
@@ -62,7 +62,7 @@ def together(count, work, *given, **named):
 
 
 def honest(times=6):
-    """What the honest agents do: they need an answer each time."""
+    """What honest agents do: they need an answer each time."""
     for _ in range(times):
         for attempt in range(5):
             if b"brief" in (ask("brief") or b""):

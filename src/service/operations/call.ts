@@ -2,7 +2,7 @@ import type { Integration } from '../../contract/catalog.ts';
 import type { Principal } from '../store/keys.ts';
 import type { Stores } from '../store/stores.ts';
 
-/** What an operation is asked with, besides its request. */
+/** What a handler gets in addition to its request. */
 export interface Call {
   stores: Stores;
   principal: Principal;
@@ -11,7 +11,7 @@ export interface Call {
   now: number;
 }
 
-/** An answer that is made as it is sent: pieces of one JSON text. */
+/** An answer that is built while it is sent: pieces of one JSON text. */
 export interface JsonPieces {
   pieces: Iterable<string>;
 }

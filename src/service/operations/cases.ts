@@ -16,7 +16,8 @@ export function listCases(
 }
 
 /**
- * What a cell's platform runs say. Reported trials never enter it, so it is empty while there are only those.
+ * The distribution of a cell's platform runs. Reported trials never enter it, so it is empty if there are
+ * only those.
  */
 export function readBaseline(
   { stores, principal }: Call,

@@ -14,7 +14,7 @@ type Answer<Name extends OperationName> = (
 ) => ResponseOf<Name> | JsonPieces;
 
 interface Handler<Name extends OperationName> {
-  /** Whether it runs in a transaction and is answered once that is on disk. */
+  /** Whether it runs in a transaction and is answered after the commit is on disk. */
   writes: boolean;
   answer: Answer<Name>;
 }
@@ -28,10 +28,7 @@ const writes = <Name extends OperationName>(answer: Answer<Name>): Handler<Name>
   answer,
 });
 
-/**
- * How each operation of the contract is answered; throws an `ApiError` where it is not. All of it is
- * synchronous.
- */
+/** Answers each operation of the contract; throws an `ApiError` to refuse. All handlers are synchronous. */
 export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'auth.whoami': reads(({ principal: { credential, organization, permissions } }) => ({
     credential,

@@ -6,10 +6,10 @@ import { storedTrial } from '../record/stored-trial.ts';
 import type { Call } from './call.ts';
 
 /**
- * Records a trial that ran elsewhere. `id` is the run's; with the batch's, `taskIndex` says which run. The
- * same report again changes nothing and succeeds; another one for the same trial is a conflict, since what
- * was recorded stays recorded. Reports are compared by what is kept of them, which is all they say, in an
- * order that does not depend on the sender's.
+ * Records a trial that ran elsewhere. `id` is the run's id, or the batch's; then `taskIndex` names the run.
+ * The same report again changes nothing and succeeds. A different report for the same trial is a conflict,
+ * because a record never changes. Reports are compared by what is kept of them, which is all of their content
+ * in an order that does not depend on the sender.
  */
 export function reportTrial({ stores, principal, now }: Call, { id, trial }: ReportRequest) {
   const { ordinal, caseName } = trial;
@@ -30,7 +30,7 @@ export function reportTrial({ stores, principal, now }: Call, { id, trial }: Rep
   const recorded = stores.trials.read(run.key, ordinal);
   if (recorded) {
     if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
-    throw refuse(409, `Trial ${ordinal} of the run was reported before, with another content.`);
+    throw refuse(409, `Trial ${ordinal} of the run was already reported with different content.`);
   }
   stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
   return {};

@@ -4,8 +4,8 @@ import { refuse } from '../api-error.ts';
 import type { Call } from './call.ts';
 
 /**
- * Queues a new run of a cell: the same case as it was, on the same variant, in the same batch. Without
- * `trials`, as many as the batch was started with.
+ * Queues a new run of a cell: the same case definition, on the same variant, in the same batch. Without
+ * `trials`, it has as many as the batch was started with.
  */
 export function rerunCell(
   { stores, principal, now }: Call,

@@ -3,7 +3,7 @@ import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
 import { runRecordPieces } from '../record/run-record.ts';
 import type { Call, JsonPieces } from './call.ts';
 
-/** A page of a case's runs, newest first. A case that nothing was started for has none. */
+/** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
 export function listRuns(
   { stores, principal }: Call,
   { caseId, variant, ...request }: RunsRequest,

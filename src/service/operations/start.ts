@@ -9,8 +9,8 @@ import { runVariants } from '../record/variant.ts';
 import type { Call } from './call.ts';
 
 /**
- * Queues every case on every variant. Runs are in the order of the cases, and within a case in the order of
- * the variants.
+ * Queues every case on every variant. Runs have the order of the cases, and within a case the order of the
+ * variants.
  */
 export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
   const { suite, cases, trials, local = false, trigger } = request;
@@ -62,7 +62,7 @@ function checkCaseIds(cases: Case[]): void {
   if (issues.length > 0) throw refuseBody(issues);
 }
 
-/** The setup of a case's runs. Refused where a text is too long with its variables. */
+/** The setup of a case's runs. Refuses a text that is too long after its variables are expanded. */
 function readableSetup(suite: StartRequest['suite'], started: Case, index: number) {
   try {
     return setupOf(suite, started);
@@ -75,6 +75,6 @@ function readableSetup(suite: StartRequest['suite'], started: Case, index: numbe
 function checkSetupSize({ suite, cases }: StartRequest): void {
   const size = cases.reduce((sum, one) => sum + setupSizeBound(suite, one), 0);
   if (size <= serviceRequests.bytes.setups) return;
-  const message = `may come to more than ${serviceRequests.bytes.setups} characters with their variables`;
+  const message = `may expand to more than ${serviceRequests.bytes.setups} characters with their variables`;
   throw refuseBody([{ _tag: 'Refinement', path: ['cases'], message }]);
 }

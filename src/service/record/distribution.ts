@@ -1,6 +1,6 @@
 import type { Costs, Distribution } from '../../contract/record.ts';
 
-/** What the sums over a run's trials need of one that ended. Absent numbers were not measured. */
+/** What the sums over a run's trials need from one ended trial. A missing number was not measured. */
 export interface TrialSummary {
   verdict: 'passed' | 'failed' | 'void';
   commands: number | undefined;
@@ -10,9 +10,9 @@ export interface TrialSummary {
 }
 
 /**
- * Over `trials` planned trials of which `ended` are the ones that ended. Void trials are apart from failed
- * ones: the pass rate is of the scored ones and is left out while there are none; `deterministic` is left out
- * below two.
+ * The distribution of `trials` planned trials, of which `ended` have ended. Void trials count separately from
+ * failed ones. The pass rate covers the scored trials and is left out if there are none; `deterministic` is
+ * left out below two.
  */
 export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
@@ -38,19 +38,19 @@ export function distributionOf(trials: number, ended: TrialSummary[]): Distribut
 function median(sorted: number[]): number {
   const upper = sorted.length >> 1;
   if (sorted.length % 2 === 1) return sorted[upper] ?? 0;
-  // Halved before they are added: two doubles can add up to more than a double holds.
+  // Halved before they are added: the sum of two doubles can overflow.
   return (sorted[upper - 1] ?? 0) / 2 + (sorted[upper] ?? 0) / 2;
 }
 
 /**
- * What trials cost as far as they said; undefined where none did. It is an estimate (the reporter's prices
- * times its tokens): nobody has seen a bill. `incomplete` where some trial that ended did not say.
+ * The cost of trials, if they reported it; undefined if none did. It is an estimate (the reporter's prices
+ * times its tokens), not a bill. `incomplete` if an ended trial did not report its cost.
  */
 export function costsOf(ended: Pick<TrialSummary, 'costUsd'>[]): Costs | undefined {
   const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
   if (known.length === 0) return undefined;
   const usd = known.reduce((sum, one) => sum + one, 0);
-  // Doubles added up may leave the range that JSON can say.
+  // The sum of doubles may leave the range that JSON can express.
   if (!Number.isFinite(usd)) return undefined;
   return {
     estimatedEquivalentUsd: usd,

@@ -5,9 +5,8 @@ import type { TrialStore } from '../store/trials.ts';
 import { costsOf, distributionOf } from './distribution.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as the text they are
- * answered with, so they are put in their places unread, one at a time: a page of large trials is never in
- * memory at once.
+ * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
+ * inserted without parsing, one at a time: a page of large trials is never in memory at once.
  */
 export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<string> {
   const summaries = trials.summaries(run.key);

@@ -3,8 +3,8 @@ import type { Setup } from '../../contract/record.ts';
 import { expandVariables } from '../../suite/variables.ts';
 
 /**
- * What a trial of a case is made from, as run records carry it: every text with the case's variables in it;
- * unknown names stay.
+ * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
+ * Unknown names stay.
  */
 export function setupOf(suite: Suite, { prepare, source, verify, validator, variables = {} }: Case): Setup {
   const expand = (text: string) => expandVariables(text, variables, 'keep');
@@ -21,8 +21,8 @@ export function setupOf(suite: Suite, { prepare, source, verify, validator, vari
 }
 
 /**
- * No less than the number of characters `setupOf` may produce for the case, without producing them: a few
- * megabytes of `{{name}}` can stand for terabytes.
+ * An upper bound for the number of characters that `setupOf` produces for the case, without producing them: a
+ * few megabytes of `{{name}}` can expand to terabytes.
  */
 export function setupSizeBound(suite: Suite, { prepare, verify, validator, variables = {} }: Case): number {
   const texts = [suite.prompt, prepare?.source, verify, validator?.source].concat(

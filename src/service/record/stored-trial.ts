@@ -4,8 +4,8 @@ import { costsOf, type TrialSummary } from './distribution.ts';
 import { storedValidations } from './stored-validations.ts';
 
 /**
- * A report as it is kept: the trial of the run record, the numbers that sums need, and what a run record has
- * no field for.
+ * A report as it is kept: the trial of the run record, the numbers that sums need, and everything for which a
+ * run record has no field.
  */
 export interface StoredTrial {
   record: Trial;
@@ -57,8 +57,8 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
 }
 
 /**
- * undefined without a trajectory: then nobody counted. A command whose exit code is unknown is not counted as
- * failed.
+ * undefined without a trajectory: then there is no count. A command with an unknown exit code does not count
+ * as failed.
  */
 function failedCommandsOf(trajectory: TrajectoryEntry[]): number | undefined {
   if (trajectory.length === 0) return undefined;

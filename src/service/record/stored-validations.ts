@@ -7,9 +7,9 @@ import type {
 } from '../../contract/validation.ts';
 
 /**
- * Reported validations as run records carry them. A judgment belongs to the validation of its name (where a
- * name comes several times, the first to the first); any other is a validation of its own, of kind
- * `judgment`.
+ * Reported validations as run records carry them. A judgment belongs to the validation with its name (if
+ * several have that name, the first judgment to the first validation). Any other judgment becomes its own
+ * validation, of kind `judgment`.
  */
 export function storedValidations(reported: ReportedValidation[], judgments: Judgment[]): Validation[] {
   const waiting = Map.groupBy(judgments, ({ name }) => name);
@@ -61,7 +61,7 @@ function judgmentAlone(judgment: Judgment, index: number): Validation {
   };
 }
 
-/** undefined where the judge gave an opinion that nothing was to depend on. */
+/** undefined if the judgment has no threshold, so that nothing depends on it. */
 function judgmentStatus({ score, threshold, error }: Judgment): Validation['status'] {
   if (error !== undefined) return 'voided';
   if (threshold === undefined) return undefined;

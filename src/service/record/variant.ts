@@ -3,9 +3,9 @@ import type { RunVariant } from '../../contract/record.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 
 /**
- * The variants as run records carry them. An id is the same for the same model, harness and sandbox in every
- * batch; a variant that a request names again gets `-2`, `-3` and so on appended, so that cells stay apart.
- * What a request cannot say (profile, user model) is left out.
+ * The variants as run records carry them. The same model, harness and sandbox have the same id in every
+ * batch. If a request names a variant again, its id gets `-2`, `-3` and so on, so that cells stay separate.
+ * Fields that a request cannot have (profile, user model) are left out.
  */
 export function runVariants(variants: Variant[]): RunVariant[] {
   const seen = new Map<string, number>();

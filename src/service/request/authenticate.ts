@@ -2,14 +2,13 @@ import type { Permission } from '../../contract/identity.ts';
 import { refuse } from '../api-error.ts';
 import type { KeyStore, Principal } from '../store/keys.ts';
 
-/** Who asks, by the key in `Authorization: Bearer`. Throws a 401 that says where to authenticate. */
+/** The caller, by the key in `Authorization: Bearer`. Throws a 401 that says where to authenticate. */
 export function authenticate(request: Request, keys: KeyStore): Principal {
   const header = request.headers.get('authorization');
   const secret = header?.match(/^Bearer +([\x21-\x7e]+) *$/i)?.[1];
   if (!secret) throw unauthorized(request, 'This operation needs Authorization: Bearer with an API key.');
   const principal = keys.find(secret);
-  // One message for a key that never was and one that was revoked: the difference is nobody's business
-  // without the key.
+  // One message for an unknown key and a revoked one: only the key's holder may know the difference.
   if (!principal) throw unauthorized(request, 'The API key is unknown or no longer active.', 'invalid_token');
   return principal;
 }
@@ -19,7 +18,7 @@ export function authorize(principal: Principal, permission: Permission | undefin
   throw refuse(403, `The API key lacks the permission ${permission}.`);
 }
 
-/** RFC 6750 challenge; `resource_metadata` is RFC 9728's name for where it says how to authenticate. */
+/** RFC 6750 challenge. `resource_metadata` is from RFC 9728: the URL that says how to authenticate. */
 function unauthorized(request: Request, message: string, error?: string) {
   const metadata = new URL(resourceMetadataPath, request.url).href;
   const challenge = [

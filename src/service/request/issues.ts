@@ -6,8 +6,8 @@ type ZodIssue = z.core.$ZodIssue;
 type Path = PropertyKey[];
 
 /**
- * What is wrong with `body`, in the words of the wire. Zod says what it expected; what is there is looked up
- * in the body.
+ * What is wrong with `body`, in the terms of the wire. Zod says what it expected; the actual value is looked
+ * up in the body.
  */
 export function issuesOf(failure: z.ZodError, body: unknown): Issue[] {
   const issues: Issue[] = [];
@@ -50,8 +50,8 @@ function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
 }
 
 /**
- * The member of the union that the sender most likely meant: the one whose tag fits, then the one with the
- * least wrong.
+ * The member of the union that the sender most likely meant: one whose tag fits, and among those the one with
+ * the fewest issues.
  */
 function closest(members: ZodIssue[][]): ZodIssue[] | undefined {
   const strangeness = (issues: ZodIssue[]) =>
@@ -59,7 +59,7 @@ function closest(members: ZodIssue[][]): ZodIssue[] | undefined {
   const [first, ...others] = members
     .filter((issues) => issues.length > 0)
     .sort((one, other) => strangeness(one) - strangeness(other));
-  // Where the value is of no member's type, naming one member's would mislead.
+  // If the value has no member's type, naming the type of one member would mislead.
   const isOfNone = first?.[0]?.code === 'invalid_type' && first[0].path.length === 0 && others.length > 0;
   return isOfNone ? undefined : first;
 }

@@ -1,8 +1,8 @@
 import { refuse, refuseBody } from '../api-error.ts';
 
 /**
- * The request's body as text. Refuses what is not uncompressed UTF-8 JSON (415), has more than `limit` bytes
- * (413, before they are read where the sender says how many are to come), or is not UTF-8 (400).
+ * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
+ * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400).
  */
 export async function readBody(request: Request, limit: number): Promise<string> {
   checkContentType(request.headers.get('content-type'));
@@ -42,7 +42,7 @@ async function readWhole(request: Request): Promise<Uint8Array> {
   }
 }
 
-/** For a body of unannounced length: stops at the limit. */
+/** Reads a body of unknown length, up to the limit. */
 async function readStream(request: Request, limit: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -59,7 +59,7 @@ async function readStream(request: Request, limit: number): Promise<Uint8Array> 
 }
 
 function tooLarge(limit: number) {
-  // Closing tells a sender that is still writing to stop.
+  // Closing the connection tells a sender that is still writing to stop.
   return refuse(413, `The body has more than ${limit} bytes.`, { connection: 'close' });
 }
 

@@ -4,9 +4,9 @@ import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
 import { refuse, refuseBody } from '../api-error.ts';
 
 /**
- * Parses JSON and refuses (413) what would take too much memory, and (400) what JSON text can say but cannot
- * be kept as it was sent: `__proto__` as a name, numbers beyond a double's range; and what is deeper, longer
- * or more than {@link serviceRequests} allows.
+ * Parses JSON. Refuses (413) a body that would take too much memory. Refuses (400) what JSON text can express
+ * but Offsite cannot keep unchanged: `__proto__` as a name, numbers beyond a double's range; and everything
+ * deeper, longer or more than {@link serviceRequests} allows.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;

@@ -26,16 +26,17 @@ export interface NewRun {
 }
 
 /**
- * What `evals.start` and `evals.rerunCell` write. Rows are named by their keys; identifiers are for the wire.
+ * What `evals.start` and `evals.rerunCell` write. Code refers to rows by their keys; identifiers are for the
+ * wire.
  */
 export interface BatchStore {
   addBatch(batch: NewBatch): { key: number; id: string };
-  /** `setup` is JSON. Remembers the case for `evals.cases.list` as well: the latest definition wins. */
+  /** `setup` is JSON. Also stores the case for `evals.cases.list`: the latest definition wins. */
   addCase(batch: { organization: number; key: number; suite: Suite }, added: Case, setup: string): number;
-  /** Adds a queued run and counts it in the lists it belongs to. Returns its identifier. */
+  /** Adds a queued run and counts it in the lists that contain it. Returns its identifier. */
   addRun(run: NewRun): string;
   /**
-   * The newest run of a cell and what a rerun needs; undefined where the batch or the cell is not the
+   * The newest run of a cell and what a rerun needs; undefined if the batch or the cell is not the
    * organization's.
    */
   findCell(
@@ -50,7 +51,7 @@ export interface Cell {
   variant: RunVariant;
   definitionHash: string;
   local: boolean;
-  /** Of the batch. */
+  /** The number of trials of the batch. */
   trials: number;
   nextTaskIndex: number;
 }

@@ -3,9 +3,9 @@ import type { CaseEntry } from '../../contract/catalog.ts';
 import type { TrialSummary } from '../record/distribution.ts';
 import { keysOfRun, summaryColumns, summaryOf } from './trials.ts';
 
-/** The cases that runs were started for, and what platform runs say of them. */
+/** The cases of started runs, and the results of their platform runs. */
 export interface CaseStore {
-  /** By suite and case id; of one suite where one is named. */
+  /** Ordered by suite and case id; of one suite, if it is given. */
   list(organization: number, suiteId: string | undefined): CaseEntry[];
   /** The ended trials of a cell's platform runs. A reported run is never among them. */
   baselineTrials(organization: number, cell: { caseId: string; variantId: string }): BaselineTrials;
@@ -13,7 +13,7 @@ export interface CaseStore {
 
 export interface BaselineTrials {
   runs: number;
-  /** Planned in those runs. */
+  /** How many trials those runs planned. */
   trials: number;
   ended: TrialSummary[];
 }

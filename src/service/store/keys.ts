@@ -7,8 +7,8 @@ import { sha256 } from '../canonical-json.ts';
 import { newIdentifier } from '../identifiers.ts';
 
 /**
- * Who a request comes from. `organizationKey` is the organization's row: every query of a request is bound to
- * it.
+ * The caller of a request. `organizationKey` is the organization's row: every query of a request is limited
+ * to it.
  */
 export interface Principal {
   keyId: string;
@@ -18,7 +18,7 @@ export interface Principal {
   permissions: ReadonlySet<Permission>;
 }
 
-/** What a key is for. The organization is named; it is made where it is new. */
+/** What a key is for. A new organization is created by its name. */
 export interface KeyPurpose {
   organization: string;
   permissions: readonly Permission[];
@@ -26,8 +26,8 @@ export interface KeyPurpose {
 }
 
 /**
- * A key as it may be shown. `start` is null where the secret is too short to show a part of it. Times are
- * epoch milliseconds.
+ * A key as it may be shown. `start` is null if the secret is too short to show a part of it. Times are epoch
+ * milliseconds.
  */
 export interface KeyEntry {
   id: string;
@@ -40,20 +40,17 @@ export interface KeyEntry {
 }
 
 /**
- * API keys. Secrets are kept as sha256 only: they are 32 random bytes, so a slow hash would protect nothing
- * more.
+ * API keys. Secrets are stored only as sha256: they are 32 random bytes, so a slow hash would add no
+ * protection.
  */
 export interface KeyStore {
   find(secret: string): Principal | undefined;
-  /**
-   * Adds a key whose secret the caller chose. A secret that is already there stays as it is, revoked ones
-   * included.
-   */
+  /** Adds a key with a secret from the caller. An existing secret stays as it is, even if it is revoked. */
   seed(secret: string, purpose: KeyPurpose): KeyEntry;
-  /** Makes a key. This is the only time its secret is seen. */
+  /** Creates a key. Its secret is available only here. */
   create(purpose: KeyPurpose): KeyEntry & { secret: string };
   list(): KeyEntry[];
-  /** Ends a key by its id. Throws an `input` error where there is none; revoking twice changes nothing. */
+  /** Revokes a key by its id. Throws an `input` error if there is none. Revoking it twice changes nothing. */
   revoke(id: string): KeyEntry;
 }
 
@@ -71,7 +68,8 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
   const byId = database.prepare(`SELECT ${columns} FROM ${joined} WHERE keys.id = ?`);
   const all = database.prepare(`SELECT ${columns} FROM ${joined} ORDER BY keys.created_at, keys.id`);
   const insert = database.prepare(
-    `INSERT INTO keys (id, organization, hash, start, name, permissions, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO keys (id, organization, hash, start, name, permissions, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
   const revoke = database.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
   const organizationOf = database.prepare('SELECT key FROM organizations WHERE slug = ?');
@@ -140,7 +138,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
   };
 }
 
-/** Enough to recognize a key by, and never a good part of it. */
+/** Enough to recognize a key, and never a large part of it. */
 function startOf(secret: string): string | null {
   return secret.length >= 32 ? secret.slice(0, 10) : null;
 }
@@ -150,7 +148,7 @@ function checkSecret(secret: string): void {
   throw new OffsiteError('an API key must have 8 to 1024 visible ASCII characters and no spaces', {
     code: 'KEY_UNUSABLE',
     kind: 'input',
-    hint: 'It travels in an HTTP header. Make one with `offsite keys create`.',
+    hint: 'It is sent in an HTTP header. Create one with `offsite keys create`.',
   });
 }
 

@@ -1,7 +1,7 @@
 /**
- * Steps of service.db's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Texts
- * that a sender may fill with anything are inside JSON columns, since JSON keeps NUL and lone surrogates that
- * a TEXT column would not. Never edit a released step.
+ * The steps of service.db's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds.
+ * Texts with arbitrary content from a sender are inside JSON columns, because JSON keeps NUL and lone
+ * surrogates, which a TEXT column would not. Never edit a released step.
  */
 export const migrations: readonly string[] = [
   `
@@ -67,7 +67,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX runs_of_cell ON runs (batch, case_id, variant_id);
   CREATE INDEX runs_for_baseline ON runs (organization, case_id, variant_id) WHERE local = 0;
 
-  -- How many runs a list has, so that nobody counts them.
+  -- How many runs a list has, so that no query counts them.
   CREATE TABLE run_totals (
     organization INTEGER NOT NULL REFERENCES organizations (key),
     case_id TEXT NOT NULL,
@@ -77,8 +77,9 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (organization, case_id, filter, value)
   ) STRICT, WITHOUT ROWID;
 
-  -- A trial has a row once it ended, and a report is this one row: a run's state follows from its trials. The key needs no index beside the
-  -- table; a run has 10 trials at most. The columns before the JSON are read without it.
+  -- A trial has a row after it has ended, and a report is this one row: a run's state follows from its
+  -- trials. The key needs no separate index; a run has at most 10 trials. The columns before the JSON are
+  -- read without it.
   CREATE TABLE trials (
     key INTEGER PRIMARY KEY, -- the run's key * 16 + the ordinal
     verdict TEXT NOT NULL CHECK (verdict IN ('passed', 'failed', 'void')),
@@ -112,7 +113,8 @@ export const migrations: readonly string[] = [
     name TEXT NOT NULL,
     version INTEGER NOT NULL,
     PRIMARY KEY (organization, prompt_id, name),
-    FOREIGN KEY (organization, prompt_id, version) REFERENCES prompt_versions (organization, prompt_id, version)
+    FOREIGN KEY (organization, prompt_id, version)
+      REFERENCES prompt_versions (organization, prompt_id, version)
   ) STRICT;
   `,
 ];

@@ -4,10 +4,10 @@ import type { Prompt } from '../../contract/catalog.ts';
 /** Prompts: writes append versions, counted from 1; a channel points to one version. */
 export interface PromptStore {
   append(organization: number, id: string, content: string, now: number): Prompt;
-  /** The newest version without `version`; undefined where there is none. */
+  /** Without `version`, the newest one. undefined if there is none. */
   find(organization: number, id: string, version?: number): Prompt | undefined;
   channelVersion(organization: number, id: string, channel: string): number | undefined;
-  /** The version must be there. */
+  /** The version must exist. */
   point(organization: number, id: string, channel: string, version: number): void;
 }
 
@@ -19,7 +19,8 @@ export function createPromptStore(database: DatabaseSync): PromptStore {
     'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? AND version = ?',
   );
   const insert = database.prepare(
-    'INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at) VALUES (?, ?, ?, ?, ?)',
+    `INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at)
+     VALUES (?, ?, ?, ?, ?)`,
   );
   const channel = database.prepare(
     'SELECT version FROM channels WHERE organization = ? AND prompt_id = ? AND name = ?',

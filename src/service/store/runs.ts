@@ -1,9 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/**
- * A run with the texts that its record is put together from. Times are epoch milliseconds; `...Json` are JSON
- * texts.
- */
+/** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
   key: number;
   id: string;
@@ -19,7 +16,7 @@ export interface RunRow {
   startedAt: number;
 }
 
-/** What is needed to take a trial's report. */
+/** What recording a trial's report needs. */
 export interface ReportedRun {
   key: number;
   id: string;
@@ -34,17 +31,15 @@ export interface RunPage {
   keys: number[];
 }
 
-/** Reads runs, always within one organization. */
+/** Reads runs, always of one organization. */
 export interface RunStore {
-  /**
-   * One page of a case's runs. `variant` is a variant's id or, where the case has no such variant, a model.
-   */
+  /** One page of a case's runs. `variant` is a variant's id or, if the case has no such variant, a model. */
   page(
     organization: number,
     list: { caseId: string; variant: string | undefined; offset: number; limit: number },
   ): RunPage;
   read(key: number): RunRow;
-  /** A run by its own id, or by its batch's id and its place in the batch. */
+  /** A run by its own id, or by its batch's id and its index in the batch. */
   findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined;
 }
 
@@ -89,7 +84,7 @@ export function createRunStore(database: DatabaseSync): RunStore {
         filter = 'model';
         runs = totalOf(organization, caseId, filter, value);
       }
-      // An offset far past the end may be no integer that SQLite takes.
+      // An offset far past the end may not be an integer that SQLite accepts.
       if (offset >= runs) return { total: runs, keys: [] };
       const rows = pages[filter].all(organization, caseId, value, limit, offset);
       return { total: runs, keys: rows.map((row) => Number(row.key)) };

@@ -6,7 +6,7 @@ import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createTrialStore, type TrialStore } from './trials.ts';
 
-/** All that service.db holds, by what it is about. */
+/** Everything in service.db, by subject. */
 export interface Stores {
   keys: KeyStore;
   batches: BatchStore;

@@ -12,12 +12,12 @@ export interface NewTrial {
   record: string;
 }
 
-/** Trials that ended. One that has no row here is still queued. */
+/** Ended trials. A trial without a row is still queued. */
 export interface TrialStore {
-  /** What was stored of a trial; undefined where it has not been reported. */
+  /** The stored texts of a trial; undefined if it has not been reported. */
   read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined;
   add(trial: NewTrial): void;
-  /** By ordinal; cheap, as it leaves the trials' JSON unread. */
+  /** By ordinal. Cheap, because it does not read the trials' JSON. */
   summaries(run: number): Map<number, TrialSummary>;
   /** JSON of one trial. */
   record(run: number, ordinal: number): string | undefined;
@@ -26,7 +26,7 @@ export interface TrialStore {
 /** Columns of a {@link TrialSummary}. */
 export const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
-/** A run's trials lie side by side in the table. SQL of the first and the last key that they may have. */
+/** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
 export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
 const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
@@ -34,7 +34,8 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
   const selectRecord = database.prepare('SELECT record FROM trials WHERE key = ?');
   const insert = database.prepare(
-    `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
   const selectSummaries = database.prepare(
     `SELECT key, ${summaryColumns} FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,

@@ -1,22 +1,24 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /**
- * Group commit. A commit waits for the disk, so the changes that arrive in one turn of the event loop share
- * one transaction; each is told of its success only after the commit. A change that throws is undone alone
- * and does not hurt its neighbours.
+ * Group commit. A commit waits for the disk, so changes that arrive in one turn of the event loop share one
+ * transaction. Each change succeeds only after the commit. A change that throws is rolled back alone and does
+ * not affect the others.
  */
 export interface Writer {
   /**
-   * Runs `change` (synchronous, on the writer's database) and resolves to its result once that is on disk.
+   * Runs `change` (synchronous, on the writer's database) and resolves to its result after the commit is on
+   * disk.
    */
   write<Result>(change: () => Result): Promise<Result>;
-  /** Commits what is waiting, at once. */
+  /** Commits the waiting changes at once. */
   flush(): void;
 }
 
 interface Waiting {
   /**
-   * Makes the change and returns what to call after the commit. Throws where the whole transaction is lost.
+   * Makes the change and returns a function to call after the commit. Throws if the whole transaction is
+   * lost.
    */
   apply(): () => void;
   reject(error: unknown): void;
