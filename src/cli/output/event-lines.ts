@@ -52,7 +52,13 @@ function failureLines(result: TrialResult): Printable[] {
   const [first, ...more] = failuresOf(result);
   if (first === undefined) return [];
   const others = more.length > 0 ? [text`      and ${more.length} more`] : [];
-  return [text`      ${lines(first)}`, ...others];
+  return [text`      ${oneLine(first)}`, ...others];
+}
+
+/** A text's first line, with the next one if a colon announces it, as assertions have it. */
+function oneLine(failure: string): string {
+  const [first = '', next] = failure.split('\n').filter((line) => line.trim() !== '');
+  return first.endsWith(':') && next !== undefined ? `${first} ${next.trim()}` : first;
 }
 
 function mark(verdict: TrialResult['verdict']): Printable {
