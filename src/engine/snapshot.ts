@@ -5,26 +5,26 @@ import type { Container } from './container.ts';
 import { type Builder, buildOnce } from './snapshot/build.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
 
-/** A step that turns one image into another: the container it runs in, and what it does there. */
+/** A step that turns one image into another: the container it runs in, and what it does in it. */
 export interface SnapshotRequest {
   parentImageId: string;
   /** The container it is built in. */
   container: Omit<ContainerSpec, 'imageId'>;
   /**
-   * All that the result depends on beside the parent image: script, files, environment, user. Hashed, never
-   * shown.
+   * Everything that the result depends on except the parent image: script, files, environment, user. Hashed,
+   * never shown.
    */
   key: string;
-  /** What it is, for whoever lists images; shown, and no part of the key. */
+  /** A description for lists of images; shown, not part of the key. */
   description?: string;
-  /** Makes the state. The container is started; what this throws is thrown to whoever asked. */
+  /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
   build(container: Container): Promise<void>;
 }
 
 export type SnapshotResult =
-  /** `built`: by this very request, rather than found or made for another. */
+  /** `built`: by this request, rather than found or built for another. */
   | { kind: 'snapshot'; imageId: string; built: boolean }
-  /** The commands that were still running when `build` was done: their state cannot be kept in an image. */
+  /** `processes`: the commands that still ran when `build` was done. An image cannot keep their state. */
   | { kind: 'not-snapshotable'; processes: string[] };
 
 export interface SnapshotStore {
@@ -32,8 +32,8 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another
- * process's. One round trip for a snapshot that is there.
+ * Snapshots of one engine. Concurrent requests for the same one wait for a single build, even one of another
+ * process. One round trip for a snapshot that exists.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
@@ -69,7 +69,7 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
         }
       }
       const own = make(request, tag, signal).catch((error: unknown) => {
-        // Whoever waits for this build did not cancel it: they try again.
+        // Other requests that wait for this build did not cancel it: they try again.
         throw signal?.aborted ? new BuilderCanceled(error) : error;
       });
       running.set(tag, own);
@@ -109,7 +109,7 @@ async function waitFor(
 
 function snapshotTag({ parentImageId, key }: SnapshotRequest): string {
   if (key === '') {
-    throw new OffsiteError('A snapshot needs a key that says what it is made of.', {
+    throw new OffsiteError('A snapshot needs a key that describes what it is made of.', {
       code: 'ENGINE_SNAPSHOT_KEY',
       kind: 'input',
     });
