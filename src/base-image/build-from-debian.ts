@@ -20,18 +20,18 @@ export interface DebianBuild {
   env: NodeJS.ProcessEnv;
   caBundle?: CaBundle;
   signal?: AbortSignal;
-  /** Why the registry's way failed; told again when this way is closed too. */
+  /** Why the pull from the registry failed; repeated in the error if this build is not possible either. */
   registryError: OffsiteError;
 }
 
-/** An unpacked root of 400 MB, the packages it came from, and npm. */
+/** Space for an unpacked root of 400 MB, its packages, and npm. */
 const neededBytes = 1.2e9;
 
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
 /**
- * Makes the image from Debian's packages, npm's registry and our own Node binary, without a container
- * registry. Throws an infrastructure `OffsiteError` when this host can't, saying what to do.
+ * Builds the image from Debian's packages, npm's registry and this process's Node binary, without a container
+ * registry. Throws an infrastructure `OffsiteError` that says what to do if this host cannot.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, during, env, caBundle, signal } = build;
@@ -43,15 +43,15 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
   );
   const command = mmdebstrap(recipe, env.OFFSITE_DEBIAN_MIRROR || undefined);
   const own = { LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_LOCAL: local, OFFSITE_FINISH: finishRoot };
-  await during(`Making the image from Debian ${recipe.debianSuite}`, () =>
+  await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
     importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),
   );
 }
 
 /**
- * The command that prints a minimal Debian with the recipe's packages as an archive. The packages are checked
- * against Debian's keyring, so that plain HTTP is no risk. Its sources include updates and security fixes,
- * unless the user names a mirror, which may lack them.
+ * The command that prints a minimal Debian with the recipe's packages as an archive. It checks the packages
+ * against Debian's keyring, so plain HTTP is no risk. Its sources include updates and security fixes, unless
+ * the user names a mirror, which may lack them.
  */
 function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string[] {
   return [
@@ -95,13 +95,13 @@ async function prepareHost({
   if (obstacle !== undefined) {
     throw new OffsiteError(
       `There is no base image. ${registryError.message}\n` +
-        `It could not be made from Debian packages either: ${obstacle}.`,
+        `It could not be built from Debian packages either: ${obstacle}.`,
       {
         code: 'BASE_IMAGE_UNAVAILABLE',
         kind: 'infrastructure',
         hint:
           `Let the engine reach a registry and pull ${recipe.registryImage} (or 'docker load' that image), ` +
-          'run this as root on a Debian-like Linux beside the engine, or name an image of your own in the sandbox settings.',
+          "run this as root on a Debian-like Linux on the engine's machine, or set a sandbox image.",
         cause: registryError,
       },
     );

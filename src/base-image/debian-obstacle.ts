@@ -1,15 +1,15 @@
-/** What decides whether a Debian can be unpacked on this host. */
+/** The facts that decide whether this host can unpack a Debian. */
 export interface DebianSituation {
   platform: NodeJS.Platform;
-  /** Effective user id; undefined where there are none. */
+  /** Effective user id; undefined on systems without user ids. */
   uid: number | undefined;
   hasMmdebstrap: boolean;
   hasAptGet: boolean;
-  /** Whether the user lets us install Debian packages on the host. */
+  /** Whether Offsite may install Debian packages on the host. */
   mayInstall: boolean;
-  /** Node's name of the host's architecture: `x64`. */
+  /** Node's name for the host's architecture: `x64`. */
   hostArch: string;
-  /** As the engine names its own: `x86_64`. */
+  /** The engine's name for its architecture: `x86_64`. */
   engineArch: string;
 }
 
@@ -21,7 +21,7 @@ const engineNames: Record<string, string> = {
   ppc64: 'ppc64le',
 };
 
-/** Why this host cannot build the image from Debian's packages, as a clause; undefined when it can. */
+/** Why this host cannot build the image from Debian's packages, as a clause; undefined if it can. */
 export function debianObstacle(situation: DebianSituation): string | undefined {
   const { platform, uid, hasMmdebstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
   if (platform !== 'linux') return `that needs Linux, and this is ${platform}`;

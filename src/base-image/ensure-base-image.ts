@@ -9,14 +9,14 @@ import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.t
 
 export interface BaseImageOptions {
   engine: EnginePort;
-  /** Gets one plain line for whatever a user would want to know. */
+  /** Receives one plain line for everything that the user may want to know. */
   log: (line: string) => void;
   /** Trusted when fetching npm; never put into the image. */
   caBundle?: CaBundle;
   signal?: AbortSignal;
-  /** Build anew although the image is there. */
+  /** Build again even if the image exists. */
   force?: boolean;
-  /** How long steps are shown; lines through `log` unless given. */
+  /** Shows long steps; default: lines through `log`. */
   during?: During;
   recipe?: BaseImageRecipe;
   env?: NodeJS.ProcessEnv;
@@ -31,9 +31,9 @@ export interface BaseImage {
 }
 
 /**
- * Makes sure that the engine has the base image of this version's recipe, by the first way that works: it is
- * there; a registry's Node image, with our packages on top; Debian packages on this host. Throws an
- * infrastructure `OffsiteError` that gives the reason of each when none does.
+ * Makes sure that the engine has the base image of this version's recipe. Uses the first way that works: the
+ * image exists; a registry's Node image plus Offsite's packages; Debian packages on this host. If none works,
+ * throws an infrastructure `OffsiteError` with the reason for each.
  */
 export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseImage> {
   const { engine, signal, force = false, recipe = baseImageRecipe } = options;
@@ -42,7 +42,7 @@ export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseIm
   const built = present === undefined ? await build(options, recipe) : 'already there';
   const id = present ?? (await imageId(engine, name, signal));
   if (id === undefined) {
-    const message = `The engine said that it built ${name}, and does not have it.`;
+    const message = `The engine reported that it built ${name}, but does not have it.`;
     throw new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure' });
   }
   if ((await imageId(engine, `${recipe.repository}:latest`, signal)) !== id) {
@@ -76,7 +76,7 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
   }
 }
 
-/** A registry that does not answer is no obstacle when its image was pulled before. */
+/** A registry that does not answer does not matter if its image was pulled before. */
 async function pullUnlessThere(engine: EnginePort, name: string, signal?: AbortSignal): Promise<void> {
   try {
     await engine.images.pull(name, { signal });

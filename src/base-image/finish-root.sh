@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes a fresh Debian, whose root is the first argument, into the base image's content. Run by mmdebstrap as
-# a hook. $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
+# Turns a fresh Debian, whose root is the first argument, into the content of the base image. mmdebstrap runs
+# it as a hook. $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
 set -eu
 root=$1
-# What is printed here would be part of the image's archive.
+# stdout is the image's archive, so print to stderr.
 exec >&2
 
 # No services at install time, and no caches.
@@ -26,5 +26,5 @@ find "$root/var/log" "$root/var/lib/apt/lists" -type f -delete
 find "$root/var/cache/apt" "$root/var/cache/debconf" "$root/var/cache/ldconfig" -type f -delete
 find "$root/usr/share/doc" ! -name copyright ! -type d -delete
 find "$root/tmp" "$root/usr/share/man" -mindepth 1 -delete
-# The engine gives each container its own.
+# The engine gives each container its own machine id.
 : > "$root/etc/machine-id"

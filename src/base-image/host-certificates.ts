@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { readFile as readRegularFile } from '../suite/read-file.ts';
 
-/** Certificate authorities that this host trusts beside the public ones, as PEM. */
+/** Certificate authorities that this host trusts in addition to the public ones, as PEM. */
 export interface CaBundle {
   path: string;
   pem: Buffer;
-  /** Who named the file: `NODE_EXTRA_CA_CERTS`. */
+  /** The setting that named the file: `NODE_EXTRA_CA_CERTS`. */
   namedBy: string;
 }
 
@@ -21,10 +21,10 @@ export interface CaBundleSources {
 }
 
 /**
- * Finds the host's CA bundle, for the programs of ours that talk TLS: the explicit setting, else the first of
- * NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and npm's `cafile` that names a readable PEM file. Undefined: the public
- * authorities will do. Throws an `input` error when the explicit setting names none; the others are shared
- * with other programs, and one that is stale is passed over, as those programs do.
+ * Finds the host's CA bundle, for the parts of Offsite that use TLS: the explicit setting, otherwise the
+ * first of NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and npm's `cafile` that names a readable PEM file. Undefined
+ * means that the public authorities are enough. Throws an `input` error if the explicit setting names no such
+ * file. The others are shared with other programs, so a stale one is skipped, as those programs do.
  */
 export async function caBundleOf({
   env,

@@ -6,7 +6,7 @@ import { OffsiteError } from '../offsite-error.ts';
 export interface HostProgram {
   command: string;
   args: readonly string[];
-  /** What the program was to achieve, for the error: `install docker.io`. */
+  /** The purpose of the program, for the error: `install docker.io`. */
   purpose: string;
   env: NodeJS.ProcessEnv;
   deadlineMs: number;
@@ -18,9 +18,9 @@ export interface HostProgram {
 const shownLines = 15;
 
 /**
- * Runs a program of the host to its end and returns what it printed, both streams in one. Its standard input
- * is empty, so that nothing waits for a person. An exit code other than 0 is an infrastructure error that
- * shows the last lines printed.
+ * Runs a program of the host to its end and returns its output, both streams in one. Its standard input is
+ * empty, so it never waits for a person. An exit code other than 0 is an infrastructure error that shows the
+ * last lines of the output.
  */
 export async function runHostProgram(program: HostProgram): Promise<string> {
   const { command, args, purpose, deadlineMs, signal } = program;
@@ -36,7 +36,7 @@ export async function runHostProgram(program: HostProgram): Promise<string> {
   });
   signal?.throwIfAborted();
   if (!result.failed) return result.all;
-  const how = result.timedOut ? `was not done after ${deadlineMs / 1000} s` : howItFailed(result);
+  const how = result.timedOut ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
   const tail = result.all?.trimEnd().split('\n').slice(-shownLines).join('\n');
   throw new OffsiteError(`Could not ${purpose}: ${command} ${how}.${tail ? `\n${tail}` : ''}`, {
     code: 'HOST_PROGRAM_FAILED',
@@ -52,9 +52,7 @@ function howItFailed(result: { exitCode?: number; signal?: string; originalMessa
   return `could not be started (${result.originalMessage})`;
 }
 
-/**
- * The environment with the system's own program folders on its PATH, where a plain user's PATH lacks them.
- */
+/** The environment with the system's program folders on its PATH, which a normal user's PATH may lack. */
 export function withSystemPath(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return {
     ...env,

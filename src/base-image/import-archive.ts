@@ -19,9 +19,9 @@ const deadlineMs = 900_000;
 const shownLines = 15;
 
 /**
- * Streams what a program prints into the engine as an image of one layer, under the recipe's name and with
- * its label. Throws an infrastructure `OffsiteError` with the program's last words, and leaves no image,
- * where it fails.
+ * Streams a program's output into the engine as an image of one layer, with the recipe's name and label. If
+ * it fails, it throws an infrastructure `OffsiteError` with the end of the program's output, and leaves no
+ * image.
  */
 export async function importArchive({ engine, recipe, command, env, signal }: ArchiveImport): Promise<void> {
   const [name = '', ...args] = command;
@@ -34,7 +34,7 @@ export async function importArchive({ engine, recipe, command, env, signal }: Ar
     cancelSignal: signal,
     timeout: deadlineMs,
   });
-  // The engine must not see a proper end of the stream unless the program's own end was proper.
+  // The engine must see a proper end of the stream only if the program succeeded.
   const root = new PassThrough();
   let failure: OffsiteError | undefined;
   const printed = (async () => {
@@ -64,7 +64,7 @@ export async function importArchive({ engine, recipe, command, env, signal }: Ar
   } finally {
     root.destroy();
     program.kill();
-    // It removes what it unpacked before it ends.
+    // The program removes what it unpacked before it ends.
     await program;
   }
 }

@@ -7,13 +7,12 @@ export interface DebianInstall {
   signal?: AbortSignal;
 }
 
-/** Waits this long for another apt to finish, in seconds. */
+/** How long to wait for another apt to finish, in seconds. */
 const lockTimeout = 120;
 
 /**
- * Installs Debian packages on the host, as root, asking no questions. Package lists are only fetched when the
- * ones at hand are missing or too old to install from. Throws an infrastructure `OffsiteError` with apt's
- * last lines.
+ * Installs Debian packages on the host, as root, without questions. Fetches package lists only if the
+ * existing ones are missing or outdated. Throws an infrastructure `OffsiteError` with apt's last lines.
  */
 export async function installDebianPackages({ packages, env, signal }: DebianInstall): Promise<void> {
   const apt = (args: string[], purpose: string) =>
@@ -29,7 +28,7 @@ export async function installDebianPackages({ packages, env, signal }: DebianIns
   const install = () => apt(['install', '-y', '--no-install-recommends', ...packages], purpose);
   const first = await outcomeOf(install());
   if (first === undefined) return;
-  // One unreachable source makes `update` fail though the package's own is fine: what counts is the install.
+  // One unreachable source makes `update` fail even if the package's source works: only the install counts.
   const update = await outcomeOf(apt(['update'], 'update the package lists'));
   const second = await outcomeOf(install());
   if (second === undefined) return;
@@ -47,7 +46,7 @@ export async function installDebianPackages({ packages, env, signal }: DebianIns
   );
 }
 
-/** The expected error of some work, or undefined when it succeeded. */
+/** The expected error of some work, or undefined if it succeeded. */
 async function outcomeOf(work: Promise<unknown>): Promise<OffsiteError | undefined> {
   try {
     await work;

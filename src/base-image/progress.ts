@@ -1,12 +1,11 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * Runs one long step; says that it began, that it goes on, and how long it took. Returns what the step
- * returns.
+ * Runs one long step; reports its start, its progress, and how long it took. Returns what the step returns.
  */
 export type During = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
-/** Where the words go: one call when a step begins, one every `everyMs` while it runs, one at its end. */
+/** Receives the progress: one call when a step begins, one every `everyMs` while it runs, one at its end. */
 export interface ProgressWords {
   everyMs: number;
   begins(title: string): void;
@@ -35,7 +34,7 @@ export function progress(words: ProgressWords, clock: Clock): During {
   };
 }
 
-/** Plain lines, at the beginning, every ten seconds and at the end: what a log file can carry. */
+/** Reports progress as plain lines for log files: at the beginning, every ten seconds, and at the end. */
 export function progressLines(log: (line: string) => void, clock: Clock): During {
   return progress(
     {
@@ -53,7 +52,7 @@ async function beat(clock: Clock, everyMs: number, over: AbortSignal, tick: () =
   const wakes = () =>
     clock.sleep(everyMs, over).then(
       () => true,
-      () => false, // the step is over: the only reason why this sleep is cut short
+      () => false, // only the end of the step cuts this sleep short
     );
   while (await wakes()) tick();
 }

@@ -15,12 +15,12 @@ export interface NodePlacement {
   signal?: AbortSignal;
 }
 
-/** Puts Node there, and npm: the pinned one of its registry or, where that cannot be had, the host's own. */
+/** Puts Node and npm there: the pinned npm from its registry or, if that fails, the host's own. */
 export async function putNode(placement: NodePlacement): Promise<void> {
   const { local, recipe, env } = placement;
   const npm = await findHostProgram('npm', env);
   if (npm === undefined) {
-    throw new OffsiteError('The base image needs npm, and this host has none to fetch or copy it with.', {
+    throw new OffsiteError('The base image needs npm, and this host has no npm to fetch or copy it.', {
       code: 'BASE_IMAGE_NO_NPM',
       kind: 'infrastructure',
       hint: 'Install npm.',
@@ -46,7 +46,7 @@ async function fetchNpm(npm: string, { local, recipe, env, caBundle, signal }: N
     args: ['install', '--global', '--prefix', local, '--loglevel=error', '--no-audit', '--no-fund', name],
     purpose: `fetch ${name}`,
     env: { ...withSystemPath(env), ...certificates },
-    cwd: local, // no project's .npmrc
+    cwd: local, // so that no project's .npmrc applies
     deadlineMs: 120_000,
     signal,
   });
@@ -64,12 +64,19 @@ async function copyInstalledNpm(npm: string, local: string, why: OffsiteError): 
       await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
     }
   } catch (cause) {
-    const message = `${why.message}\nCould not copy the host's npm from ${folder} either: ${messageOf(cause)}`;
-    throw new OffsiteError(message, { code: 'BASE_IMAGE_NO_NPM', kind: 'infrastructure', cause: why });
+    const copying = `Could not copy the host's npm from ${folder} either: ${messageOf(cause)}`;
+    throw new OffsiteError(`${why.message}\n${copying}`, {
+      code: 'BASE_IMAGE_NO_NPM',
+      kind: 'infrastructure',
+      cause: why,
+    });
   }
 }
 
-/** The binary that npm installed with us, else the one that runs us, where its version is right. */
+/**
+ * The binary that npm installed with Offsite; otherwise the one that runs this process, if its version
+ * matches.
+ */
 async function nodeBinary(major: number): Promise<string> {
   const running = process.versions.node.startsWith(`${major}.`) ? [process.execPath] : [];
   for (const path of [...installedBinaries(), ...running]) if (await isThere(path)) return realpath(path);
@@ -80,7 +87,9 @@ async function nodeBinary(major: number): Promise<string> {
   });
 }
 
-/** Node comes as a package of npm's; there may be none where Offsite was installed in another way. */
+/**
+ * Node is an npm package that Offsite depends on; it may be missing if Offsite was installed in another way.
+ */
 function installedBinaries(): string[] {
   const { resolve } = createRequire(import.meta.url);
   return ['node', `node-${process.platform}-${process.arch}`].flatMap((name) => {

@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What the base image is made of. Whatever changes the image belongs in here, so that it changes the hash.
+ * What the base image is made of. Everything that changes the image belongs here, so that it changes the
+ * hash.
  */
 export interface BaseImageRecipe {
-  /** Raised when the way of building changes without any other field changing. */
+  /** Raise this if the build changes but no other field does. */
   revision: number;
   /** The image's name without a tag. */
   repository: string;
   debianSuite: string;
   debianPackages: readonly string[];
   nodeMajor: number;
-  /** Used where we put npm in ourselves; an image pulled from a registry brings its own. */
+  /** For builds from Debian packages; an image from a registry contains its own npm. */
   npmVersion: string;
-  /** What to build upon where a registry answers. */
+  /** The image to build on if a registry answers. */
   registryImage: string;
 }
 
@@ -39,9 +40,7 @@ export function recipeHash(recipe: BaseImageRecipe): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 12);
 }
 
-/**
- * The name by which this recipe's image is found again: `offsite/base:<hash>`. A newer recipe has another.
- */
+/** The name of this recipe's image: `offsite/base:<hash>`. A newer recipe has another one. */
 export function baseImageName(recipe: BaseImageRecipe): string {
   return `${recipe.repository}:${recipeHash(recipe)}`;
 }

@@ -7,27 +7,27 @@ export interface TemporaryFolder extends AsyncDisposable {
   path: string;
 }
 
-/** Linux's magic number of tmpfs, from statfs(2). */
+/** Linux's magic number for tmpfs, from statfs(2). */
 const tmpfsType = 0x01021994;
 
 const prefix = 'offsite-base-image-';
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * Makes a folder for unpacking a whole system: on a real disk, as memory would be short, with `neededBytes`
- * free. Disposing of it removes it, unless something is still mounted inside: then it throws rather than
- * delete what belongs to the host.
+ * Creates a folder for unpacking a whole system, with `neededBytes` free. It is on a real disk, because
+ * memory may not suffice. Disposing removes it. If something is still mounted inside, disposing throws
+ * instead, so that it does not delete the host's files.
  */
 export async function temporaryFolder(neededBytes: number): Promise<TemporaryFolder> {
   const parent = await roomyFolder(neededBytes);
   await removeAbandoned(parent);
   const path = await mkdtemp(join(parent, prefix));
-  // The user _apt reads what apt fetched there.
+  // The user _apt must be able to read the packages there.
   await chmod(path, 0o755);
   return { path, [Symbol.asyncDispose]: () => removeUnlessMounted(path) };
 }
 
-/** A process that was killed could not remove its folder; nothing takes a day to build. */
+/** Removes folders of killed processes: those older than a day, because no build takes that long. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix)) continue;
@@ -52,20 +52,17 @@ async function removeUnlessMounted(folder: string): Promise<void> {
 async function roomyFolder(neededBytes: number): Promise<string> {
   const seen: string[] = [];
   for (const path of new Set(['/var/tmp', tmpdir()])) {
-    const disk = await statfs(path).catch(() => undefined); // no such folder: the next one
+    const disk = await statfs(path).catch(() => undefined); // no such folder: try the next one
     if (disk === undefined) continue;
     const free = disk.bavail * disk.bsize;
     if (disk.type !== tmpfsType && free >= neededBytes) return path;
     seen.push(`${path} (${disk.type === tmpfsType ? 'in memory' : `${Math.round(free / 1e6)} MB free`})`);
   }
-  throw new OffsiteError(
-    `No folder to unpack the base image in: it takes ${neededBytes / 1e6} MB on a disk, and there is ${seen.join(', ')}.`,
-    {
-      code: 'BASE_IMAGE_NO_ROOM',
-      kind: 'infrastructure',
-      hint: 'Free some disk space, or point TMPDIR to a disk that has room.',
-    },
-  );
+  throw new OffsiteError(`No disk has the ${neededBytes / 1e6} MB for the base image: ${seen.join(', ')}.`, {
+    code: 'BASE_IMAGE_NO_ROOM',
+    kind: 'infrastructure',
+    hint: 'Free some disk space, or point TMPDIR to a disk that has room.',
+  });
 }
 
 async function mountsBelow(folder: string): Promise<string[]> {

@@ -5,20 +5,20 @@ import { filterObstacle } from './container/seccomp/filter.ts';
 import type { Capabilities } from './port/capabilities.ts';
 
 /**
- * Throws an input error that names all that `spec` demands and this engine cannot give. Nothing is ever
- * quietly left out.
+ * Throws an input error that names everything that `spec` requires and this engine cannot provide. Nothing is
+ * silently left out.
  */
 export function assertEnforceable(spec: ContainerSpec, capabilities: Capabilities): void {
   const missing = unmetDemands(spec, capabilities);
   if (missing.length === 0) return;
-  throw new OffsiteError(`This engine cannot give what the sandbox asks for: ${missing.join('; ')}`, {
+  throw new OffsiteError(`This engine cannot provide what the sandbox requires: ${missing.join('; ')}`, {
     code: 'ENGINE_CANNOT_ENFORCE',
     kind: 'input',
     hint: 'Change the sandbox, or use an engine that supports it.',
   });
 }
 
-/** What a container of `spec` does without on this engine, because `spec` allows it to. */
+/** The optional features of `spec` that this engine does not provide. */
 export function unmetWishes(spec: Pick<ContainerSpec, 'runtime'>, capabilities: Capabilities): string[] {
   const obstacle = filterObstacle(spec, capabilities);
   return obstacle === undefined ? [] : [`a filter of system calls: ${obstacle}`];

@@ -15,9 +15,12 @@ import { removeOwned, sweepDead } from './sweep.ts';
 export interface ConnectOptions {
   /** Where the engine is: `unix://`, `tcp://`, `ssh://`. Wins over everything in the environment. */
   host?: string | undefined;
-  /** The environment to look for DOCKER_HOST and its kin in; the process's own when left out. */
+  /** The environment that may set DOCKER_HOST and similar variables; default `process.env`. */
   env?: NodeJS.ProcessEnv;
-  /** Names this running agent. All it creates is labelled with it; two living ones must not share a name. */
+  /**
+   * Names this running agent. It labels everything it creates with this name; two running agents must not
+   * share a name.
+   */
   instance: string;
   signal?: AbortSignal;
   clock?: Clock;
@@ -25,15 +28,17 @@ export interface ConnectOptions {
     /** The name of the images, without a tag. Agents that share an engine should share it too. */
     repository?: string;
     /**
-     * Bytes they may take together; beyond that those used longest ago are removed. Unlimited when left out.
+     * Bytes they may take together; beyond that the least recently used ones are removed. Default: unlimited.
      */
     budgetBytes?: number | undefined;
   };
-  /** For what the user may want to know of work in the background. */
+  /** Receives messages about background work that the user may want to see. */
   note?: (message: string) => void;
 }
 
-/** Finds an engine and connects to it. Throws `ENGINE_UNREACHABLE` with what was tried and what to do. */
+/**
+ * Finds an engine and connects to it. Throws `ENGINE_UNREACHABLE`, which says what was tried and what to do.
+ */
 export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   const { instance, signal } = options;
   const connection = await connect({
@@ -48,7 +53,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const marker = livenessMarker(port, instance, capabilities);
     const fill = fillHosts(port);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
-      // Beside the container, not before it: the first one must not wait.
+      // In parallel with the container: the first one must not wait.
       marker.ensure(spec.imageId);
       const id = await createFromSpec(port, capabilities, instance, spec, options);
       const container = containerOf(port, id, spec, capabilities.arch);

@@ -20,73 +20,72 @@ import { runScript } from './script/run-script.ts';
 import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
 
 /**
- * A sealed place to run commands in. It runs nothing but an idle init of ours; commands are added by `exec`
- * and `runScript`. Disposal removes it, whatever runs in it. All methods throw infrastructure errors when the
- * engine fails.
+ * An isolated environment for commands. It runs only Offsite's idle init; `exec` and `runScript` start
+ * commands in it. Disposal removes it, even if something runs in it. All methods throw infrastructure errors
+ * if the engine fails.
  */
 export interface Container extends AsyncDisposable {
   readonly id: string;
-  /** Starts init. One round trip, by far the dearest. */
+  /** Starts init. One round trip, by far the slowest. */
   start(signal?: AbortSignal): Promise<void>;
   /**
    * Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round
    * trip.
    */
   put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
-  /** The standard streams of its `program`, best taken before `start`. One round trip. */
+  /** Connects to the standard streams of its `program`; best called before `start`. One round trip. */
   attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */
   exec(request: ExecRequest): Promise<ExecResult>;
-  /** Runs a bash script, each command of it a step. Two round trips. */
+  /** Runs a bash script; each of its commands is a step. Two round trips. */
   runScript(request: ScriptRequest): Promise<ScriptResult>;
-  /**
-   * Ends every process but init and makes sure that none is left; see kill-all.ts for what `restarted` means.
-   */
+  /** Kills every process but init and checks that none is left; kill-all.ts explains `restarted`. */
   killAll(signal?: AbortSignal): Promise<KillAllResult>;
   /** Takes it off its network for good. Three round trips. */
   disconnect(signal?: AbortSignal): Promise<void>;
-  /** What runs beside init. */
+  /** Lists the processes other than init. */
   processes(): Promise<ContainerProcess[]>;
   /**
-   * How its files differ from its image's, as the engine sees it: blind to a file whose size and times were
-   * put back, and slow.
+   * Lists how its files differ from its image's, as the engine sees it. Slow, and misses a file whose size
+   * and times were restored.
    */
   changes(): AsyncIterable<FilesystemChange>;
-  /** Epoch milliseconds of the engine's clock, by which its files' times go as well. One round trip. */
-  madeAt(signal?: AbortSignal): Promise<number>;
   /**
-   * Everything that its own layer holds, where this process can read it; see layer-paths.ts. One round trip.
+   * When it was created, in epoch milliseconds by the engine's clock, as its files' times are. One round
+   * trip.
    */
+  madeAt(signal?: AbortSignal): Promise<number>;
+  /** Lists everything in its own layer, if this process can read it; see layer-paths.ts. One round trip. */
   layerPaths(request: LayerRequest): Promise<string[] | undefined>;
   /**
-   * Whether nothing at a path, or in the folder there, was made, changed or deleted; undefined where its
-   * layer cannot be read.
+   * Whether nothing was created, changed or deleted at or below a path; undefined if its layer cannot be
+   * read.
    */
   isUntouched(path: string, signal?: AbortSignal): Promise<boolean | undefined>;
   /**
-   * What lies at an absolute path: links on the way are followed, a link there is not. One round trip, which
-   * reads nothing.
+   * What exists at an absolute path: links on the way are followed, a link at the path is not. One round trip
+   * that reads no content.
    */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
   /** Bytes of all files in its own layer. */
   writtenBytes(signal?: AbortSignal): Promise<number>;
   /**
-   * Reads a file or folder as it is streamed. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have more
-   * than `maxBytes`.
+   * Reads a file or folder while it streams. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have
+   * more than `maxBytes`.
    */
   archive(path: string, signal?: AbortSignal, maxBytes?: number): AsyncIterable<ArchivedEntry>;
   /**
-   * Copies a folder to the same place in another container of this engine, as it is. Two round trips; see
+   * Copies a folder unchanged to the same path of another container of this engine. Two round trips; see
    * copy.ts.
    */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
-  /** Makes an image of its files; resolves with the image's id. */
+  /** Creates an image of its files; resolves with the image's id. */
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
-  /** Removes it. Doing so again is fine. */
+  /** Removes it. Can be called again. */
   remove(): Promise<void>;
 }
 
-/** The container `id`, which was created from `spec` on a machine of that architecture. */
+/** The container `id`, which was created from `spec` on a machine of architecture `arch`. */
 export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, arch: string): Container {
   const running: RunningContainer = {
     port,

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 
 export type DeadlineCause = 'timed-out' | 'canceled';
 
-/** A running deadline. Dispose of it when the work is over, or its timer keeps the process alive. */
+/** A running deadline. Dispose of it when the work is done, or its timer keeps the process alive. */
 export interface Deadline extends Disposable {
   /** Resolves, never rejects, once time is up or the caller's signal aborted. */
   readonly reached: Promise<DeadlineCause>;
@@ -18,7 +18,7 @@ export function startDeadline(clock: Clock, ms: number, signal?: AbortSignal): D
   const reached = clock.sleep(ms, both).then(
     (): DeadlineCause => 'timed-out',
     (): Promise<DeadlineCause> | DeadlineCause =>
-      // Disposal ends the timer too; nobody waits then, so the promise may stay open.
+      // Disposal also ends the timer; nobody waits then, so the promise may stay pending.
       signal?.aborted ? 'canceled' : new Promise<never>(() => undefined),
   );
   reached.then((cause) =>

@@ -1,11 +1,13 @@
 import { OffsiteError } from '../offsite-error.ts';
 
-/** What ran in the container made it unusable: it removed the shell, or filled the process table for good. */
+/**
+ * A process in the container made it unusable: it removed the shell, or filled the process table permanently.
+ */
 export function containerDamaged(message: string, cause?: unknown): OffsiteError {
   return new OffsiteError(message, {
     code: 'ENGINE_CONTAINER_DAMAGED',
     kind: 'infrastructure',
-    hint: 'What ran in the container made it unusable.',
+    hint: 'A process in the container made it unusable.',
     cause,
   });
 }

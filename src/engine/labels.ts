@@ -1,19 +1,19 @@
-/** Every object this engine room creates carries this label. */
+/** Every object that Offsite creates carries this label. */
 export const OWNED_LABEL = 'offsite';
 /** The instance (one running agent) that created the object. */
 export const INSTANCE_LABEL = 'offsite.instance';
 /** When it was created: epoch milliseconds of the creating machine. */
 export const CREATED_LABEL = 'offsite.created';
-/** Of a snapshot: the id of the image it was made from. */
+/** On a snapshot: the id of the image it was made from. */
 export const PARENT_LABEL = 'offsite.parent';
-/** Of a snapshot: what it is, in the words of whoever asked for it. */
+/** On a snapshot: the description from its request. */
 export const DESCRIPTION_LABEL = 'offsite.description';
-/** What the object is for the engine room itself: `container`, `marker` or `snapshot`. */
+/** The object's role for Offsite: `container`, `marker` or `snapshot`. */
 export const ROLE_LABEL = 'offsite.role';
 
 export type Role = 'container' | 'marker' | 'snapshot';
 
-/** The labels of a new object; the caller's own come first, so that they cannot change whose it is. */
+/** The labels of a new object; the caller's come first, so they cannot change its owner. */
 export function ownershipLabels(
   owner: { instance: string; role: Role; createdAt: number },
   extra: Record<string, string> = {},

@@ -7,24 +7,25 @@ import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 
 /**
- * A tiny container that runs for as long as this process does: it reads a standard input that only we hold,
- * so that even a SIGKILL of ours ends it. A running marker tells every other instance that ours is alive.
+ * A tiny container that runs as long as this process does: it reads a standard input that only this process
+ * holds, so even a SIGKILL of this process ends it. A running marker tells every other instance that this one
+ * is alive.
  */
 export interface LivenessMarker {
   /**
-   * Makes sure the marker runs, or is on its way; any image with `cat` will do. Returns at once. Throws what
-   * went wrong when an earlier marker failed: without one, others would take our containers for a dead
+   * Makes sure the marker runs or is starting; any image with `cat` works. Returns at once. Throws the error
+   * of an earlier marker that failed: without a marker, others would treat our containers as a dead
    * instance's.
    */
   ensure(imageId: string): void;
-  /** Ends the marker and removes it. */
+  /** Stops the marker and removes it. */
   remove(): Promise<void>;
 }
 
 /**
- * An engine with much to do refuses a start now and then ("cannot start an already running container"), and
- * takes the next one. What cut the marker's connection also cut idle ones, which the next requests still try
- * to use.
+ * A busy engine sometimes refuses a start ("cannot start an already running container") and accepts the next
+ * one. Whatever cut the marker's connection also cut idle connections, which the next requests still try to
+ * use.
  */
 const ATTEMPTS = 3;
 
@@ -47,8 +48,8 @@ export function livenessMarker(
       const connection = await attachAndStart(port, id);
       connection.on('close', () => {
         if (state.kind !== 'running' || state.connection !== connection) return;
-        // Somebody stopped it, and our containers look dead now. Where that was the engine being restarted
-        // this fails, and the next container brings a new marker.
+        // Something stopped it, and our containers look dead now. If the engine is restarting, this fails,
+        // and the next container starts a new marker.
         state = { kind: 'starting', ready: restart(id, imageId) };
       });
       connection.resume();
@@ -125,7 +126,7 @@ async function createMarker(
   return id;
 }
 
-/** Attached before it is started, so that `cat` never sees an input that nobody holds. */
+/** Attaches before the start, so that `cat` never sees a closed input. */
 async function attachAndStart({ containers }: EnginePort, id: string): Promise<Duplex> {
   const connection = await containers.attach(id, { onStderr: () => undefined });
   try {

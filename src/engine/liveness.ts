@@ -1,22 +1,19 @@
 import { ROLE_LABEL } from './labels.ts';
 import type { OwnedObject } from './owned-objects.ts';
 
-/**
- * An instance whose marker does not exist may be starting it just now; this long (in milliseconds) it is
- * believed.
- */
+/** Milliseconds for which an instance without a marker counts as alive: it may be starting its marker. */
 export const GRACE_MS = 60_000;
 
 /**
- * A marker ends with its agent's connection to the engine as well; an agent that only lost that makes another
- * at once. So long, in milliseconds, after a marker was seen ended it must still be so.
+ * A marker also ends when its agent loses the connection to the engine; the agent then starts another one at
+ * once. So an ended marker proves a death only if it is still ended this many milliseconds later.
  */
 export const RECONNECT_MS = 3_000;
 
 /**
- * Whether the instance that owns `objects` (all of its containers among them) is dead: its marker has ended,
- * or is missing while everything it has is older than the grace. One that is about to start is as good as one
- * that is missing.
+ * Whether the instance that owns `objects` (which include all of its containers) is dead: its marker has
+ * ended, or is missing and everything it owns is older than the grace period. A marker that is about to start
+ * counts as missing.
  */
 export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   const markers = objects.filter(isMarker);
@@ -28,7 +25,7 @@ export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   return objects.every(({ createdAt }) => now - createdAt > GRACE_MS);
 }
 
-/** Of a marker. */
+/** Whether a marker has ended. */
 export function hasEnded({ state }: OwnedObject): boolean {
   return state === 'exited' || state === 'dead';
 }

@@ -2,13 +2,13 @@ import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } 
 import type { EnginePort } from './port/engine-port.ts';
 import type { ListedObject, ObjectKind } from './port/objects.ts';
 
-/** Something on the engine that an agent made. */
+/** Something on the engine that an agent created. */
 export interface OwnedObject {
   kind: ObjectKind | 'image';
-  /** A volume's is its name. */
+  /** For a volume, its name. */
   id: string;
   name: string;
-  /** The agent that made it; empty for what outlives agents. */
+  /** The agent that created it; empty for objects that outlive agents. */
   instance: string;
   labels: Readonly<Record<string, string>>;
   /** Epoch milliseconds. */
@@ -17,7 +17,7 @@ export interface OwnedObject {
   state?: string;
 }
 
-/** The containers of all instances, those of none left out. One round trip. */
+/** The containers of all instances, without those that belong to none. One round trip. */
 export async function ownedContainers(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
   const found = await port.list('container', [OWNED_LABEL], signal);
   return found.map(owned).filter(({ instance }) => instance !== '');
@@ -38,13 +38,14 @@ export async function ownedObjects(port: EnginePort, signal?: AbortSignal): Prom
   return [...containers, ...others.flat().map(owned)];
 }
 
-/** Images of ours that have no name any more. One round trip. */
+/** Offsite's images that no longer have a name. One round trip. */
 export async function namelessImages(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
   const labels = [OWNED_LABEL, PARENT_LABEL, `${ROLE_LABEL}=snapshot`];
   const found = await port.images.listNameless(labels, signal);
   return (
     found
-      // What somebody builds upon a snapshot inherits its labels, but has the snapshot itself for a parent.
+      // An image that somebody builds on a snapshot inherits its labels, but its parent is the snapshot
+      // itself.
       .filter(({ parentId, labels }) => parentId === '' || parentId === labels[PARENT_LABEL])
       .map((image) => owned({ ...image, kind: 'image', name: '' }))
   );

@@ -5,9 +5,9 @@ import type { SnapshotRequest } from './snapshot/snapshot-request.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
 
 export type SnapshotResult =
-  /** `built`: by this very request, rather than found or made for another. */
+  /** `built`: by this request, rather than found or built for another. */
   | { kind: 'snapshot'; imageId: string; built: boolean }
-  /** The commands that were still running when `build` was done: their state cannot be kept in an image. */
+  /** `processes`: the commands that still ran when `build` was done. An image cannot keep their state. */
   | { kind: 'not-snapshotable'; processes: string[] };
 
 export interface SnapshotStore {
@@ -15,8 +15,8 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots of one engine. Concurrent requests for the same one wait for a single build, be it another
- * process's. One round trip for a snapshot that is there.
+ * Snapshots of one engine. Concurrent requests for the same one wait for a single build, even one of another
+ * process. One round trip for a snapshot that exists.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
@@ -52,7 +52,7 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
         }
       }
       const own = make(request, tag, signal).catch((error: unknown) => {
-        // Whoever waits for this build did not cancel it: they try again.
+        // Other requests that wait for this build did not cancel it: they try again.
         throw signal?.aborted ? new BuilderCanceled(error) : error;
       });
       running.set(tag, own);
@@ -92,7 +92,7 @@ async function waitFor(
 
 function snapshotTag({ parentImageId, key }: SnapshotRequest): string {
   if (key === '') {
-    throw new OffsiteError('A snapshot needs a key that says what it is made of.', {
+    throw new OffsiteError('A snapshot needs a key that describes what it is made of.', {
       code: 'ENGINE_SNAPSHOT_KEY',
       kind: 'input',
     });

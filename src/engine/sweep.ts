@@ -6,23 +6,23 @@ import { isEngineFailure } from './port/failure.ts';
 
 /** What a sweep found. */
 export interface Swept {
-  /** What was removed, or would be. */
+  /** The objects that were removed, or would be in a dry run. */
   removed: OwnedObject[];
-  /** What something else still uses, so that the engine keeps it. */
+  /** The objects that something else still uses, so the engine keeps them. */
   left: OwnedObject[];
   /** The dead instances they belonged to. */
   instances: string[];
 }
 
 export interface SweepOptions {
-  /** Only look. */
+  /** Find objects without removing them. */
   dryRun?: boolean;
   signal?: AbortSignal | undefined;
 }
 
 /**
  * Removes what dead instances left on this engine (containers, networks, volumes) and snapshots that lost
- * their name, and never what a living instance owns. An instance lives while its marker runs; see
+ * their name, but never what a living instance owns. An instance lives while its marker runs; see
  * liveness.ts.
  */
 export async function sweepDead(
@@ -35,7 +35,7 @@ export async function sweepDead(
   const now = port.clock.now();
   const found = [
     ...dead.flatMap(([, objects]) => objects.sort(markersLast)),
-    // One that is being made gets its name a moment after it is there.
+    // A new image gets its name a moment after it is created.
     ...images.filter(({ createdAt }) => now - createdAt > GRACE_MS),
   ];
   const swept: Swept = { removed: [], left: [], instances: dead.map(([name]) => name) };
@@ -49,7 +49,7 @@ export async function sweepDead(
 
 type Instances = [name: string, objects: OwnedObject[]][];
 
-/** With a second look, some seconds later, where the first one found markers that have ended. */
+/** Checks again a few seconds later if the first check finds ended markers. */
 async function deadInstances(port: EnginePort, own: string, signal?: AbortSignal): Promise<Instances> {
   const dead = await seemDead(port, own, signal);
   if (!dead.some(([, objects]) => objects.some((object) => isMarker(object) && hasEnded(object))))
@@ -66,18 +66,18 @@ async function seemDead(port: EnginePort, own: string, signal?: AbortSignal): Pr
   return [...byInstance].filter(([, objects]) => isDead(objects, now));
 }
 
-/** Removes all of one instance's containers: for its own end. */
+/** Removes all containers of one instance, when that instance ends. */
 export async function removeOwned(port: EnginePort, instance: string): Promise<void> {
   const owned = await containersOf(port, instance);
   await Promise.all(owned.map((container) => removeContainer(port, container.id)));
 }
 
-/** A sweep that is interrupted must leave the marker that proves the death. */
+/** An interrupted sweep must leave the marker, which proves that the instance is dead. */
 function markersLast(a: OwnedObject, b: OwnedObject): number {
   return Number(isMarker(a)) - Number(isMarker(b));
 }
 
-/** False where the engine keeps it, since something that is not ours uses it. */
+/** False if the engine keeps it because something else uses it. */
 async function removeObject(port: EnginePort, { kind, id }: OwnedObject): Promise<boolean> {
   if (kind === 'container') {
     await removeContainer(port, id);

@@ -3,7 +3,7 @@ import { unionOf } from '../intervals.ts';
 import type { ModelAccount, RoleUsage } from './gateway.ts';
 import { type ExchangeEntry, type SessionRecord, stillInFlight } from './session-record.ts';
 
-/** Sums up a record. A request that is still in flight counts as one without usage. */
+/** Sums up a record. A request that is still in flight counts as a request without usage. */
 export function accountOf(record: SessionRecord, now: number): ModelAccount {
   const { entries, connections, failures, standings } = record;
   const asked = entries.filter(({ use }) => use !== 'refused');
@@ -27,7 +27,7 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
   if (!first) return [];
   const { role, model } = first.exchange;
   const metered = entries.filter(({ use }) => use === 'metered');
-  // Without an answer nothing is known.
+  // Without an answer the usage is unknown.
   const usage = metered.length === 0 ? {} : sumOfUsage(metered.map(({ exchange }) => exchange.usage));
   return [
     {

@@ -8,9 +8,7 @@ import { Refusal } from './refusal.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
-/**
- * Answers with a JSON document. Discards what the client still sends, so that the client reads the answer.
- */
+/** Answers with a JSON document. Discards the rest of the request, so that the client reads the answer. */
 export function answerJson(
   response: ServerResponse,
   status: number,
@@ -22,7 +20,7 @@ export function answerJson(
   response.req.resume();
 }
 
-/** Answers with what was thrown, in the shape of the wire. Breaks off an answer that has begun. */
+/** Answers with an error in the shape of the wire. If the answer has already begun, breaks it off. */
 export function answerError(response: ServerResponse, wire: Wire, thrown: unknown): void {
   if (response.headersSent) {
     breakOff(response);
@@ -30,12 +28,12 @@ export function answerError(response: ServerResponse, wire: Wire, thrown: unknow
   }
   const { status, message } = told(thrown);
   const code = thrown instanceof OffsiteError ? thrown.code.toLowerCase() : 'gateway_failed';
-  // This header tells the makers' own client libraries not to retry: the gateway has done that.
+  // This header tells the providers' client libraries not to retry: the gateway already did.
   const headers: Record<string, string> = status >= 500 ? { 'x-should-retry': 'false' } : {};
   answerJson(response, status, wireTable[wire].errorBody(status, code, message), headers);
 }
 
-/** Answers with what was thrown to a client of the proxy, which speaks no wire. */
+/** Answers a client of the proxy with an error as plain text, because it speaks no wire. */
 export function answerText(response: ServerResponse, thrown: unknown): void {
   if (response.headersSent) {
     breakOff(response);
@@ -46,7 +44,7 @@ export function answerText(response: ServerResponse, thrown: unknown): void {
   response.req.resume();
 }
 
-/** What a client is told of what was thrown. */
+/** The status and message that a client gets for an error. */
 export function told(thrown: unknown): { status: number; message: string } {
   const hint = thrown instanceof OffsiteError ? thrown.hint : undefined;
   return {
@@ -55,14 +53,14 @@ export function told(thrown: unknown): { status: number; message: string } {
   };
 }
 
-/** So that the client sees a broken answer, not a short one. */
+/** Destroys the connection, so that the client sees a broken answer, not a short one. */
 function breakOff(response: ServerResponse): void {
   if (!response.writableFinished) response.destroy(new Error('the answer was broken off'));
 }
 
 /**
- * Answers with bytes as they come, no faster than they are read. Rejects as `body` does, or with the reason
- * of `stopping`: then the answer may have begun. Aborts `stopping` where its client does not read it.
+ * Streams a body to the client, no faster than the client reads it. Rejects as `body` does, or with the
+ * reason of `stopping`; the answer may have begun by then. Aborts `stopping` if the client does not read.
  */
 export async function pass(
   { status, headers, body }: UpstreamAnswer,
@@ -72,8 +70,8 @@ export async function pass(
   const { signal } = stopping;
   signal.throwIfAborted();
   response.writeHead(status, headers);
-  // The beginning of a body that is there already goes out together with the head; one that is not does not
-  // hold the head back.
+  // If the body's beginning is already there, it is sent together with the head; otherwise the head does not
+  // wait for it.
   const head = setImmediate(() => response.flushHeaders());
   let pieces = 0;
   try {
@@ -105,7 +103,7 @@ export async function pass(
 
 function unread(): OffsiteError {
   const seconds = modelRequests.time.unreadAnswer / 1000;
-  return new OffsiteError(`its client left the answer unread for ${seconds} s, so it was ended`, {
+  return new OffsiteError(`its client did not read the answer for ${seconds} s, so it was ended`, {
     code: 'ANSWER_UNREAD',
     kind: 'infrastructure',
   });

@@ -4,10 +4,10 @@ import type { Budget } from '../suite/model-config.ts';
 import type { BudgetAccount, ModelRole, SessionRequest, Spending } from './gateway.ts';
 import { Refusal } from './refusal.ts';
 
-/** An account of which nothing is spent yet. Its time begins at `startedAt`, epoch milliseconds. */
+/** An account with nothing spent yet. Its time begins at `startedAt`, epoch milliseconds. */
 export function openBudget(limit: Budget, startedAt: number): BudgetAccount {
   const { time, ...withoutTime } = limit;
-  // Time passes by itself: a trial that ends in its batch's last minute is graded as well.
+  // Judges have no time limit here: a trial that ends in its batch's last minute must still be graded.
   return { ...nothingSpent(limit, startedAt), judges: nothingSpent(withoutTime, startedAt) };
 }
 
@@ -15,28 +15,26 @@ function nothingSpent(limit: Budget, startedAt: number): Spending {
   return { limit, spent: { tokens: 0, usd: 0, requests: 0, startedAt } };
 }
 
-/** The budgets that hold for one role of a session: those of the trial and of its batch. */
+/** The budgets for one role of a session: the trial's and its batch's. */
 export interface Budgets extends Disposable {
-  /**
-   * Counts one request more. Throws a {@link Refusal}, and aborts `spent`, where a budget has nothing left.
-   */
+  /** Counts one more request. Throws a {@link Refusal} and aborts `spent` if a budget has nothing left. */
   begin(): void;
-  /** As `begin`, for a request that is counted already. */
+  /** As `begin`, for a request that is already counted. */
   check(): void;
   spend(used: { tokens: number; usd: number }): void;
   readonly spent: AbortSignal;
 }
 
-/** The budgets of a session, by who spends them. */
+/** The budgets of a session, by the roles that spend them. */
 export interface RoleBudgets extends Disposable {
   of(role: ModelRole): Budgets;
-  /** Aborts when the agent's and the user's are spent. */
+  /** Aborts when the budgets of the agent and the user are spent. */
   readonly spent: AbortSignal;
 }
 
 /**
- * Holds the budgets of a session. Judges have accounts of their own: an agent that spends all it may must not
- * get out of being judged. The judges' time begins with their first request.
+ * Creates the budgets of a session. Judges have separate accounts, so that an agent cannot avoid judgment by
+ * spending its whole budget. The judges' time begins with their first request.
  */
 export function holdRoleBudgets(
   { budget, judgeBudget = budget, batchBudget }: SessionRequest,
@@ -93,10 +91,10 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   for (const { prefix, account } of held) {
     const { time } = account.limit;
     if (time === undefined) continue;
-    passed(clock, account.spent.startedAt + time, timer.signal).then(
+    reached(clock, account.spent.startedAt + time, timer.signal).then(
       () => end(timeMessage(prefix, time)),
       (error) => {
-        // Stopping the timer rejects too; only a clock that fails on its own is news.
+        // Stopping the timer rejects too; report only a clock that fails by itself.
         if (!timer.signal.aborted) spent.abort(error);
       },
     );
@@ -125,8 +123,11 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   };
 }
 
-/** Resolves when it is `at`, epoch milliseconds. A timer of Node's that is longer than this ends at once. */
-async function passed(clock: Clock, at: number, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves at the time `at`, epoch milliseconds. A Node timer that is too long fires at once, so this waits
+ * in steps.
+ */
+async function reached(clock: Clock, at: number, signal: AbortSignal): Promise<void> {
   const longest = 2 ** 31 - 1;
   for (let left = at - clock.now(); left > 0; left = at - clock.now()) {
     await clock.sleep(Math.min(left, longest), signal);

@@ -1,12 +1,12 @@
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
 
-/** The copy of an answer, where the record is to have it. */
+/** The copy of an answer, if the record keeps it. */
 export interface AnswerCopy {
-  /** What it holds. */
+  /** Bytes that it holds. */
   readonly size: number;
   add(bytes: Buffer): void;
-  /** A copy that is too large is cut, and its end says so. Call it once. */
+  /** Returns the copy. One that is too large is cut, and its end says so. Call this once. */
   bytes(): Buffer;
 }
 

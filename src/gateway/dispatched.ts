@@ -4,25 +4,27 @@ import type { Dispatcher } from 'undici';
 import { modelAnswers } from '../bounds/model.ts';
 import { guarded } from '../foreign-traffic.ts';
 
-/** The beginning of an answer, and its bytes as they come. */
+/** The beginning of an answer, and its bytes as they arrive. */
 export interface Dispatched {
   status: number;
   headers: IncomingHttpHeaders;
-  /** To be read once. Ends with the answer; throws what broke it, as translated, or the signal's reason. */
+  /**
+   * Read it once. Ends with the answer. Throws the translated error that broke it, or the signal's reason.
+   */
   body: AsyncIterable<Buffer>;
-  /** Ends an answer that is not wanted, or not all of it. */
+  /** Ends an answer whose rest is not needed. */
   discard(): void;
 }
 
-/** What a piece takes beside its bytes. */
+/** The overhead of a chunk in bytes. */
 const bytesOfPiece = 256;
 
 /**
- * Sends one request and resolves with the beginning of its answer. As undici's `request` does, but for its
- * streams: they tell the end of an answer one turn of the event loop after its last bytes, which so would go
- * on in two writes, and take as much time as the rest of a small request.
+ * Sends one request and resolves with the beginning of its answer. Like undici's `request`, but without its
+ * streams: they report the end of an answer one turn of the event loop after its last bytes. The answer would
+ * then be forwarded in two writes, which doubles the time of a small request.
  *
- * @param translate makes the error that is thrown of what undici says; it is not asked about aborts
+ * @param translate turns undici's error into the error to throw; not called for aborts
  */
 export function dispatched(
   dispatcher: Dispatcher,
@@ -63,7 +65,7 @@ export function dispatched(
     try {
       while (true) {
         if (waiting.length > 0) {
-          // Together, so that a late reader does not pay for each piece.
+          // Joined, so that a late reader has no overhead for each chunk.
           const chunks = waiting.splice(0);
           size = 0;
           if (connection?.paused) connection.resume();
@@ -81,7 +83,7 @@ export function dispatched(
     }
   }
 
-  // Many trials share a connection: its data belongs to the trial that asks.
+  // Many trials share a connection: run its callbacks in the context of the trial that sent the request.
   const within = AsyncLocalStorage.snapshot();
   const heard = <Given extends unknown[]>(handle: (...given: Given) => void) =>
     guarded(
@@ -96,7 +98,7 @@ export function dispatched(
       if (failure) controller.abort(failure.reason as Error);
     }),
     onResponseStart: heard((_controller, status, headers) => {
-      // Of the statuses below 200 only 101 ends a response, and no request asks for it.
+      // Statuses below 200 do not end a response, except 101, which no request asks for.
       if (status < 200) return;
       begun.resolve({ status, headers, body: read(), discard });
     }),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Of one connection only (RFC 9110, 7.6.1). */
+/** Headers of a single connection (RFC 9110, 7.6.1). */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -14,12 +14,12 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** Made anew for the onward request. */
-const madeAnew: ReadonlySet<string> = new Set(['host', 'expect', 'content-length']);
+/** Headers that the forwarded request sets itself. */
+const replaced: ReadonlySet<string> = new Set(['host', 'expect', 'content-length']);
 
-/** Names whose account it is, and other business between the upstream and this host. */
+/** Headers that name the account, or concern only the upstream and this host. */
 const hostsOwn: ReadonlySet<string> = new Set([
-  // A repeated key may be taken out of the body.
+  // Redaction may change the length of the body.
   'content-length',
   'set-cookie',
   'alt-svc',
@@ -31,17 +31,17 @@ const hostsOwn: ReadonlySet<string> = new Set([
   'anthropic-organization-id',
 ]);
 
-/** The headers of a model's answer that go on to the sandbox. */
+/** The headers of a model's answer that are sent to the sandbox. */
 export function toSandbox(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   return Object.fromEntries(endToEnd(headers).filter(([name]) => !hostsOwn.has(name)));
 }
 
-/** The headers of a plain request through the allow-list's proxy. */
+/** The headers of a plain request that the allow-list's proxy sends on. */
 export function toHost(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  return Object.fromEntries(endToEnd(headers).filter(([name]) => !madeAnew.has(name)));
+  return Object.fromEntries(endToEnd(headers).filter(([name]) => !replaced.has(name)));
 }
 
-/** Without those of one hop, and those that `Connection` names as such. */
+/** The headers without hop-by-hop ones, including those that `Connection` names. */
 export function endToEnd(headers: IncomingHttpHeaders): [string, string | string[]][] {
   const named = headers.connection?.toLowerCase().split(/\s*,\s*/) ?? [];
   return Object.entries(headers).filter(

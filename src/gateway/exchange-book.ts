@@ -10,27 +10,27 @@ import { faultOf, type Outcome } from './standing.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
-/** Hears of the steps of an exchange, in this order. */
+/** Receives the steps of an exchange, in this order. */
 interface OpenExchange {
   /**
-   * Aborts when the exchange is to be over, with the client's reason or the session's, and when it is before
+   * Aborts when the exchange must end, with the client's or the session's reason, and when it is over before
    * its answer was read.
    */
   signal: AbortSignal;
-  /** The request is about to go out. */
+  /** The request is about to be sent. */
   sent(): void;
   failedTry(reason: string): void;
-  /** An answer began; `release` gives back its permit for the model. */
+  /** An answer began; `release` returns its permit for the model. */
   answered(answer: UpstreamAnswer, release: () => void): void;
   /** There is no answer. */
   rejected(error: unknown): void;
-  /** The answer's body, as it is to reach the client. */
+  /** Passes on the answer's body for the client, and reads it on the way. */
   passed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
 }
 
 /**
- * Keeps the books of one exchange: it is in the record from now on, and finishes once, by whatever ends it
- * first. Aborts of `client` are passed on to `signal`.
+ * Records one exchange. It is in the record from now on, and finishes once, with whatever ends it first. An
+ * abort of `client` also aborts `signal`.
  */
 export function openExchange(
   { record, budgets, clock, keep, observe }: ExchangeParts,
@@ -69,7 +69,7 @@ export function openExchange(
   client.addEventListener('abort', follow, { once: true });
   if (client.aborted) follow();
   stopping.signal.addEventListener('abort', () => {
-    // Until an answer began, the rejection of the request finishes it.
+    // Before an answer begins, the request's rejection finishes the exchange.
     if (release) void finish(messageOf(stopping.signal.reason), false);
   });
 
@@ -86,12 +86,12 @@ export function openExchange(
       told.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
     } catch (error) {
-      // Nothing awaits this: an answer that its reader cannot read must not end more than its own reading.
+      // Nothing awaits this, so an error while reading an answer must not escape.
       told.trouble = `its answer could not be read: ${messageOf(error)}`;
     }
     judge(modelFailed || (trouble === undefined && told.trouble !== undefined), outcome);
     client.removeEventListener('abort', follow);
-    // Releases what the upstream still holds. It holds nothing of an answer that was read to its end.
+    // Releases what the upstream still holds: nothing, if the answer was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
     try {
       if (full) {
@@ -114,14 +114,14 @@ export function openExchange(
     const costUsd = costOf(usage, prices);
     told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
-    // A client could cut every answer just before its usage. So budgets, and only budgets, count an estimate.
+    // A client could cut every answer just before its usage. So budgets, but nothing else, count an estimate.
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
     budgets.of(role).spend({ tokens: inputTokens + outputTokens, usd });
   };
 
-  /** What an answer that came to its end, or was cut, says of itself. */
+  /** The problem that an answer itself reports, whether it is complete or was cut. */
   const troubleIn = (reading: Reading | undefined): string | undefined => {
     const status = told.status ?? 0;
     const said = reading?.failure === undefined ? '' : `: ${model.redaction.text(reading.failure)}`;
@@ -132,7 +132,7 @@ export function openExchange(
       : undefined;
   };
 
-  /** Who is responsible for the outcome of an answer that came to its end. */
+  /** The outcome of a complete answer, which tells who is responsible for it. */
   const outcomeOf = (reading: Reading | undefined): Outcome => {
     const status = told.status ?? 0;
     if (status >= 400) return faultOf(status);
@@ -143,7 +143,7 @@ export function openExchange(
   const judge = (failed: boolean, outcome: Outcome) => {
     const message = `${model.name}: ${told.trouble}`;
     const { status = 0, responseBytes } = told;
-    // An agent cannot act on a count of tokens, and many servers have none.
+    // An agent cannot act on a count of tokens, and many servers do not support counting.
     if (ask.purpose === 'answer') {
       record.standings.note(role, outcome, status < 300 && responseBytes > 0, message);
     }
@@ -156,7 +156,7 @@ export function openExchange(
     told.responseBytes += bytes.length;
     meter?.chunk(bytes);
     copy.add(bytes);
-    // Who asks in this process reads the whole answer before it does anything with it.
+    // Callers in this process read the whole answer before they use it.
     const read = ask.from === 'process' ? told.responseBytes : 0;
     return hold.resize(
       heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + read,
@@ -170,7 +170,7 @@ export function openExchange(
       if (ask.purpose === 'answer') entry.use = 'metered';
     },
     failedTry(reason) {
-      // A connection that failed, or an error for an answer: as far as anybody can tell it cost nothing.
+      // The connection failed, or the answer is an error: as far as we know it cost nothing.
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
@@ -190,7 +190,7 @@ export function openExchange(
         const refusal = error instanceof Refusal ? error : undefined;
         told.status = refusal?.status ?? 502;
         entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
-        // A lack of room here says nothing about the model.
+        // A lack of room in this process says nothing about the model.
         void finish(messageOf(error), told.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },
@@ -215,7 +215,7 @@ export function openExchange(
         if (!stopping.signal.aborted) void finish(messageOf(error), !(error instanceof Refusal));
         throw error;
       } finally {
-        // Its client has gone, or this process has ended it.
+        // The client has disconnected, or this process ended the exchange.
         if (!finished) void finish(messageOf(stopping.signal.reason ?? clientGone()), false);
       }
     },

@@ -5,16 +5,16 @@ import { Refusal } from './refusal.ts';
 import { send } from './send.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 
-/** An answer on its way to its client. Its body must be read, or `signal` aborted. */
+/** An answer for the client. Read its body, or abort `signal`. */
 export interface PassedAnswer extends UpstreamAnswer {
-  /** Asking again will not help: every try that makes sense was made. */
+  /** Whether the client should not retry: all useful attempts were made. */
   exhausted: boolean;
 }
 
 /**
- * One request to a model, from its budget to its place in the record. `signal` is its client's: when it
- * aborts, so does the upstream's request. Throws a {@link Refusal} where it may not be sent or was answered
- * with a redirect, and the connection's error where no answer began.
+ * Makes one request to a model: checks its budget, sends it and records it. `signal` is the client's: if it
+ * aborts, so does the upstream request. Throws a {@link Refusal} if the request may not be sent or the answer
+ * is a redirect, and the connection's error if no answer began.
  */
 export async function exchange(
   parts: ExchangeParts,
@@ -28,7 +28,7 @@ export async function exchange(
       throw new Refusal(
         429,
         'TOO_MANY_REQUESTS',
-        `the ${ask.role} of this trial has made ${modelRequests.count.exchanges} requests to models, and may make no more`,
+        `the ${ask.role} of this trial has made ${modelRequests.count.exchanges} model requests, the limit`,
       );
     }
     budgets.begin();

@@ -24,7 +24,7 @@ type ModelRoute = Extract<Route, { to: 'model' }>;
 type ListRoute = Extract<Route, { to: 'models' }>;
 
 /**
- * Carries one request of the sandbox to its model, and the answer back. Never rejects: whatever happens is
+ * Forwards one request of the sandbox to its model, and returns the answer. Never rejects: every failure is
  * answered in the wire's own shape.
  */
 export async function forward(
@@ -52,14 +52,14 @@ export async function forward(
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
     await pass({ ...answer, headers: told }, response, { stopping, clock: parts.clock });
   } catch (error) {
-    // A client that has gone gets no answer; the record shows it.
+    // A client that has disconnected gets no answer; the record shows it.
     if (!gone) answerError(response, route.wire, error);
   } finally {
     response.off('close', leave);
   }
 }
 
-/** Checks a request whose token is known, and sends it. A refusal goes into the record. */
+/** Checks a request with a known token, and sends it. Records a refusal. */
 async function ask(
   parts: ForwardParts,
   { wire, purpose, path }: ModelRoute,
@@ -73,7 +73,7 @@ async function ask(
     headers: IncomingHttpHeaders;
     received: Buffer;
     hold: Hold;
-    /** Gives up what the request holds; the exchange does so once there is one. */
+    /** Releases what the request holds; once there is an exchange, the exchange does that. */
     owned: DisposableStack;
   },
   signal: AbortSignal,
@@ -121,7 +121,7 @@ async function ask(
   );
 }
 
-/** Answers `/v1/models` and `/v1/models/NAME` with what the token's role may ask. */
+/** Answers `/v1/models` and `/v1/models/NAME` with the models that the token's role may use. */
 export function answerModels(
   { tokens, models }: Pick<ForwardParts, 'tokens' | 'models'>,
   { wire, name }: ListRoute,

@@ -6,18 +6,16 @@ import type { Upstream } from './upstream.ts';
 
 export interface GatewayOptions {
   models: Readonly<Record<string, ModelConfig>>;
-  /** Where models' keys are looked up, and `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
+  /** The environment with the models' keys, and `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
   env: NodeJS.ProcessEnv;
   clock: Clock;
-  /**
-   * Makes the upstream of a scripted model from the file that its configuration names; one for each session.
-   */
+  /** Creates the upstream of a scripted model from the file that its configuration names; one per session. */
   scripted(file: string): Upstream;
-  /** PEM certificates of authorities to trust besides the system's. */
+  /** PEM certificates of authorities to trust in addition to the system's. */
   caBundle?: string | Buffer | undefined;
-  /** From 0 (inclusive) to 1 (exclusive); spreads the waits between tries. */
+  /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */
   random?: () => number;
-  /** The way to the hosts of an allow-list; this machine's own unless given. */
+  /** How to reach the hosts of an allow-list; default: this machine's network. */
   network?: Network;
 }
 

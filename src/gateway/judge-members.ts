@@ -6,9 +6,9 @@ import { isNothing, providerSide } from './wires/provider-side.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
- * Throws a {@link Refusal} for a request with a member that this gateway does not know, since it may bring in
- * another model or a way out of the sandbox, and for one that has the provider work outside the conversation
- * where the model's configuration does not allow that.
+ * Throws a {@link Refusal} for a request with a member that this gateway does not know: it may select another
+ * model or open a way out of the sandbox. Also refuses a request that makes the provider work outside the
+ * conversation, unless the model's configuration allows it.
  */
 export function judgeMembers(
   body: JsonObject,
@@ -28,7 +28,8 @@ export function judgeMembers(
     throw new Refusal(
       400,
       'MEMBER_UNKNOWN',
-      `${shown} is no member of a request that Offsite knows. If the model's server takes it, name it in \`requestMembers\` of the model ${name} in offsite.yaml`,
+      `${shown} is not a request member that Offsite knows. If the model's server accepts it, ` +
+        `add it to \`requestMembers\` of the model ${name} in offsite.yaml`,
     );
   }
   if (config.hostedTools === 'allow') return;
@@ -37,6 +38,7 @@ export function judgeMembers(
   throw new Refusal(
     400,
     'HOSTED_TOOL_DENIED',
-    `${hosted} would work at the model's provider, outside the sandbox. Allow it by \`hostedTools: allow\` of the model ${name} in offsite.yaml`,
+    `${hosted} would work at the model's provider, outside the sandbox. ` +
+      `To allow it, set \`hostedTools: allow\` for the model ${name} in offsite.yaml`,
   );
 }

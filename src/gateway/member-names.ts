@@ -2,8 +2,8 @@ import { Refusal } from './refusal.ts';
 import { hostedMembers, knownMembers } from './wires/wire-table.ts';
 
 /**
- * Members whose values decide nothing: what a tool, a schema or the client itself defines. In them any names
- * may stand.
+ * Members whose values the gateway does not judge: content that a tool, a schema or the client defines. They
+ * may contain any names.
  */
 const freeForm: ReadonlySet<string> = new Set([
   'input',
@@ -22,7 +22,7 @@ const freeForm: ReadonlySet<string> = new Set([
   'citations',
 ]);
 
-/** Members that the gateway judges by, below the first level. */
+/** Members below the first level that the gateway judges. */
 const deciding = [
   'type',
   'role',
@@ -46,12 +46,12 @@ const deciding = [
   'include_usage',
 ];
 
-/** By how the most lenient reader compares names, the one way in which each is written. */
+/** The correct spelling of each name, by the form that the most lenient reader compares. */
 const written: ReadonlyMap<string, string> = new Map(
   [...deciding, ...knownMembers, ...hostedMembers].map((name) => [folded(name), name]),
 );
 
-/** Every reader reads such names alike. */
+/** All readers read such names in the same way. */
 const plain = /^(?!__)[\w$.@:/-]{1,200}$/;
 
 /** `level` is 1 for members of the whole document: there `input` is the conversation. */
@@ -60,9 +60,9 @@ export function isFreeForm(name: string, level: number): boolean {
 }
 
 /**
- * Reads a name, quotes and all, and tells what to compare it by: where something is decided, without the
- * differences that some servers overlook (case, camel case). Throws a {@link Refusal} for a name there that
- * is not plain, or that such a server takes for one that decides.
+ * Reads a name with its quotes and returns the form to compare. Outside free-form members, that form ignores
+ * the differences that some servers ignore (case, camel case). There it also throws a {@link Refusal} for a
+ * name that is not plain, or that such a server reads as a judged member.
  */
 export function nameOf(
   bytes: Buffer,
@@ -72,7 +72,7 @@ export function nameOf(
 ): { name: string; folded: string } {
   const name = readName(bytes, start, end);
   if (isFree) return { name, folded: name };
-  if (!plain.test(name)) throw refused(`the body has a member ${shown(name)}, which is no plain name`);
+  if (!plain.test(name)) throw refused(`the body has a member ${shown(name)}, which is not a plain name`);
   const known = folded(name);
   const usual = written.get(known);
   if (usual !== undefined && usual !== name)
@@ -82,7 +82,7 @@ export function nameOf(
 
 function readName(bytes: Buffer, start: number, end: number): string {
   try {
-    // One string holds no other values, so it needs no weighing.
+    // A string contains no other values, so its memory need not be estimated.
     return String(JSON.parse(bytes.toString('utf8', start, end)));
   } catch (cause) {
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });

@@ -2,10 +2,10 @@ import { modelRequests } from '../bounds/sandbox.ts';
 import { isFreeForm, nameOf } from './member-names.ts';
 import { Refusal } from './refusal.ts';
 
-/** Where a member of a JSON object stands in its bytes. */
+/** The position of a member of a JSON object in its bytes. */
 export interface Member {
   name: string;
-  /** Of its value, `end` exclusive. */
+  /** The start of its value; `end` is exclusive. */
   start: number;
   end: number;
 }
@@ -19,22 +19,23 @@ const openObject = 0x7b;
 const closeList = 0x5d;
 const closeObject = 0x7d;
 
-/** An object or a list that is not closed yet. */
+/** An object or a list that is still open. */
 interface Open {
-  /** Names so far, as {@link nameOf} compares them; undefined of a list. */
+  /** The names so far, as {@link nameOf} compares them; undefined for a list. */
   names: Set<string> | undefined;
   freeForm: boolean;
   /** The member that is being read; empty in a list. */
   name: string;
-  /** Whether the next text is a name. */
+  /** Whether the next string is a name. */
   named: boolean;
 }
 
 /**
- * The members of the object that a JSON document is, in order. One pass over its bytes refuses what readers
- * of JSON do not all read alike: two members of one name in one object, at any depth, and what {@link nameOf}
- * refuses. It also refuses what would take too much memory to parse, so it goes before the parser. Whether
- * the bytes are JSON the parser says; of bytes that are not, the members mean nothing.
+ * The members of a JSON document that is an object, in order. One pass over its bytes refuses what JSON
+ * readers do not all read in the same way: two members of the same name in one object, at any depth, and what
+ * {@link nameOf} refuses. It also refuses what would take too much memory to parse, so it runs before the
+ * parser. It does not check that the bytes are JSON: the parser does. If they are not, the result is
+ * meaningless.
  */
 export function membersOf(bytes: Buffer): Member[] {
   const members: Member[] = [];
@@ -95,10 +96,7 @@ export function membersOf(bytes: Buffer): Member[] {
   return members;
 }
 
-/**
- * Puts the name that stands from `from` to `end` among those of its object. Returns it as a reader would have
- * it.
- */
+/** Adds the name from `from` to `end` to those of its object. Returns it as a reader would read it. */
 function addName({ names, freeForm }: Open, bytes: Buffer, from: number, end: number): string {
   const { name, folded } = nameOf(bytes, from, end, freeForm);
   if (names?.has(folded)) throw invalid(`an object has more than one ${shown(name)}, or the like`);
@@ -124,7 +122,7 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The end of the string that begins at `from`. */
+/** Returns the end of the string that begins at `from`. */
 function stringEnd(bytes: Buffer, from: number): number {
   const { length } = bytes;
   let at = from + 1;

@@ -10,9 +10,9 @@ import type { WireAnswers } from './wires/wire-descriptor.ts';
 /** Reads a copy of an answer as it passes. */
 export interface Meter {
   chunk(bytes: Buffer): void;
-  /** Bytes that it holds by now. */
+  /** Bytes that it holds now. */
   held(): number;
-  /** After the last chunk, or where the answer was cut. */
+  /** Call it after the last chunk, or if the answer was cut. */
   end(): Reading;
 }
 
@@ -27,7 +27,8 @@ type WireReaders = Pick<WireAnswers, 'readFacts' | 'readStream'>;
 const nothing: Reading = { usage: {}, answeredBy: undefined, complete: true, failure: undefined, events: 0 };
 
 /**
- * A meter for an answer of this content type; one that is neither a stream of events nor JSON tells nothing.
+ * A meter for an answer of this content type. Answers that are neither a stream of events nor JSON give no
+ * facts.
  */
 export function meterOf(answers: WireReaders, contentType: string): Meter {
   if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
@@ -40,7 +41,7 @@ function streamMeter(answers: WireReaders): Meter {
   const decoder = new StringDecoder('utf8');
   let events = 0;
   let readable = true;
-  /** Characters since the last event ended. */
+  /** Characters since the end of the last event. */
   let pending = 0;
   const longest = Math.min(
     modelAnswers.bytes.event,
@@ -53,7 +54,7 @@ function streamMeter(answers: WireReaders): Meter {
       reader.event(data);
     },
     onError({ type }) {
-      // After this one the parser takes no more.
+      // After this error the parser accepts no more input.
       if (type === 'max-buffer-size-exceeded') {
         readable = false;
         pending = 0;
@@ -68,12 +69,11 @@ function streamMeter(answers: WireReaders): Meter {
   };
   return {
     chunk: (bytes) => feed(decoder.write(bytes)),
-    // A character may take two bytes.
+    // A character may need two bytes.
     held: () => (readable ? 2 * pending : 0),
     end() {
       feed(decoder.end());
-      // An event that the stream's end cut off before its blank line still counts: some servers send none
-      // after the last.
+      // Counts an event without its final blank line: some servers send none after the last event.
       feed('\n\n');
       return { ...reader.facts(), events };
     },

@@ -26,13 +26,13 @@ export interface ModelAsk {
   request: UpstreamRequest;
   /** The body as its client sent it, for the record. */
   received: Buffer;
-  /** What it holds of this process's memory; given back when it is over. */
+  /** What it holds of this process's memory; released at the end. */
   hold: Hold;
-  /** Bytes of the heap that the body takes where it is kept parsed. */
+  /** Bytes of the heap that the body needs if it is kept parsed. */
   weight: number;
 }
 
-/** Bytes that an exchange holds beside what it keeps of its answer. */
+/** Bytes that an exchange holds, apart from its answer. */
 export function heldBy({ request, received, model, weight }: ModelAsk): number {
   const bodies = received.length + (request.body === received ? 0 : request.body.length);
   // A scripted model keeps the conversation while it waits.

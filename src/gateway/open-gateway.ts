@@ -7,10 +7,9 @@ import { type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
 
 /**
- * Makes the gateway of this process. Connects to nothing yet, and needs the keys only of models that a
- * session asks for:
- * `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has no key
- * (`MODEL_KEY_MISSING`). Disposing ends the sessions.
+ * Creates the gateway of this process. It does not connect yet, and needs only the keys of models that a
+ * session requests: `open` throws an input error for a model that is not configured (`MODEL_UNKNOWN`) or has
+ * no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
   const parts: GatewayParts = {
@@ -29,7 +28,7 @@ export function openGateway(options: GatewayOptions): Gateway {
     const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
     if (!config) throw unknownModel(name, Object.keys(parts.models));
     const model = serveModel(name, config, parts);
-    // A script remembers the troubles it has made, so each session has its own.
+    // A script counts the faults that it has simulated, so each session has its own.
     if (!('scripted' in config)) served.set(name, model);
     return model;
   };
@@ -54,7 +53,7 @@ export function openGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** The name that a model is configured under, of that or of one of its aliases. */
+/** The configured name of a model, given that name or one of its aliases. */
 function ownName(asked: string, models: GatewayOptions['models']): string {
   if (Object.hasOwn(models, asked)) return asked;
   return Object.keys(models).find((name) => models[name]?.aliases.includes(asked)) ?? asked;

@@ -5,8 +5,7 @@ import type { Clock } from '../clock.ts';
 import { Semaphore } from '../semaphore.ts';
 
 /**
- * How often, and after what waits (milliseconds), a model is asked again before its client hears of the
- * trouble.
+ * How often, and after which waits (milliseconds), a request is retried before its client sees the failure.
  */
 export const retryLimits: RetryLimits = {
   attempts: modelAnswers.count.tries,
@@ -17,8 +16,8 @@ export const retryLimits: RetryLimits = {
 };
 
 /**
- * The way to one model, shared by all trials: so many requests at a time, and none at all while the model
- * asks for quiet. Trials thus back off together, and come back one by one.
+ * Limits the requests to one model, for all trials together: a maximum in flight, and none while the model is
+ * backing off. So trials back off together, and resume one by one.
  */
 export interface Pacing {
   /** Waits for a permit. Rejects with the signal's reason when it aborts first. */
@@ -28,8 +27,8 @@ export interface Pacing {
 export interface Permit {
   release(): void;
   /**
-   * The model is overloaded or unreachable: no request goes out for a while, at least for the milliseconds
-   * that it asked for.
+   * The model is overloaded or unreachable: no request is sent for a while, at least for the milliseconds
+   * that the model asked for.
    */
   backOff(asked: number | undefined): void;
   /** The model answered: the next back-off starts from the shortest wait. */
@@ -41,17 +40,17 @@ export function pacing(
   { clock, random }: { clock: Clock; random: () => number },
 ): Pacing {
   const permits = new Semaphore(maxParallel ?? Number.POSITIVE_INFINITY);
-  let troubles = 0;
+  let failures = 0;
   let pausedAt = Number.NEGATIVE_INFINITY;
-  let quietUntil = Number.NEGATIVE_INFINITY;
+  let backOffUntil = Number.NEGATIVE_INFINITY;
 
   return {
     async acquire(signal) {
       using held = new DisposableStack();
       held.use(await permits.acquire(signal));
       signal.throwIfAborted();
-      // Another's trouble may have prolonged the quiet meanwhile.
-      for (let left = quietUntil - clock.now(); left > 0; left = quietUntil - clock.now()) {
+      // Another request's failure may have extended the back-off in the meantime.
+      for (let left = backOffUntil - clock.now(); left > 0; left = backOffUntil - clock.now()) {
         await clock.sleep(Math.ceil(left + random() * retryLimits.firstWait), signal);
       }
       return permitSince(clock.now(), held.move());
@@ -62,15 +61,15 @@ export function pacing(
     return {
       release: () => held[Symbol.dispose](),
       backOff(asked) {
-        // Those that were in flight when the quiet began only tell the same trouble once more.
+        // Requests that were in flight when the back-off began only report the same failure again.
         if (acquiredAt > pausedAt) {
-          troubles += 1;
+          failures += 1;
           pausedAt = clock.now();
         }
-        quietUntil = Math.max(quietUntil, clock.now() + waitBefore(troubles, asked, retryLimits, random));
+        backOffUntil = Math.max(backOffUntil, clock.now() + waitBefore(failures, asked, retryLimits, random));
       },
       answered() {
-        if (acquiredAt > pausedAt) troubles = 0;
+        if (acquiredAt > pausedAt) failures = 0;
       },
     };
   }

@@ -2,9 +2,8 @@ import type { Usage } from '../contract/report.ts';
 import type { Prices } from '../suite/model-config.ts';
 
 /**
- * USD for one answer; undefined where a price or a number of tokens is not known. Input tokens include the
- * cached ones, which are reckoned at their own price where there is one. A wire that does not tell of a cache
- * used none that its prices know of.
+ * USD for one answer; undefined if a price or a number of tokens is unknown. Input tokens include cached
+ * ones, which have a separate price if one is set. If a wire reports no cached tokens, none are priced.
  */
 export function costOf(usage: Usage, prices: Prices | undefined): number | undefined {
   const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;

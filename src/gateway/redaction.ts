@@ -4,7 +4,7 @@ import { shortest } from '../redaction/shortest.ts';
 
 /** Keeps a key out of everything that leaves the gateway. */
 export interface Redaction extends Pick<Redactor, 'text' | 'stream'> {
-  /** Whether a name holds it. Names of headers come in lower case, whatever case they were sent in. */
+  /** Whether a name contains the key. Header names arrive in lower case, whatever case they were sent in. */
   isIn(name: string): boolean;
 }
 

@@ -1,13 +1,13 @@
 import { OffsiteError } from '../offsite-error.ts';
 
 /**
- * Why a request is not sent on, or not answered as the upstream would have it: with the status and code that
- * the wire's own error carries.
+ * Why a request is not forwarded, or its answer not passed on. Has the status and code for the wire's own
+ * error.
  */
 export class Refusal extends OffsiteError {
   readonly status: number;
 
-  /** `code` is upper-case, as every error's; wires that have codes show it in lower case. */
+  /** `code` is upper-case, as in every error; wires that have codes show it in lower case. */
   constructor(
     status: number,
     code: string,
@@ -19,7 +19,7 @@ export class Refusal extends OffsiteError {
   }
 }
 
-/** Why a request of the sandbox ends when its client does. */
+/** The reason when a request of the sandbox ends because its client disconnects. */
 export function clientGone(): OffsiteError {
   return new OffsiteError('its client ended it', { code: 'CLIENT_GONE', kind: 'infrastructure' });
 }

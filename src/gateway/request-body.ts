@@ -11,11 +11,11 @@ import { isObject, type JsonObject, member } from './wires/lenient.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**
- * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 where it is
- * too large, 503 where there is no room; rejects where the client goes away.
+ * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 if it is too
+ * large, 503 if there is no room. Rejects if the client disconnects.
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
-  // A larger body could not become a text, whatever it says.
+  // A larger body does not fit into a string, whatever it contains.
   const largest = Math.min(modelRequests.bytes.body, Math.floor(heaviestDocument() / 4));
   const declared = Number(request.headers['content-length'] ?? 0);
   const store = new ByteStore();
@@ -24,10 +24,10 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
     const wait = hold.resize(bytes, signal);
     if (wait) await wait;
   };
-  // All at once where the size is known, so that no two requests wait for each other with half of what they
-  // need.
+  // Reserve all room at once if the size is known, so that two requests never wait for each other with half
+  // of what they need.
   await makeRoom(declared);
-  // A refusal is answered on the same connection, which a destroyed request would close.
+  // Keep the request: a refusal is answered on its connection, which destroying it would close.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     await makeRoom(Math.max(declared, store.size + chunk.length));
     store.add(chunk);
@@ -41,23 +41,23 @@ function tooLarge(largest: number): Refusal {
 
 /** A request to a model, read. */
 export interface ModelRequestBody {
-  /** As they came. */
+  /** The body as it was received. */
   bytes: Buffer;
   json: JsonObject;
-  /** The name the client asks by. */
+  /** The model's name in the request. */
   model: string;
   streamed: boolean;
   members: readonly Member[];
-  /** Bytes of the heap that it takes at most once it is parsed. */
+  /** The most bytes of heap that it needs once parsed. */
   weight: number;
 }
 
 /**
- * Reads a request's body. Throws a {@link Refusal} for what is no JSON object with a model in UTF-8, and for
- * what the upstream might read in another way than this gateway does.
+ * Reads a request's body. Throws a {@link Refusal} if it is not a JSON object with a model in UTF-8, or if
+ * the upstream might read it differently than this gateway.
  */
 export function readRequestBody(bytes: Buffer): ModelRequestBody {
-  // Damaged bytes are replaced by some readers, and overlong ones decoded by others.
+  // Some readers replace invalid bytes, and others decode overlong ones.
   if (!isUtf8(bytes)) throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
   const members = membersOf(bytes);
   const { json, weight } = parse(bytes);
@@ -74,9 +74,8 @@ export function readRequestBody(bytes: Buffer): ModelRequestBody {
 }
 
 /**
- * The bytes for the upstream: those that came, but for the model's name where the upstream has another for
- * it, and for the wire's option that asks a stream for its usage, which is set where the client did not set
- * it.
+ * The bytes for the upstream: those of the client, except for the model's name, if the upstream uses another
+ * one, and for the wire's option that asks a stream for its usage, which is set unless the client set it.
  */
 export function bytesForUpstream(body: ModelRequestBody, wire: Wire, upstreamName: string): Buffer {
   const changes: { start: number; end: number; text: string }[] = [];
@@ -97,7 +96,7 @@ function usageAsked({ bytes, json, members }: ModelRequestBody, usage: { member:
   const options = members.find(({ name }) => name === usage.member);
   const asked = `"${usage.option}":true`;
   if (!options) {
-    // There is at least one member: the model.
+    // There is at least one member, the model.
     const start = bytes.indexOf('{') + 1;
     return [{ start, end: start, text: `"${usage.member}":{${asked}},` }];
   }

@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal } from './refusal.ts';
 import { allWires } from './wires/wire-table.ts';
 
-/** What a header on the list may contain. */
+/** The allowed value of a header on the list. */
 const shortText = /^[\x20-\x7e]{1,500}$/;
 const word = /^[\w.:-]{1,200}$/;
 
 /**
- * The headers of a client that reach its model, and how each may look. All others are left out, not refused:
- * clients send many that say nothing to a model, and what is left out steers nothing. Credentials, the host,
- * the length and the type of the body are made anew.
+ * The client's headers that reach its model, and the allowed values of each. All others are dropped, not
+ * refused: clients send many that mean nothing to a model, and a dropped header does no harm. Credentials,
+ * the host, and the body's length and type are set anew.
  */
 const passed: ReadonlyMap<string, RegExp> = new Map([
   ['accept', shortText],
@@ -32,7 +32,7 @@ const passed: ReadonlyMap<string, RegExp> = new Map([
   ].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
 ]);
 
-/** The headers of a model request that go on to the upstream. */
+/** The headers of a model request that are sent to the upstream. */
 export function toUpstream(headers: IncomingHttpHeaders): Record<string, string> {
   const sent: Record<string, string> = { 'content-type': 'application/json' };
   for (const [name, form] of passed) {
@@ -43,18 +43,18 @@ export function toUpstream(headers: IncomingHttpHeaders): Record<string, string>
 }
 
 /**
- * Throws a {@link Refusal} (415) for a body that is said to be anything but JSON in UTF-8, as it is read
- * here.
+ * Throws a {@link Refusal} (415) if the headers declare anything but JSON in UTF-8, because the gateway reads
+ * the body as that.
  */
 export function requireReadable(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new Refusal(415, 'BODY_COMPRESSED', 'the gateway reads bodies, and takes none that is compressed');
+    throw new Refusal(415, 'BODY_COMPRESSED', 'the gateway accepts no compressed bodies');
   }
   const type = headers['content-type'];
   if (type === undefined || /^application\/json\s*(;\s*charset=("utf-8"|utf-8)\s*)?$/i.test(type)) return;
   throw new Refusal(
     415,
     'BODY_TYPE_UNKNOWN',
-    'the gateway takes bodies of the type application/json in UTF-8 only',
+    'the gateway accepts only bodies of the type application/json in UTF-8',
   );
 }

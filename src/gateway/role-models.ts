@@ -2,11 +2,11 @@ import type { ModelRole, SessionRequest } from './gateway.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 
-/** The models that each role of a session may ask. */
+/** The models that each role of a session may use. */
 export interface RoleModels {
-  /** By a model's exact name or alias. Throws a {@link Refusal} (404) for any other. */
+  /** Finds a model by its exact name or alias. Throws a {@link Refusal} (404) for any other. */
   named(role: ModelRole, name: string): ServedModel;
-  /** The one that a role asks where it names none. Throws a {@link Refusal} where it has none. */
+  /** The default model of a role. Throws a {@link Refusal} if the role has none. */
   first(role: ModelRole): ServedModel;
   /** Names and aliases. */
   namesOf(role: ModelRole): string[];

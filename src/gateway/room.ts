@@ -6,15 +6,15 @@ import { startDeadline } from '../deadline.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * The memory for what passes through the gateway. A trial may hold as much as is free, and no more: one by
- * itself comes to half of the room, two to a third each, and however many ask for all they can, there is room
- * left for one that asks for little. Who wants more than that waits, so that nobody reads on from who sends
- * it.
+ * The memory for the data that passes through the gateway. A trial may hold at most as much as is left free:
+ * a single trial gets up to half of the room, two get a third each. So however many trials ask for all they
+ * can, there is room left for one that needs little. A request that needs more waits, and meanwhile the
+ * gateway does not read from its sender.
  */
 export interface Room {
   /** The part of one trial. */
   share(): Share;
-  /** Bytes that are held by now. */
+  /** Bytes that are held now. */
   readonly held: number;
   readonly limit: number;
 }
@@ -23,17 +23,18 @@ export interface Share {
   hold(): Hold;
 }
 
-/** What one request or answer holds. Disposing gives it back. */
+/** What one request or answer holds. Disposing releases it. */
 export interface Hold extends Disposable {
   readonly bytes: number;
   /**
-   * Holds so many bytes from now on. Undefined where that is so at once; else resolves once there is room.
-   * Rejects with a {@link Refusal} (503) where there is none in time, and with the signal's reason.
+   * Changes the held bytes to `bytes`. Returns undefined if there is room at once; otherwise a promise that
+   * resolves once there is. Rejects with a {@link Refusal} (503) if there is none in time, or with the
+   * signal's reason.
    */
   resize(bytes: number, signal: AbortSignal): Promise<void> | undefined;
 }
 
-/** Bytes of a room for this process's own heap. */
+/** The size of a room in bytes, given this process's heap. */
 function roomLimit(): number {
   return Math.min(
     modelRequests.bytes.held,
@@ -43,7 +44,7 @@ function roomLimit(): number {
 
 export function openRoom(clock: Clock, limit = roomLimit()): Room {
   let held = 0;
-  /** Each takes its room and returns true once there is some. In the order in which they came. */
+  /** Each function takes its room and returns true once there is enough. In order of arrival. */
   const waiting = new Set<() => boolean>();
   const wake = () => {
     for (const tryAgain of waiting) if (tryAgain()) waiting.delete(tryAgain);
@@ -119,7 +120,8 @@ function noRoom(limit: number): Refusal {
   return new Refusal(
     503,
     'NO_ROOM',
-    `requests and answers hold all of the ${Math.round(limit / 2 ** 20)} MiB that they may, for ${modelRequests.time.roomWait / 1000} s now`,
+    `requests and answers have used their whole ${Math.round(limit / 2 ** 20)} MiB ` +
+      `for ${modelRequests.time.roomWait / 1000} s`,
     { hint: 'Ask for less at a time, run fewer trials at a time, or give Node a larger heap.' },
   );
 }

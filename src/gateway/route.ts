@@ -4,12 +4,15 @@ import { relayPort } from './relay/relay.ts';
 import type { Endpoint } from './wires/wire-descriptor.ts';
 import { allWires } from './wires/wire-table.ts';
 
-/** What a request that came over the relay asks for. */
+/** What a request from the relay asks for. */
 export type Route =
-  /** An answer, or a count of tokens. `path` is one of ours, without /v1, with what is known of the query. */
+  /**
+   * An answer, or a count of tokens. `path` is one of the wire's paths without /v1, with the known part of
+   * the query.
+   */
   | { to: 'model'; wire: Wire; purpose: 'answer' | 'count'; path: string }
   | { to: 'models'; wire: Wire; name: string | undefined }
-  /** `HEAD /`, by which some clients open their connection ahead of need. */
+  /** `HEAD /`, which some clients send to open their connection early. */
   | { to: 'greeting' }
   /** A plain request through the proxy. */
   | { to: 'proxy'; authority: string; path: string }
@@ -21,13 +24,10 @@ const endpoints: ReadonlyMap<string, Endpoint & { wire: Wire }> = new Map(
   ),
 );
 
-/** Clients that were told of the proxy, but not to leave this address alone. */
+/** Own addresses: some clients send requests for these through the proxy too. */
 const ownAuthorities: ReadonlySet<string> = new Set([`127.0.0.1:${relayPort}`, `localhost:${relayPort}`]);
 
-/**
- * Paths are compared as they were sent: what is encoded or has dots in it is no path of ours. `Host` says
- * nothing.
- */
+/** Compares paths as they were sent: an encoded path, or one with dots, matches nothing. Ignores `Host`. */
 export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage): Route {
   if (url.startsWith('/')) return ownRoute(method, url, headers);
   const [, authority, rest = ''] = /^http:\/\/([^/?#@\\\s]+)([/?][^#]*)?$/i.exec(url) ?? [];
@@ -61,12 +61,12 @@ function ownRoute(method: string, url: string, headers: IncomingMessage['headers
   return { to: 'nothing', wire, status: 404, why: `there is no ${method} ${full.slice(0, 200)} here` };
 }
 
-/** Whether a part of a query has the name of a parameter, whatever value. */
+/** Whether a part of a query has the name of a parameter, with any value. */
 function isOf(parameter: string, part: string): boolean {
   return part.split('=')[0] === parameter.split('=')[0];
 }
 
-/** Whose error shape a client will understand. */
+/** Guesses the wire whose error shape the client understands. */
 function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
   const { name = 'openai-chat' } =
     allWires.find(({ endpoints: [{ path: own }] }) => path.startsWith(own)) ??
@@ -75,13 +75,13 @@ function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
   return name;
 }
 
-/** Model names may hold slashes, which clients encode or not. */
+/** Model names may contain slashes, which some clients encode. */
 function decoded(name: string | undefined): string | undefined {
   if (name === undefined || !/%[0-9a-f]{2}/i.test(name)) return name;
   try {
     return decodeURIComponent(name);
   } catch {
-    // Not UTF-8: no model is named so, and the answer will say it.
+    // Not UTF-8: no model has this name, and the answer will say so.
     return name;
   }
 }

@@ -14,24 +14,24 @@ interface SendParts {
   model: ServedModel;
   clock: Clock;
   random: () => number;
-  /** Called before every try, when it has its permit; throws where it may no longer be made. */
+  /** Called before every attempt, once it has its permit; throws if the attempt is no longer allowed. */
   admit(): void;
-  /** Called for each try that is followed by another. */
+  /** Called for each attempt that another one follows. */
   failed(reason: string): void;
 }
 
 export interface Sent {
   answer: UpstreamAnswer;
-  /** Gives back the permit that the answer's body holds until it is read. */
+  /** Returns the permit, which the answer holds until its body is read. */
   release(): void;
-  /** Whether all tries are used up, so that the client need not try in its turn. */
+  /** Whether all attempts are used up, so that the client should not retry. */
   exhausted: boolean;
 }
 
 /**
- * Sends a request until an answer is worth passing on: connection errors, 429 and 5xx are tried again, after
- * the model's own `Retry-After` and some more. Nothing of a failed try has been passed on. Rejects with the
- * last try's error where no answer began.
+ * Sends a request, with retries, until there is an answer to pass on. Retries connection errors, 429 and 5xx
+ * after the model's `Retry-After` plus some jitter. Passes on nothing of a failed attempt. Rejects with the
+ * last attempt's error if no answer began.
  */
 export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
   const { model, clock, random, admit, failed } = parts;
@@ -64,7 +64,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
 
 type Verdict =
   | { _tag: 'pass'; answer: UpstreamAnswer; exhausted: boolean }
-  /** `shared`: every request to this model should wait. */
+  /** `shared`: all requests to this model should wait. */
   | { _tag: 'again'; reason: string; asked: number | undefined; shared: boolean };
 
 async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promise<Verdict> {
@@ -81,7 +81,7 @@ async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promi
   return { _tag: 'again', reason: `it answered ${status}`, asked, shared: overloaded };
 }
 
-/** A quota that is used up is answered as 429 too, and no wait brings it back. */
+/** A used-up quota is answered with 429 too, but waiting does not help. */
 function isFinal(body: Buffer): boolean {
   const error = member(parsed(body.toString('utf8')), 'error');
   return codesOf(error).some(
@@ -89,7 +89,7 @@ function isFinal(body: Buffer): boolean {
   );
 }
 
-/** The first bytes of a body, and the whole of it to be passed on. */
+/** Reads the first bytes of a body; `whole` still gives the complete body. */
 async function beginningOf(source: AsyncIterable<Uint8Array>) {
   const iterator = source[Symbol.asyncIterator]();
   const chunks: Uint8Array[] = [];
@@ -118,7 +118,7 @@ async function beginningOf(source: AsyncIterable<Uint8Array>) {
   return { read: Buffer.concat(chunks), whole, discard: async () => void (await iterator.return?.()) };
 }
 
-/** Some providers are more exact than seconds. */
+/** Some providers also send milliseconds. */
 function waitAsked(headers: UpstreamAnswer['headers'], now: number): number | undefined {
   const [exact, usual, date] = ['retry-after-ms', 'retry-after', 'date'].map(
     (name) => [headers[name]].flat()[0],

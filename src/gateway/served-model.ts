@@ -11,21 +11,18 @@ import { httpUpstream } from './upstream-http.ts';
 
 /** A configured model, ready for requests. */
 export interface ServedModel extends AsyncDisposable {
-  /** In configuration. */
+  /** Its name in the configuration. */
   name: string;
   config: ModelConfig;
   wires: readonly Wire[];
-  /** What its API calls it. */
+  /** Its name in the upstream's API. */
   upstreamName: string;
   upstream: Upstream;
   pacing: Pacing;
   redaction: Redaction;
 }
 
-/**
- * Throws an input error where its key is not there or cannot travel in a header, or its address cannot be
- * used.
- */
+/** Throws an input error if its key is missing or cannot be sent in a header, or its address is invalid. */
 export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
   if ('scripted' in config) {
     return {
@@ -66,25 +63,25 @@ function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): 
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw new OffsiteError(
-      `the key of the model ${name} in ${apiKeyEnv} has a character that no header can carry`,
+      `the key of the model ${name} in ${apiKeyEnv} has a character that a header cannot carry`,
       {
         code: 'MODEL_KEY_INVALID',
         kind: 'input',
-        hint: 'Look for a line break, a space or a "Bearer" copied along.',
+        hint: 'Check for a line break, a space or a copied "Bearer".',
       },
     );
   }
   return key;
 }
 
-/** Connections as the client of the Eval Service makes them: the same proxies, authorities and CA file. */
+/** Connects as the client of the Eval Service does: the same proxies, authorities and CA file. */
 function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: GatewayParts) {
   const url = new URL(baseUrl);
   if (url.username || url.password || url.search || url.hash) {
     throw new OffsiteError(`the baseUrl of the model ${name} carries a user, a query or a fragment`, {
       code: 'MODEL_URL_INVALID',
       kind: 'input',
-      hint: 'Give a key by apiKeyEnv, and query parameters by query.',
+      hint: 'Set the key with apiKeyEnv, and query parameters with query.',
     });
   }
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:';

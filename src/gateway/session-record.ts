@@ -7,29 +7,29 @@ import { Standings } from './standing.ts';
 export interface ExchangeEntry {
   exchange: ModelExchange;
   /**
-   * `metered` used tokens, told or not; `free` reached a model and used none, as an error or a count of
-   * tokens; `refused` reached none.
+   * `metered`: used tokens, reported or not. `free`: reached a model but used none, such as an error or a
+   * count of tokens. `refused`: reached no model.
    */
   use: 'metered' | 'free' | 'refused';
-  /** The date of the prices behind its cost. */
+  /** The date of the prices for its cost. */
   pricesOf: string | undefined;
 }
 
-/** What has passed in one session. */
+/** Everything that happened in one session. */
 export interface SessionRecord {
   readonly entries: readonly ExchangeEntry[];
   readonly connections: readonly HostConnection[];
-  /** The last failure of each role's models that no later success made good. */
+  /** The last failure of each role's models, unless a success followed. */
   readonly failures: Map<ModelRole, { at: number; message: string }>;
   readonly standings: Standings;
   readonly inFlight: ReadonlySet<InFlight>;
   /**
-   * Whether it takes no further exchange of a role. What the agent asks must not keep its user and its judges
-   * from their models.
+   * Whether the record accepts no more exchanges of a role. Counted per role: the agent's requests must not
+   * block those of its user and judges.
    */
   isFull(role: ModelRole): boolean;
   add(entry: ExchangeEntry): void;
-  /** Notes a request that was refused before it had a model. */
+  /** Adds a request that was refused before it had a model. */
   addRefused(exchange: ModelExchange): void;
   addConnection(connection: HostConnection): void;
   begin(running: InFlight): void;
@@ -39,7 +39,7 @@ export interface SessionRecord {
 /** A request or connection in flight. */
 export interface InFlight {
   kind: 'exchange' | 'connection';
-  /** By whom: the sandbox's end with its session, this process's own do not. */
+  /** Its sender: requests of the sandbox end with the session, those of this process do not. */
   from: 'sandbox' | 'process';
   abort(reason: Error): void;
   /** Settles when it is over and in the record. Never rejects. */
@@ -79,10 +79,10 @@ export function sessionRecord(): SessionRecord {
   };
 }
 
-/** The trouble of an exchange that has not ended. */
+/** The `trouble` of an exchange that has not ended. */
 export const stillInFlight = 'still in flight';
 
-/** An exchange that begins now. */
+/** Creates an exchange that begins now. */
 export function newExchange(
   clock: Clock,
   told: Pick<ModelExchange, 'role' | 'model' | 'wire' | 'path' | 'streamed' | 'requestBytes'>,

@@ -25,7 +25,7 @@ import { issueTokens } from './tokens.ts';
 
 /**
  * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or
- * cannot be asked, a pattern of hosts that is none, and a budget in USD for models without prices.
+ * cannot be used, an invalid host pattern, or a budget in USD for models without prices.
  */
 export function openSession(
   request: SessionRequest,
@@ -48,8 +48,8 @@ export function openSession(
     share: gateway.room.share(),
   };
   let closed: Refusal | undefined;
-  // The sandbox's requests belong to the trial that opened the session, whichever trial opened the
-  // connection.
+  // Run the sandbox's requests in the context of the trial that opened the session, whichever trial opened
+  // the connection.
   const within = AsyncLocalStorage.snapshot();
 
   const end = async (which: (running: InFlight) => boolean, reason: Error) => {
@@ -78,7 +78,7 @@ export function openSession(
       const [wire = 'openai-chat'] = model.wires;
       using ended = new DisposableStack();
       const over = new AbortController();
-      // An answer that is not read to its end is not left in flight.
+      // Ends an answer that is not read completely, so that it does not stay in flight.
       ended.defer(() => over.abort(new Error('the chat is over')));
       return await chatOver(
         (ask, asking) => {
@@ -108,7 +108,7 @@ export function openSession(
         () => new Error('the account does not wait any longer'),
       );
       const asking = [...record.inFlight].filter(({ kind }) => kind === 'exchange');
-      // Rejects only when time is up; requests still in flight then count as they are.
+      // Rejects only on timeout; requests still in flight then count as they are.
       await abortable(Promise.all(asking.map(({ done }) => done)), limit.signal).catch(() => undefined);
       return accountOf(record, clock.now());
     },
@@ -157,9 +157,9 @@ function checkPrices(
   if ([budget, judgeBudget, batchBudget?.limit].every((limit) => limit?.usd === undefined)) return;
   const unpriced = models.find(({ config }) => !('scripted' in config) && !config.prices);
   if (!unpriced) return;
-  throw new OffsiteError(`there is a budget in USD, and the model ${unpriced.name} has no prices`, {
+  throw new OffsiteError(`there is a budget in USD, but the model ${unpriced.name} has no prices`, {
     code: 'BUDGET_WITHOUT_PRICES',
     kind: 'input',
-    hint: 'Give its prices in offsite.yaml, or limit tokens instead.',
+    hint: 'Set its prices in offsite.yaml, or limit tokens instead.',
   });
 }

@@ -1,12 +1,13 @@
 import type { ModelRole, Standing } from './gateway.ts';
 
 /**
- * How a request for an answer went. `request`: the model refused what it was asked, which is the asker's own
- * doing, such as a conversation that is too long. `undecided`: its client ended it, or it was refused here.
+ * The outcome of a request for an answer. `model`: the model failed. `request`: the model refused the
+ * request, and the client caused that, for example with a conversation that is too long. `undecided`: the
+ * client ended it, or the gateway refused it.
  */
 export type Outcome = 'answered' | 'model' | 'request' | 'undecided';
 
-/** Statuses below 500 by which a model says that it is not there, not open to us, or has no time. */
+/** Statuses below 500 that mean that the model is missing, not accessible, or too busy. */
 const modelsOwn: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 425, 429]);
 
 /** Who is responsible for an error of this status. */
@@ -21,11 +22,11 @@ export class Standings {
     return this.#standings.get(role) ?? { acted: false, modelFailure: undefined };
   }
 
-  /** @param passed whether some of an answer, and not of an error, has been passed on */
+  /** @param passed whether part of an answer that is not an error was passed on */
   note(role: ModelRole, outcome: Outcome, passed: boolean, trouble: string): void {
     const { acted, modelFailure } = this.of(role);
     this.#standings.set(role, {
-      // A client that ends an answer early may have read enough of it.
+      // A client that ends an answer early may have read enough of it to act.
       acted: acted || outcome === 'answered' || (outcome === 'undecided' && passed),
       modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? trouble : undefined,
     });

@@ -3,14 +3,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelRole } from './gateway.ts';
 import { allWires } from './wires/wire-table.ts';
 
-/** The secrets of one session, one for each role. */
+/** The secrets of one session, one per role. */
 export interface Tokens {
   of(role: ModelRole): string;
-  /** Whose token a request carries; undefined where it carries none of this session's. */
+  /** The role whose token a request carries; undefined if it carries no token of this session. */
   roleOf(headers: IncomingHttpHeaders): ModelRole | undefined;
 }
 
-/** Where a client may put a key beside `authorization`; `api-key` is Azure's. */
+/** Headers besides `authorization` that may carry a key; `api-key` is Azure's. */
 const keyHeaders = ['api-key', ...allWires.map(({ auth }) => auth).filter((name) => name !== 'bearer')];
 
 const roles: readonly ModelRole[] = ['agent', 'user', 'judge'];
@@ -28,13 +28,14 @@ export function issueTokens(): Tokens {
     },
     roleOf(headers) {
       const shown = credentialsIn(headers).map(digestOf);
-      // Digests are of one length and tell nothing of how much of a token was right.
+      // Compares digests: they have the same length, and timing does not reveal how much of a token was
+      // correct.
       return issued.find(({ digest }) => shown.some((one) => timingSafeEqual(one, digest)))?.role;
     },
   };
 }
 
-/** Whatever the wires' clients put where a key goes; some send two. */
+/** All credentials in the headers where clients put keys; some clients send two. */
 function credentialsIn(headers: IncomingHttpHeaders): string[] {
   const bearer = /^bearer +(\S+)$/i.exec(headers.authorization?.trim() ?? '')?.[1];
   return [bearer, ...keyHeaders.map((name) => headers[name])].flat().filter((one) => one !== undefined);

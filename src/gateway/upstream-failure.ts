@@ -2,21 +2,21 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Redaction } from './redaction.ts';
 
 const hints: Record<string, string> = {
-  ECONNREFUSED: 'Is it running there? See baseUrl in offsite.yaml.',
+  ECONNREFUSED: 'Check that it is running there, and its baseUrl in offsite.yaml.',
   ENOTFOUND: 'Check the host name of its baseUrl, and the network.',
-  EAI_AGAIN: 'Check the network: host names cannot be looked up.',
+  EAI_AGAIN: 'Check the network: DNS lookups fail.',
   UND_ERR_HEADERS_TIMEOUT: 'Its headersTimeout in offsite.yaml may be too short.',
   ERR_SSL_WRONG_VERSION_NUMBER: 'Does that port speak plain http?',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'Give its authority as caBundle in offsite.yaml.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'Give its authority as caBundle in offsite.yaml.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'Give its authority as caBundle in offsite.yaml.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'Set caBundle in offsite.yaml to its certificate authority.',
+  SELF_SIGNED_CERT_IN_CHAIN: 'Set caBundle in offsite.yaml to its certificate authority.',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'Set caBundle in offsite.yaml to its certificate authority.',
 };
 
-/** The connection to a model's API could not be made, or broke. */
+/** The connection to a model's API failed. */
 export class UpstreamFailure extends OffsiteError {
   /**
-   * Not the error itself is kept: undici hangs headers and bytes of the answer on some, and either may hold
-   * the key.
+   * Does not keep the error itself: undici attaches headers and bytes of the answer to some errors, and both
+   * may contain the key.
    */
   constructor(origin: string, thrown: unknown, redaction: Redaction) {
     const codes = codesOf(thrown);
@@ -33,8 +33,7 @@ export class UpstreamFailure extends OffsiteError {
 }
 
 /**
- * Every code of an error, of its causes, and of those it stands for: IPv4 and IPv6 fail as one
- * AggregateError.
+ * All codes of an error, of its causes, and of its inner errors: IPv4 and IPv6 fail as one AggregateError.
  */
 function codesOf(thrown: unknown): string[] {
   if (!(thrown instanceof Error)) return [];

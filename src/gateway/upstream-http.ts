@@ -24,8 +24,8 @@ interface HttpUpstreamParts {
 }
 
 /**
- * A model reached over HTTP. Follows no redirect, and has no time limit of its own but `headersTimeout`.
- * Rejects with an {@link UpstreamFailure} where no answer began.
+ * A model reached over HTTP. Follows no redirects, and its only time limit is `headersTimeout`. Rejects with
+ * an {@link UpstreamFailure} if no answer began.
  */
 export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstreamParts): Upstream {
   const base = new URL(config.baseUrl);
@@ -43,13 +43,13 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
         method: request.method as Dispatcher.HttpMethod,
         headers: {
           ...request.headers,
-          // Bytes pass unchanged and are read on the way, so they must not be compressed.
+          // The gateway reads the bytes and passes them on unchanged, so they must not be compressed.
           'accept-encoding': 'identity',
           ...own,
           ...credential(config, request.wire, key),
         },
         body: request.body.length > 0 ? request.body : null,
-        // 0 stands for no limit; undici's own is 300 s.
+        // 0 means no limit; undici's default is 300 s.
         headersTimeout: config.headersTimeout ?? 0,
         bodyTimeout: 0,
       };
@@ -64,7 +64,7 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
   };
 }
 
-/** Some servers compress though they were asked not to. Undefined for an encoding that cannot be read. */
+/** Some servers compress although the request forbids it. Undefined for an unsupported encoding. */
 function decoded(
   body: AsyncIterable<Uint8Array>,
   encoding: string | string[] | undefined,
@@ -73,7 +73,7 @@ function decoded(
 ): AsyncIterable<Uint8Array> | undefined {
   if (encoding === undefined || encoding === 'identity') return body;
   const decoder = decoders[String(encoding)]?.();
-  // An error of the body reaches the decoder, which is what the caller reads.
+  // An error of the body also reaches the decoder, which the caller reads.
   return (
     decoder &&
     readable(
@@ -95,7 +95,7 @@ const decoders: Record<string, () => Transform> = {
     }),
 };
 
-/** A header whose name holds the key is dropped: there is no other name for it. */
+/** Drops a header whose name contains the key: a name cannot be redacted. */
 function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): UpstreamAnswer['headers'] {
   const text = (value: string) => redaction.text(value);
   const clean = ([name, value]: [string, string | string[]]) => [
@@ -106,7 +106,7 @@ function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): U
   return Object.fromEntries(kept.map(clean));
 }
 
-/** The decoder's own errors quote bytes of the answer. */
+/** Replaces the decoder's errors, which quote bytes of the answer. */
 async function* readable(
   body: AsyncIterable<Uint8Array>,
   failure: (error: unknown) => Error,
@@ -120,7 +120,7 @@ async function* readable(
   }
 }
 
-/** Configured parameters replace the client's. */
+/** Configured query parameters replace the client's. */
 function pathBelow(base: URL, path: string, query: Record<string, string>): string {
   const root = base.pathname.replace(/\/+$/, '');
   const configured = Object.entries(query);

@@ -1,30 +1,30 @@
 import type { Wire } from '../suite/model-config.ts';
 
-/** One request to a model, as its wire has it. */
+/** One request to a model, in the form of its wire. */
 export interface UpstreamRequest {
   wire: Wire;
   method: string;
   /** Path and query below the model's base URL: `/chat/completions`, `/responses`, `/messages?beta=true`. */
   path: string;
-  /** Lower-case names, end-to-end headers only; no credential. */
+  /** Lower-case names, only end-to-end headers; no credential. */
   headers: Record<string, string>;
   body: Buffer;
 }
 
 export interface UpstreamAnswer {
   status: number;
-  /** Lower-case names, end-to-end headers only. */
+  /** Lower-case names, only end-to-end headers. */
   headers: Record<string, string | string[]>;
-  /** The body's bytes as they come; ends or throws as the upstream did. */
+  /** The body's bytes as they arrive; ends or throws as the upstream does. */
   body: AsyncIterable<Uint8Array>;
-  /** What its decoder holds, where it came compressed. */
+  /** Bytes that the decoder holds, if the body is compressed. */
   decoderBytes?: number | undefined;
 }
 
-/** Where a model's answers come from: an HTTP API, or a file of scripted turns. */
+/** The source of a model's answers: an HTTP API, or a file of scripted turns. */
 export interface Upstream {
   /**
-   * Resolves with the beginning of the answer. Rejects where none came; an abort of `signal` ends the request
+   * Resolves with the beginning of the answer. Rejects if none arrives. An abort of `signal` ends the request
    * and its body.
    */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;

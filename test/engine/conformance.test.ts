@@ -56,7 +56,7 @@ test('an engine that holds containers to nothing fails every check of limits and
     );
   const containers = { ...port.containers, create, limitProcesses: async () => undefined };
   const loose = { ...engine, port: { ...port, containers } };
-  const held = ['measures what a container wrote', 'lets containers share a network of their own'];
+  const held = ['measures what a container wrote', 'lets containers share a separate network'];
   const checks = [...limitChecks, ...wallChecks].filter(({ name }) => !held.includes(name));
   const seen = await examineConformance(checks, loose, { imageId, clock: systemClock });
   const failed = seen.filter(({ state }) => state === 'failed').map(({ name }) => name);
@@ -80,6 +80,6 @@ test('an engine that says what is convenient fails the checks of commands', asyn
     'tells the exit code of each command',
     'says when it cannot start a command',
     'ends the stream of a command when its container is killed',
-    'does not call a command finished whose stream was cut',
+    'does not report a command as finished if its stream was cut',
   ]);
 });

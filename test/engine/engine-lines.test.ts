@@ -37,8 +37,8 @@ describe('what an engine says while it pulls or builds', () => {
 
   test('is a failure when it is empty, or no JSON', async () => {
     await expect(read(Readable.from(['\n']))).rejects.toThrow('empty');
-    await expect(read(Readable.from(['<html>']))).rejects.toThrow('no JSON');
-    await expect(read(Readable.from(['{"status":"Pul']))).rejects.toThrow('no JSON');
+    await expect(read(Readable.from(['<html>']))).rejects.toThrow('not JSON');
+    await expect(read(Readable.from(['{"status":"Pul']))).rejects.toThrow('not JSON');
   });
 
   test('is a failure when it falls silent', async () => {

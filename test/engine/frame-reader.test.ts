@@ -61,8 +61,8 @@ test('a stream that ends within a frame is an error, never a short output', () =
 });
 
 test('bytes that are no frame are an error, never passed through as output', () => {
-  expect(() => read([Buffer.from('HTTP/1.1 500 oh')])).toThrow(/not framed/);
-  expect(() => read([Buffer.from([1, 0, 1, 0, 0, 0, 0, 1, 65])])).toThrow(/not framed/);
+  expect(() => read([Buffer.from('HTTP/1.1 500 oh')])).toThrow(/unknown frame format/);
+  expect(() => read([Buffer.from([1, 0, 1, 0, 0, 0, 0, 1, 65])])).toThrow(/unknown frame format/);
 });
 
 test('a hundred thousand tiny frames in one chunk are read without recursion', () => {

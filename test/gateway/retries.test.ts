@@ -72,7 +72,7 @@ test('a model that is not there is told in the wire, with what to look at, and i
     status: 502,
     body: { error: { code: 'model_unreachable', type: 'server_error' } },
   });
-  expect(answer.body.error.message).toContain('Is it running there?');
+  expect(answer.body.error.message).toContain('Check that it is running there');
   const account = await at.session.account();
   expect(account.failure).toContain('ECONNREFUSED');
   expect(account.usage).toMatchObject([{ usage: {} }]);

@@ -1,4 +1,4 @@
-/** Takes what comes in chunks apart into pieces of asked sizes. One reader at a time. */
+/** Reads pieces of a requested size from a source of chunks. One reader at a time. */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #current: Buffer = Buffer.alloc(0);
@@ -7,7 +7,7 @@ export class ByteReader {
     this.#chunks = source[Symbol.asyncIterator]();
   }
 
-  /** The next `count` bytes. Throws where the source ends before. */
+  /** The next `count` bytes. Throws if the source ends earlier. */
   async exactly(count: number): Promise<Buffer> {
     if (this.#current.length >= count) return this.#take(count);
     const pieces: Buffer[] = [];
@@ -20,7 +20,7 @@ export class ByteReader {
   }
 
   /**
-   * At least one and at most `limit` of the next bytes, as they came: a view, not a copy. Throws where the
+   * At least one and at most `limit` of the next bytes, as they arrived: a view, not a copy. Throws if the
    * source has ended.
    */
   async some(limit: number): Promise<Buffer> {

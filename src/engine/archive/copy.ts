@@ -14,11 +14,10 @@ export interface CopyLimits {
 }
 
 /**
- * Copies a folder from one container into the same place of another: the engine's archive of it is handed
- * back to the engine as it comes, so that owners, modes, links, names and times (to the second) stay what
- * they are. Nothing is unpacked here. What is in the way at the other end stays unless it has the same name.
- * Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for anything but a folder, a symlink to one included;
- * `ENGINE_TOO_LARGE`.
+ * Copies a folder from one container to the same path of another. It streams the engine's archive back to the
+ * engine unchanged, so owners, modes, links, names and times (to the second) are kept. Nothing is unpacked
+ * here. Existing files in the target stay unless they have the same name. Throws `ENGINE_NOT_FOUND`;
+ * `ENGINE_NO_FOLDER` for anything but a folder, including a symlink to one; `ENGINE_TOO_LARGE`.
  */
 export async function copyBetween(
   port: EnginePort,
@@ -34,7 +33,7 @@ export async function copyBetween(
     using deadline = startDeadline(port.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
     source.on('error', (error) => limited.destroy(error));
-    // A connection that is cut has no 'end': without this the other end would wait for the rest.
+    // A connection that is cut has no 'end': without this the receiver would wait for the rest.
     source.on('close', () => {
       if (!source.readableEnded) limited.destroy(new Error('the connection was cut'));
     });
@@ -54,7 +53,7 @@ async function handOn(
 ): Promise<void> {
   const stop = new AbortController();
   let broken: Error | undefined;
-  // A request whose body breaks off would never be answered.
+  // The engine never answers a request whose body breaks off.
   archive.on('error', (error) => {
     broken = error;
     stop.abort(error);

@@ -6,18 +6,18 @@ import { BLOCK_BYTES, readTarHeader } from './tar-header.ts';
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * Adds up the sizes that the headers of an archive declare, while the archive goes by in chunks of any size. A header comes before its
- * content, so a sparse file of terabytes is refused before it is read.
+ * Adds up the sizes that the headers of an archive declare, while the archive streams by in chunks of any
+ * size. A header comes before its content, so a sparse file of terabytes is refused before it is read.
  */
 export class DeclaredBytes {
   readonly #most: number;
   readonly #path: string;
   #total = 0;
-  /** Records that say more of the next entry: bytes of them, without padding; 0 while a header is collected. */
+  /** Bytes of the records that describe the next entry, without padding; 0 while a header is collected. */
   #records = 0;
   #held = nothing;
   #wanted = BLOCK_BYTES;
-  /** Bytes of content that are still to go by. */
+  /** Bytes of content that are still to come. */
   #content = 0;
   #sizeInRecords: number | undefined;
 
@@ -27,13 +27,13 @@ export class DeclaredBytes {
     this.#path = path;
   }
 
-  /** Throws `ENGINE_TOO_LARGE` once all files together are larger than they may be. */
+  /** Throws `ENGINE_TOO_LARGE` once all files together are larger than allowed. */
   add(bytes: number): void {
     this.#total += bytes;
     if (this.#total > this.#most) throw tooLarge(this.#path, this.#most);
   }
 
-  /** Takes the next chunk. Throws as {@link add} does, or where the archive is damaged. */
+  /** Takes the next chunk. Throws as {@link add} does, or if the archive is damaged. */
   push(chunk: Buffer): void {
     for (let rest = chunk; rest.length > 0; ) {
       const passed = Math.min(this.#content, rest.length);

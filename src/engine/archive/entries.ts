@@ -1,4 +1,4 @@
-/** A file to put into a container. Folders that are missing on its way are made. */
+/** A file to put into a container. Missing parent folders are created. */
 export interface NewFile {
   /** Relative to the folder it is put in, or absolute. `..` is refused. */
   path: string;
@@ -10,7 +10,7 @@ export interface NewFile {
   gid?: number;
 }
 
-/** A symbolic link to put into a container. The target is not looked at. */
+/** A symbolic link to put into a container. The target is not checked. */
 export interface NewLink {
   path: string;
   linkTarget: string;
@@ -28,21 +28,21 @@ export type NewEntry = NewFile | NewLink | NewFolder;
 
 export type ArchivedType = 'file' | 'folder' | 'symlink' | 'hardlink' | 'device' | 'fifo';
 
-/** One entry read from a container. Links are told, never followed. */
+/** One entry read from a container. Links are reported, never followed. */
 export interface ArchivedEntry {
   /**
-   * Relative to the folder that was asked for; '' is that folder, or the file, itself. Never absolute, never
-   * with `..`. Bytes that are no UTF-8 stand as `\xHH`, so that other names have other paths.
+   * Relative to the requested folder; '' is that folder, or the file, itself. Never absolute, never with
+   * `..`. Bytes that are not UTF-8 appear as `\xHH`, so different names have different paths.
    */
   path: string;
   type: ArchivedType;
-  /** Bytes of content; 0 for all but files. */
+  /** Bytes of content; 0 for everything but files. */
   size: number;
   mode: number;
   /** Epoch milliseconds. */
   modifiedAt: number;
-  /** Where a symlink or hardlink points, in the container's words: not to be trusted. */
+  /** Where a symlink or hardlink points, as the container reports it: do not trust it. */
   linkTarget: string | undefined;
-  /** The content, once. Read it before asking for the next entry; what is not read is skipped. */
+  /** The content, readable once. Read it before asking for the next entry; unread content is skipped. */
   content(): AsyncIterable<Buffer>;
 }

@@ -3,7 +3,7 @@ import { PathRoom, tooManyPaths } from '../changes/path-room.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 
-/** What makes a file what it is. Times are left out: touching a file does not change it. */
+/** The facts that are compared to detect a change. Times are left out: touching a file does not change it. */
 export interface FileFacts {
   type: ArchivedType;
   mode: number;
@@ -16,9 +16,9 @@ export interface FileFacts {
 export type Manifest = ReadonlyMap<string, FileFacts>;
 
 /**
- * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries
- * on the way; it is hashed all the same. Throws `SANDBOX_UNWITNESSED` where there are too many. Two such
- * states tell changes exactly, and far quicker than the engine's own list of changes, which walks the whole
+ * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries;
+ * it is hashed all the same. Throws `SANDBOX_UNWITNESSED` if there are too many entries. Comparing two such
+ * states finds changes exactly, and much faster than the engine's own list of changes, which walks the whole
  * image.
  */
 export async function readManifest(
@@ -30,7 +30,7 @@ export async function readManifest(
   for await (const entry of entries) {
     const { path, type, mode, linkTarget } = entry;
     if (!room.take(path) || !room.take(linkTarget ?? '')) throw tooManyPaths();
-    // A hard link is its file under another name; which of the two names comes first is chance.
+    // A hard link is its file under another name; either name may come first.
     const linked = type === 'hardlink' ? manifest.get(linkTarget ?? '') : undefined;
     if (linked !== undefined) {
       await visit(entry);
@@ -47,7 +47,7 @@ export async function readManifest(
 }
 
 /**
- * Hashes what passes, and all of it: a reader that stops early does not end it, so that the rest can still be
+ * Hashes everything that passes through. A reader that stops early does not end it, so the rest can still be
  * read.
  */
 function hashing(source: AsyncIterable<Buffer>, hash: ReturnType<typeof createHash>): AsyncIterable<Buffer> {

@@ -1,9 +1,9 @@
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * A file's name as text, another text for every name. Names on Linux are bytes: those that are UTF-8 stand as
- * they are. Bytes that are not stand as `\xHH`; and where a name itself has that pattern, its backslash
- * stands as `\x5c`. So every `\xHH` read as a byte gives the name back.
+ * A file's name as text; different names give different texts. Names on Linux are bytes: valid UTF-8 is kept
+ * as it is, other bytes become `\xHH`. If a name itself contains that pattern, its backslash becomes `\x5c`.
+ * So decoding every `\xHH` as a byte gives the name back.
  */
 export function nameText(bytes: Buffer): string {
   const whole = decoded(bytes);
@@ -28,7 +28,7 @@ function withoutPattern(text: string): string {
   return text.replace(/\\(?=x[0-9a-f]{2})/g, '\\x5c');
 }
 
-/** The character that begins at `at`; undefined where none does. */
+/** The character that begins at `at`; undefined if none does. */
 function characterAt(bytes: Buffer, at: number): string | undefined {
   const first = bytes[at] ?? 0;
   const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

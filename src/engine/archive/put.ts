@@ -5,8 +5,8 @@ import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntry } from './entries.ts';
 
 /**
- * Writes entries below the absolute folder `at` (which must exist) in one round trip. A path with `..`, or
- * with half a character (a lone surrogate), throws an input error before anything is sent.
+ * Writes entries below the absolute folder `at` (which must exist) in one round trip. Throws an input error
+ * before anything is sent if a path contains `..` or half a character (a lone surrogate).
  */
 export async function putEntries(
   { port, id }: Pick<RunningContainer, 'port' | 'id'>,

@@ -9,7 +9,7 @@ import { nameText } from './names.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
 
-/** By type flag. `7`, a contiguous file, is a file to all that know no such thing. */
+/** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */
 const TYPES: Readonly<Record<string, ArchivedType>> = {
   '0': 'file',
   '7': 'file',
@@ -22,10 +22,10 @@ const TYPES: Readonly<Record<string, ArchivedType>> = {
 };
 
 /**
- * Reads a file, or a folder with all below it, entry by entry while it arrives. Stopping early (`break`) ends the transfer;
- * the engine holds the container for as long as it lasts, so do not stop in between.
- * Throws `ENGINE_NOT_FOUND` when the path does not exist, and `ENGINE_TOO_LARGE` before the file with which all files together are
- * larger than `maxBytes`. A path that is itself a symlink gives that link only.
+ * Reads a file, or a folder with everything below it, entry by entry while it arrives. Stopping early
+ * (`break`) ends the transfer; the engine locks the container during the transfer, so do not pause it. Throws
+ * `ENGINE_NOT_FOUND` if the path does not exist, and `ENGINE_TOO_LARGE` before the file that makes all files
+ * together larger than `maxBytes`. A path that is itself a symlink gives only that link.
  */
 export async function* readArchive(
   { port, id }: Pick<RunningContainer, 'port' | 'id'>,
@@ -78,9 +78,7 @@ function linkTarget({ linkName }: TarHeader, type: ArchivedType): string | undef
   return type === 'hardlink' ? innerPath(linkName) : undefined;
 }
 
-/**
- * The engine names everything after the last part of the path that was asked for; that part is cut off here.
- */
+/** The engine prefixes every name with the last part of the requested path; this removes that part. */
 function innerPath(name: Buffer): string {
   const text = nameText(name);
   const parts = text.split('/').filter((part) => part !== '' && part !== '.');

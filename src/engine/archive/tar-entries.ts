@@ -4,17 +4,17 @@ import { BLOCK_BYTES, readTarHeader, type TarHeader } from './tar-header.ts';
 
 export interface TarEntry {
   header: TarHeader;
-  /** What was not read yet of its content. */
+  /** The rest of its content that was not read yet. */
   content(): AsyncGenerator<Buffer>;
 }
 
-/** What extra headers say about the entry after them, in place of its own header's fields. */
+/** Fields that extra headers set for the entry after them; they replace those of its own header. */
 type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size'>>;
 
 /**
- * Reads a tar archive entry by entry, as it comes. Content that nobody read is skipped when the next entry is
- * asked for. Throws where the archive is damaged, or ends before it says so. Libraries decode names as UTF-8,
- * which makes one name of many that are not; here they stay bytes.
+ * Reads a tar archive entry by entry, as it arrives. Unread content is skipped when the next entry is
+ * requested. Throws if the archive is damaged, or ends before its end marker. Names stay bytes here:
+ * libraries decode them as UTF-8, which maps different invalid names to the same text.
  */
 export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const bytes = new ByteReader(source);
@@ -40,12 +40,12 @@ export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator
     }
     yield { header, content };
     await bytes.skip(left + padding);
-    // Whoever still reads the entry gets nothing of the next one.
+    // A reader that still holds this entry must not get bytes of the next one.
     left = 0;
   }
 }
 
-/** Undefined where the header is that of an entry itself. */
+/** Undefined if the header belongs to an entry itself. */
 async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Amendments | undefined> {
   if (!['x', 'g', 'L', 'K'].includes(header.flag)) return undefined;
   if (header.size > archives.bytes.nameRecords) throw new Error('the archive is damaged: a name without end');
@@ -59,12 +59,12 @@ async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Ame
     case 'x':
       return readRecords(text);
     default:
-      // Said of the whole archive, such as a comment; nothing of it is a name.
+      // These apply to the whole archive, such as a comment; they hold no names.
       return {};
   }
 }
 
-/** POSIX's records, `LENGTH KEY=VALUE\n`, where LENGTH counts the whole record in bytes. */
+/** Parses POSIX records, `LENGTH KEY=VALUE\n`. LENGTH counts the whole record in bytes. */
 export function readRecords(text: Buffer): Amendments {
   const found: Amendments = {};
   for (let at = 0; at < text.length; ) {
@@ -90,7 +90,7 @@ function upToNul(text: Buffer): Buffer {
   return end === -1 ? text : text.subarray(0, end);
 }
 
-/** Content is filled up to whole blocks. */
+/** Bytes of padding that fill the content up to whole blocks. */
 export function paddingOf(size: number): number {
   return (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 }

@@ -1,6 +1,5 @@
 /**
- * What a block of 512 bytes says of the entry that follows, by POSIX's `ustar` and GNU's variant of it. Names
- * are bytes.
+ * The header of a tar entry, a block of 512 bytes, in POSIX `ustar` format or GNU's variant. Names are bytes.
  */
 export interface TarHeader {
   name: Buffer;
@@ -16,10 +15,12 @@ export interface TarHeader {
 
 export const BLOCK_BYTES = 512;
 
-/** Reads a header; undefined for the empty block that ends an archive. Throws where it is none. */
+/**
+ * Reads a header; undefined for the empty block that ends an archive. Throws if the block is not a header.
+ */
 export function readTarHeader(block: Buffer): TarHeader | undefined {
   const sum = checksum(block);
-  // Eight spaces stand where the sum itself is, and nothing else.
+  // The checksum counts its own field as eight spaces, so this is the sum of an empty block.
   if (sum === 8 * 0x20) return undefined;
   if (sum !== numberOf(block.subarray(148, 156))) throw new Error('the archive is damaged: a wrong checksum');
   const name = textOf(block, 0, 100);
@@ -27,7 +28,7 @@ export function readTarHeader(block: Buffer): TarHeader | undefined {
   return {
     name: prefix.length > 0 ? Buffer.concat([prefix, Buffer.from('/'), name]) : name,
     linkName: textOf(block, 157, 100),
-    // Before POSIX, files had no flag at all.
+    // Archives from before POSIX have no flag for files.
     flag: block[156] === 0 ? '0' : String.fromCharCode(block[156] ?? 0),
     mode: numberOf(block.subarray(100, 108)) & 0o7777,
     size: numberOf(block.subarray(124, 136)),
@@ -49,7 +50,7 @@ function textOf(block: Buffer, start: number, length: number): Buffer {
   return Buffer.from(end === -1 ? field : field.subarray(0, end));
 }
 
-/** Octal digits; or, where those do not suffice, big-endian bytes after 0x80. */
+/** Octal digits; for larger numbers, big-endian bytes after 0x80. */
 function numberOf(field: Buffer): number {
   if (field[0] === 0x80) {
     return field.subarray(1).reduce((number, byte) => number * 256 + byte, 0);

@@ -6,32 +6,32 @@ import { PathRoom, tooManyPaths } from './path-room.ts';
 
 export interface ChangesRequest {
   /**
-   * `every`: all changes, however they were disguised, or an error. `reported`: those that the engine
-   * reports, which goes by sizes and times; of very many the first ones.
+   * `every`: all changes, even disguised ones, or an error. `reported`: the changes that the engine reports,
+   * which compares sizes and times; if there are very many, only the first ones.
    */
   wanted: 'every' | 'reported';
   /** Only paths below this absolute folder. */
   below?: string;
-  /** Absolute paths that are left out, with all below them. */
+  /** Absolute paths to leave out, with everything below them. */
   except?: readonly string[];
-  /** Where the container's layer cannot be read, `every` change takes this. */
+  /** Needed for `every` change if the container's layer cannot be read. */
   kit?: Kit | undefined;
   signal: AbortSignal;
 }
 
 export interface Changes {
   /**
-   * Absolute and sorted. A folder is there for itself, not for what changed in it; one that went, without its
-   * content.
+   * Absolute and sorted. A folder is listed if it changed itself, not for changes inside it. A deleted folder
+   * is listed without its content.
    */
   paths: string[];
-  /** There were more. Never so of `every` change. */
+  /** There were more. Never true for `every` change. */
   isCut: boolean;
 }
 
 /**
- * An engine writes these itself when it starts a container, and mounts most of them over what the image has;
- * so do we.
+ * Engines write these files when they start a container, and mount most of them over the image's files;
+ * Offsite writes some too.
  */
 const notTheWork = [
   '/.dockerenv',
@@ -43,11 +43,11 @@ const notTheWork = [
 ];
 
 /**
- * What was made, changed or deleted in a container since it was created. Nothing may run in it, and none of
- * its programs is trusted. One round trip for what the engine reports, and for `every` change where this
- * process can read the container's layer. Elsewhere seven: a `find` that is brought along sees what was made
- * or changed, by times that no process can set, and the engine reports what was deleted. Throws
- * `SANDBOX_UNWITNESSED` where there are too many.
+ * Lists what was created, changed or deleted in a container since it was created. Nothing may run in it, and
+ * none of its programs is trusted. Costs one round trip for `reported`, and for `every` if this process can
+ * read the container's layer. Otherwise it costs seven: a `find` that Offsite brings along lists what was
+ * created or changed, by times that no process can set, and the engine reports what was deleted. Throws
+ * `SANDBOX_UNWITNESSED` if there are too many changes.
  */
 export async function changedPaths(container: Container, request: ChangesRequest): Promise<Changes> {
   const { wanted, below = '', kit, signal } = request;
@@ -63,7 +63,7 @@ export async function changedPaths(container: Container, request: ChangesRequest
   return { paths: [...new Set([...reported.paths, ...byTimes.filter(isWanted)])].toSorted(), isCut: false };
 }
 
-/** Without the folders that the engine names only because they are on the way to a change. */
+/** Leaves out folders that the engine lists only because something below them changed. */
 async function reportedChanges(
   container: Pick<Container, 'changes'>,
   isWanted: (path: string) => boolean,

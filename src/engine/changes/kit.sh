@@ -1,5 +1,5 @@
-# Prints all that GNU find takes to run elsewhere: the program, its libraries and its loader. A line each: its
-# name, and its content in base64. Fails where there is no GNU find.
+# Prints everything that GNU find needs to run elsewhere: the program, its libraries and its loader. One line
+# each: its name, and its content in base64. Fails if there is no GNU find.
 set -e
 find=$(readlink -f "$(command -v find)")
 "$find" --version 2> /dev/null | grep -q GNU

@@ -9,18 +9,18 @@ import { longestPathList } from './path-room.ts';
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 
 /**
- * GNU find with all that it takes to run, so that it works in a sandbox of which no program is to be
- * believed.
+ * GNU find with everything it needs to run, so that it works in a sandbox whose programs cannot be trusted.
  */
 export interface Kit {
-  /** Their paths are mere names. */
+  /** Their paths are plain names without folders. */
   files: readonly NewFile[];
-  /** The name of that which runs the others. */
+  /** The name of the dynamic loader among `files`. */
   loader: string;
 }
 
 /**
- * The kit of a sandbox in which no harness ran yet; undefined where that has no GNU find. Three round trips.
+ * Reads the kit from a sandbox in which no harness ran yet; undefined if it has no GNU find. Three round
+ * trips.
  */
 export async function readKit(fresh: Container, signal: AbortSignal): Promise<Kit | undefined> {
   const { ended, exitCode, stdout } = await fresh.exec({
@@ -44,28 +44,28 @@ function fileOf(line: string): NewFile {
 }
 
 interface ListingRequest {
-  /** Folders that are not listed. */
+  /** Folders to leave out. */
   except: readonly string[];
   signal: AbortSignal;
 }
 
 /**
- * All but folders that were made or changed in any way since the container was made. Told by the times of
- * files' last change, which the kernel keeps and which no process can set, unlike those of their content,
- * which the engine's own list of changes goes by. A file that came by a rename or as a second name of another
- * counts too. In the container nothing may run. Five round trips.
+ * Lists everything but folders that was created or changed in any way since the container was created. It
+ * compares change times (ctime), which the kernel keeps and no process can set. The engine's own list of
+ * changes compares modification times (mtime), which a process can set. Renamed files and new hard links
+ * count too. Nothing may run in the container. Five round trips.
  */
 export async function changedSinceMade(
   container: Container,
   kit: Kit,
   { except, signal }: ListingRequest,
 ): Promise<string[]> {
-  // Of a name that nobody could foresee, who might have put something there.
+  // The name is random, so that nothing can have been put there in advance.
   const folder = `/offsite-${randomBytes(8).toString('hex')}`;
   const files = kit.files.map((file) => ({ ...file, path: `${folder}/${file.path}` }));
   const [madeAt] = await Promise.all([container.madeAt(signal), container.put(files, '/', signal)]);
   const { ended, exitCode, stdout } = await container.exec({
-    // Neither the system's loader nor its libraries have a part in this.
+    // This uses neither the loader nor the libraries of the sandbox.
     argv: [
       ...[`${folder}/${kit.loader}`, '--library-path', folder, `${folder}/find`, '/', '-xdev'],
       ...['(', ...except.flatMap((path) => ['-path', path, '-o']), '-path', folder, ')', '-prune', '-o'],
@@ -73,14 +73,14 @@ export async function changedSinceMade(
     ],
     env: { LC_ALL: 'C' },
     cwd: '/',
-    // It writes nothing, and the harness may have been ended for writing too much.
+    // It writes nothing, but the harness may have used up the disk limit.
     diskBytes: Number.POSITIVE_INFINITY,
     capBytes: longestPathList(),
     timeoutMs: pathLists.time.listing,
     signal,
   });
   signal.throwIfAborted();
-  // 1: there was a folder that it may not read. More: it did not run to its end.
+  // 1: it could not read some folder. More than 1: it did not finish.
   if (ended === 'exited' && exitCode <= 1 && !stdout.truncated) return stdout.text.split('\0').slice(0, -1);
   throw new OffsiteError('The files of a sandbox could not be listed.', {
     code: 'SANDBOX_UNWITNESSED',

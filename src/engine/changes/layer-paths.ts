@@ -8,21 +8,21 @@ import type { RunningContainer } from '../container/running-container.ts';
 import { PathRoom } from './path-room.ts';
 
 export interface LayerRequest {
-  /** Absolute paths that are left out, with all below them. */
+  /** Absolute paths to leave out, with everything below them. */
   except: readonly string[];
   signal?: AbortSignal | undefined;
 }
 
-/** Stands for the paths beyond those that are listed; no path is like it. */
+/** Stands for all paths beyond the listed ones; no real path looks like this. */
 const furtherPaths = '/… (and more paths than are listed)';
 
 /**
- * Everything that the container's own layer holds: what was made there, changed in any way, or deleted.
- * Folders appear only where they are empty in the layer: made, changed themselves, or emptied by being made
- * anew. A folder that cannot be read, or whose path is too long, counts as changed itself; so do, as {@link
- * furtherPaths}, all beyond a bound. Read from the engine's disk, past the container and the engine;
- * undefined where this process cannot read that: the engine is on another machine, its folder is not ours to
- * read, or it keeps no such layers. Nothing may run in the container. One round trip the first time.
+ * Lists everything in the container's own layer: what was created, changed in any way, or deleted. A folder
+ * is listed only if it is empty in the layer: it was created, changed itself, or deleted and created again. A
+ * folder that cannot be read, or whose path is too long, counts as changed itself. All paths beyond a bound
+ * are listed as one entry, {@link furtherPaths}. Reads the engine's disk directly. Undefined if this process
+ * cannot read it: the engine is on another machine, this user may not read its folder, or it keeps no such
+ * layers. Nothing may run in the container. One round trip the first time.
  */
 export async function layerPaths(
   container: RunningContainer,
@@ -38,13 +38,13 @@ export async function layerPaths(
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
     let isEmpty = true;
     try {
-      // A folder may have millions of entries, which are never held together.
+      // A folder may have millions of entries, so never hold them all in memory.
       for await (const entry of await opendir(folder.onHost, asBytes)) {
         isEmpty = false;
         const next = inside(folder, entry.name as unknown as Buffer);
         if (left.has(next.path)) continue;
         if (!room.take(next.path)) return [...paths, furtherPaths];
-        // A deletion is kept as a device, which the sandbox's own processes cannot make.
+        // The layer records a deletion as a device, which processes in the sandbox cannot create.
         if (entry.isDirectory() && next.onHost.length < pathLists.bytes.path) waiting.push(next);
         else paths.push(next.path);
       }
@@ -60,13 +60,13 @@ export async function layerPaths(
 }
 
 interface Folder {
-  /** Names are bytes, which need be no text. */
+  /** Names are bytes, not always valid text. */
   onHost: Buffer;
   /** In the container, as text; empty for its root. */
   path: string;
 }
 
-/** Node gives names as bytes then, whatever its types say. */
+/** With this, Node returns names as bytes, although its types say otherwise. */
 const asBytes = { encoding: 'buffer' as BufferEncoding };
 
 function inside({ onHost, path }: Folder, name: Buffer): Folder {
@@ -74,8 +74,8 @@ function inside({ onHost, path }: Folder, name: Buffer): Folder {
 }
 
 /**
- * Whether the container's own layer holds nothing at a path, not even a deletion; undefined where this
- * process cannot read it. In the container nothing may run.
+ * Whether the container's own layer holds nothing at a path, not even a deletion; undefined if this process
+ * cannot read it. Nothing may run in the container.
  */
 export async function isUntouched(
   container: RunningContainer,
@@ -85,7 +85,7 @@ export async function isUntouched(
   const { layer } = await hostFactsOf(container, signal);
   if (layer === undefined) return undefined;
   try {
-    // The first folder that is not there proves that the layer itself was read.
+    // An entry counts as missing only after its folder was listed, so the layer is known to be readable.
     let folder = layer;
     for (const name of path.split('/').filter((part) => part !== '')) {
       const entry = await entryOf(folder, name);
@@ -105,7 +105,7 @@ function isUnreadable(error: unknown): boolean {
   return ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code);
 }
 
-/** A folder may have millions of entries, which are never held together. */
+/** A folder may have millions of entries, so never hold them all in memory. */
 async function entryOf(folder: string, name: string): Promise<Dirent | undefined> {
   for await (const entry of await opendir(folder)) if (entry.name === name) return entry;
   return undefined;

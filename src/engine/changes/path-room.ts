@@ -2,16 +2,18 @@ import { getHeapStatistics } from 'node:v8';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** With a small heap a list of a sandbox's paths may take this part of it. */
+/** On a small heap, a list of a sandbox's paths may take this fraction of it. */
 const heapPart = 1 / 32;
-/** What a path takes beside its characters. */
+/** The overhead of a path, counted as characters. */
 const pathChars = 32;
 
-/** The room for one list of paths: how many a sandbox has, and how long they are, is its agent's choice. */
+/**
+ * Bounds one list of paths: the agent in a sandbox chooses how many paths there are and how long they are.
+ */
 export class PathRoom {
   #left = longestPathList();
 
-  /** Takes room for a path, where there is some. */
+  /** Reserves room for a path; false if there is none left. */
   take(path: string): boolean {
     if (this.#left < path.length + pathChars) return false;
     this.#left -= path.length + pathChars;
@@ -19,12 +21,12 @@ export class PathRoom {
   }
 }
 
-/** Characters that a list of paths comes to at most. */
+/** The maximum length of a list of paths, in characters. */
 export function longestPathList(): number {
   return Math.min(pathLists.bytes.list, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
 }
 
-/** For lists that are nothing unless they are whole. */
+/** For lists that are useless unless complete. */
 export function tooManyPaths(): OffsiteError {
   return new OffsiteError('A sandbox has more changes than are read.', {
     code: 'SANDBOX_UNWITNESSED',

@@ -5,34 +5,31 @@ import { type Place, placeOn } from './place.ts';
 
 /** One thing that an engine must do for Offsite. */
 export interface ConformanceCheck {
-  /** What the engine does, in plain words: continues "The engine". */
+  /** What the engine must do, in plain words: continues "The engine". */
   name: string;
-  /** What goes wrong in trials where it does not. */
+  /** What goes wrong in trials if it does not. */
   cost: string;
-  /**
-   * Looks at what a real container does. Throws an {@link Unmet}, or {@link NotLookedAt}; leaves nothing
-   * behind.
-   */
+  /** Checks a real container. Throws {@link Unmet} or {@link NotChecked}; leaves nothing behind. */
   run(place: Place): Promise<void>;
 }
 
-/** The engine did something else. The message says what. */
+/** The engine does something else. The message says what. */
 export class Unmet extends Error {}
 
-/** This engine cannot be asked, and Offsite does without. The message says why. */
-export class NotLookedAt extends Error {}
+/** This cannot be checked on this engine, and Offsite works without it. The message says why. */
+export class NotChecked extends Error {}
 
 export type Conformance = Pick<ConformanceCheck, 'name' | 'cost'> &
   ({ state: 'held' } | { state: 'failed' | 'skipped'; found: string });
 
 export interface ConformanceOptions {
-  /** What the containers are made of: `offsite/base`, or an image with what that has. */
+  /** The image of the containers: `offsite/base`, or one with the same programs. */
   imageId: string;
   clock: Clock;
   signal?: AbortSignal | undefined;
 }
 
-/** Runs the checks one after the other. Rejects when the caller gives up, or for a defect of ours. */
+/** Runs the checks one after the other. Rejects if the caller aborts, or for a defect in Offsite. */
 export async function examineConformance(
   checks: readonly ConformanceCheck[],
   engine: Engine,
@@ -51,7 +48,7 @@ async function outcomeOf(run: Promise<void>) {
     await run;
     return { state: 'held' } as const;
   } catch (error) {
-    if (error instanceof NotLookedAt) return { state: 'skipped', found: error.message } as const;
+    if (error instanceof NotChecked) return { state: 'skipped', found: error.message } as const;
     if (error instanceof Unmet || error instanceof OffsiteError) {
       return { state: 'failed', found: messageOf(error) } as const;
     }

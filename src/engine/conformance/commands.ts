@@ -1,7 +1,7 @@
 import { type ConformanceCheck, Unmet } from './check.ts';
 import { failsAs, holds, same } from './expect.ts';
 
-/** What is said of a command that was killed with SIGKILL. */
+/** The exit code of a command that was killed with SIGKILL. */
 const killed = 137;
 
 /** Running commands in a container. */
@@ -30,7 +30,7 @@ export const commandChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'gives a command its input and ends it there',
-    cost: 'Scripts and prompts never arrive, and commands wait for more until their time is up.',
+    cost: 'Scripts and prompts never arrive, and commands wait for more input until they time out.',
     async run(place) {
       await using container = await place.start();
       same('what came back', (await container.shell('cat', { stdin: 'given' })).stdout, 'given');
@@ -38,7 +38,7 @@ export const commandChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'runs a command as the user, in the folder and with the environment that it is given',
+    name: 'runs a command with the requested user, folder and environment',
     cost: 'Validators run as the wrong user, and harnesses without their settings.',
     async run(place) {
       await using container = await place.start();
@@ -70,7 +70,7 @@ export const commandChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'ends the stream of a command when its container is killed',
-    cost: 'Trials wait for containers that are gone until their time is up.',
+    cost: 'Trials wait for containers that are gone until they time out.',
     async run(place) {
       await using container = await place.start();
       const opened = await place.port.containers.exec(container.id, {
@@ -91,7 +91,7 @@ export const commandChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'does not call a command finished whose stream was cut',
+    name: 'does not report a command as finished if its stream was cut',
     cost: 'A cut connection turns half a command into a success.',
     async run(place) {
       await using container = await place.start();

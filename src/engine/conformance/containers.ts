@@ -15,14 +15,14 @@ export const containerChecks: readonly ConformanceCheck[] = [
       same('whether it runs after it was killed', (await containers.state(container.id)).isRunning, false);
       await containers.start(container.id);
       same('its file', (await container.shell('cat /kept')).stdout, 'kept\n');
-      // Its first process is one itself.
+      // The container's first process is a `sleep` too.
       const count = 'cat /proc/[0-9]*/comm | grep -c sleep';
       same('the count of processes that sleep', (await container.shell(count)).stdout, '1\n');
     },
   },
   {
-    name: 'tells failures apart: what is not there, and what is in the way',
-    cost: 'Snapshots are built twice at the same time, and cleaning up fails.',
+    name: 'reports a missing object and a conflict as different failures',
+    cost: 'Snapshots are built twice at the same time, and cleanup fails.',
     async run({ port, create, labels, clock }) {
       await failsAs(
         'a look at a container that never was',
@@ -38,7 +38,7 @@ export const containerChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'finds containers by their labels, and tells their state',
+    name: 'finds containers by their labels, and reports their state',
     cost: 'What dead agents left is never removed, or living ones lose their containers.',
     async run({ port, create, labels, clock }) {
       const mark = `offsite-check=${labels['offsite.instance']}-${clock.now()}`;
@@ -52,8 +52,8 @@ export const containerChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'ends a program whose input nobody holds any more',
-    cost: 'Agents that were killed look alive for ever, and their containers stay.',
+    name: 'ends a program once nobody holds its input',
+    cost: 'Agents that were killed look alive forever, and their containers stay.',
     async run({ port: { containers }, create, clock }) {
       await using container = await create({ command: ['/bin/cat'], stdin: true, readOnlyRoot: true });
       const stream = await containers.attach(container.id, { onStderr: () => undefined });
@@ -73,7 +73,7 @@ export const containerChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'lists the processes of a container',
-    cost: 'Processes are looked for from inside, where an agent may have replaced the programs that list them.',
+    cost: 'Processes are listed from inside, where an agent may have replaced the programs that do it.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       const { initPid } = await containers.state(container.id);
@@ -89,7 +89,7 @@ export const containerChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'reports what happened in a container',
-    cost: 'A command that was killed for want of memory looks like one that failed by itself.',
+    cost: 'A command that was killed for lack of memory looks like one that failed by itself.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       const opened = await containers.exec(container.id, { argv: ['/bin/true'], onPiece: () => undefined });

@@ -1,7 +1,7 @@
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
 import { Unmet } from './check.ts';
 
-/** Throws an `Unmet` unless both are the same as JSON. `what` is what was looked at: `the exit code`. */
+/** Throws an `Unmet` unless both are the same as JSON. `what` names the value: `the exit code`. */
 export function same(what: string, seen: unknown, expected: unknown): void {
   const [is, should] = [JSON.stringify(seen), JSON.stringify(expected)];
   if (is !== should) throw new Unmet(`${what} is ${short(is)}, not ${short(should)}`);

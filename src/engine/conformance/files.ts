@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { extract, pack } from 'tar-stream';
-import { type ConformanceCheck, NotLookedAt } from './check.ts';
+import { type ConformanceCheck, NotChecked } from './check.ts';
 import { failsAs, holds, same } from './expect.ts';
 
-/** An archive with what an engine may get wrong, as the entries of one folder. */
+/** An archive of one folder, with entries that an engine may get wrong. */
 function archive(): Readable {
   const made = pack();
   made.entry({ name: 'made', type: 'directory', mode: 0o1750, uid: 1234, gid: 4321 });
@@ -17,7 +17,7 @@ function archive(): Readable {
   return made as unknown as Readable;
 }
 
-/** What `find` says of it: kind, mode, owner, link target, name. */
+/** What `find` prints about it: kind, mode, owner, link target, name. */
 const look = "cd /made && find . -printf '%y %m %U:%G %l %f\\n' | sort";
 const asMade = [
   'd 1750 1234:4321  .',
@@ -26,7 +26,7 @@ const asMade = [
   'l 777 0:0 /etc/shadow link',
 ].sort();
 
-/** Files that go in and out, and what becomes of them. */
+/** Files that go into and out of containers, and how they are changed there. */
 export const fileChecks: readonly ConformanceCheck[] = [
   {
     name: 'unpacks an archive with modes, owners, links and long names, before a start and after it',
@@ -42,7 +42,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'archives a folder with modes, owners and links, and follows none',
+    name: 'archives a folder with modes, owners and links, without following links',
     cost: 'The copy that is graded is not what the agent left.',
     async run({ port: { containers }, start }) {
       await using container = await start();
@@ -69,8 +69,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'tells folders, other things and nothing apart without reading them',
-    cost: 'A missing workspace is taken for an empty one.',
+    name: 'tells a folder, another file and a missing path apart without reading them',
+    cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.shell('ln -s /usr /link');
@@ -82,7 +82,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'lists what a container added, changed and deleted',
-    cost: 'What an agent did outside its workspace is not seen.',
+    cost: 'Changes that an agent made outside its workspace are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.shell('echo new > /added; echo new >> /etc/profile; rm /etc/debian_version');
@@ -97,8 +97,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'says when a container was made, by the clock of its files',
-    cost: 'Where the disk cannot be read, what an agent changed is not seen.',
+    name: 'reports when a container was created, by the clock of its files',
+    cost: 'If the disk cannot be read, changes that an agent made are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.shell('touch /now');
@@ -112,17 +112,17 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'keeps what a container wrote in a folder of its own',
+    name: 'keeps what a container wrote in a separate folder',
     cost: 'Grading asks the engine what changed, which takes seconds for a large image.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       const { layer } = await containers.state(container.id);
-      if (layer === undefined) throw new NotLookedAt('it names no such folder; the engine is asked instead');
+      if (layer === undefined) throw new NotChecked('it reports none; Offsite asks the engine instead');
       const canRead = await access(layer).then(
         () => true,
         () => false,
       );
-      if (!canRead) throw new NotLookedAt('this process cannot read its disk; the engine is asked instead');
+      if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
       await container.shell('echo new > /added');
       const isThere = await access(join(layer, 'added')).then(
         () => true,

@@ -30,7 +30,7 @@ async function committed({ port, start, imageId, labels, clock }: Place) {
 export const imageChecks: readonly ConformanceCheck[] = [
   {
     name: 'makes an image of a container with all that it wrote',
-    cost: 'Trials start without what was installed and prepared for them.',
+    cost: 'Trials start without the software and files that were prepared for them.',
     async run(place) {
       await using image = await committed(place);
       const found = await place.port.images.find(image.name);
@@ -44,8 +44,8 @@ export const imageChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'keeps an image while a container is made of it, and removes it after that',
-    cost: 'Snapshots go while trials start from them, or fill the disk.',
+    name: 'keeps an image while a container uses it, and removes it after that',
+    cost: 'Snapshots disappear while trials start from them, or fill the disk.',
     async run(place) {
       const { port, create } = place;
       await using image = await committed(place);
@@ -69,7 +69,7 @@ export const imageChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'notes when an image was last given its name',
+    name: 'records when an image was last given its name',
     cost: 'Snapshots are removed by age, and not by when they were last used.',
     async run(place) {
       await using image = await committed(place);

@@ -7,10 +7,10 @@ const MiB = 2 ** 20;
 export const limitChecks: readonly ConformanceCheck[] = [
   {
     name: 'holds a container to its memory, swap included, and reports what the kernel killed',
-    cost: 'One trial can take the memory of the whole machine; a command killed for memory is not known as one.',
+    cost: 'One trial can take all memory of the machine, and a command killed for memory looks failed.',
     async run({ port: { containers }, start }) {
       await using container = await start({ memoryBytes: 48 * MiB });
-      // Of what has no line ends, tail keeps everything.
+      // tail keeps everything of an input without line ends.
       const eat = await container.shell(`head -c ${160 * MiB} /dev/zero | tail -n 1 > /dev/null`);
       same('the exit code of what took more', eat.exitCode, 137);
       for await (const event of containers.events(container.id, AbortSignal.timeout(10_000))) {
@@ -36,7 +36,7 @@ export const limitChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'holds a container to its share of the processors',
-    cost: 'Trials side by side take time from each other, so that deadlines hit the wrong ones.',
+    cost: 'Concurrent trials take time from each other, so deadlines hit the wrong ones.',
     async run({ start }) {
       await using container = await start({ cpus: 0.1 });
       await using other = await start({ cpus: 1 });
@@ -69,7 +69,7 @@ export const limitChecks: readonly ConformanceCheck[] = [
       await using container = await start();
       await container.shell(`head -c ${2 * MiB} /dev/zero > /written`);
       const bytes = await containers.writtenBytes(container.id);
-      holds(bytes >= 2 * MiB && bytes < 4 * MiB, `of 2 MiB that were written it tells ${bytes} bytes`);
+      holds(bytes >= 2 * MiB && bytes < 4 * MiB, `of 2 MiB that were written it reports ${bytes} bytes`);
     },
   },
 ];

@@ -8,17 +8,17 @@ import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand } from '../port/exec.ts';
 
-/** Where a check looks: an engine, and an image to make containers of. */
+/** What a check works with: an engine, and an image for its containers. */
 export interface Place {
   readonly port: EnginePort;
   readonly clock: Clock;
   readonly facts: Capabilities;
   readonly imageId: string;
-  /** For whatever a check makes beside containers: a sweep finds it if this process is killed. */
+  /** For objects other than containers that a check creates: a sweep finds them if this process is killed. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Makes a small container without a network, whose init only waits. It goes when it is disposed of. */
+  /** Creates a small container without a network, whose init only waits. Disposing removes it. */
   create(changes?: Partial<ContainerRequest>): Promise<Probe>;
-  /** The same, started. */
+  /** The same, and starts it. */
   start(changes?: Partial<ContainerRequest>): Promise<Probe>;
 }
 
@@ -31,7 +31,7 @@ export interface Ran {
 
 export interface Probe extends AsyncDisposable {
   readonly id: string;
-  /** Runs a line of shell to its end, and for a minute at most: its exit code is `null` then. */
+  /** Runs a line of shell for at most a minute; after that its exit code is `null`. */
   shell(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
 }
 

@@ -1,11 +1,11 @@
-import { type ConformanceCheck, NotLookedAt } from './check.ts';
+import { type ConformanceCheck, NotChecked } from './check.ts';
 import { holds, same } from './expect.ts';
 
-/** What a container is kept from. */
+/** What a container must not be able to do. */
 export const wallChecks: readonly ConformanceCheck[] = [
   {
-    name: 'gives no privilege but those asked for, and none to be gained',
-    cost: 'An agent can become more than it should be, and leave its sandbox.',
+    name: 'gives only the requested privileges, and no way to gain more',
+    cost: 'An agent can gain privileges and leave its sandbox.',
     async run({ start }) {
       const look = "awk '/^(NoNewPrivs|CapBnd|CapEff):/ { print $1 $2 }' /proc/self/status";
       const [none, one] = ['0'.repeat(16), `${'0'.repeat(15)}1`];
@@ -19,9 +19,9 @@ export const wallChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'takes a filter of system calls',
-    cost: "The kernel's whole interface is open to agents, with whatever defects it has.",
+    cost: "Agents can reach the kernel's whole interface, with all its defects.",
     async run({ facts, start }) {
-      if (!facts.takesFilters || !facts.security.seccomp) throw new NotLookedAt('it says that it takes none');
+      if (!facts.takesFilters || !facts.security.seccomp) throw new NotChecked('it reports no support');
       const filter = JSON.stringify({
         defaultAction: 'SCMP_ACT_ALLOW',
         syscalls: [{ names: ['mkdir', 'mkdirat'], action: 'SCMP_ACT_ERRNO', errnoRet: 1 }],
@@ -32,7 +32,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'keeps devices and the settings of the kernel from being changed',
+    name: 'protects devices and kernel settings from changes',
     cost: 'An agent can replace /dev/null, and so what verify reads and writes there.',
     async run({ start }) {
       const readOnlyPaths = ['/proc/sys', '/dev'];
@@ -45,15 +45,15 @@ export const wallChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'keeps the root of a container from being written where that is asked for',
-    cost: 'What stands beside the sandbox can be changed.',
+    name: 'makes the root of a container read-only on request',
+    cost: 'The relay beside the sandbox can be changed.',
     async run({ start }) {
       await using container = await start({ readOnlyRoot: true });
       same('the exit code of a write', (await container.shell('touch /file 2> /dev/null')).exitCode, 1);
     },
   },
   {
-    name: 'gives a container without a network its own loopback and nothing else',
+    name: 'gives a container without a network only its own loopback',
     cost: 'A sealed sandbox reaches the network.',
     async run({ start }) {
       await using container = await start();
@@ -62,8 +62,8 @@ export const wallChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'lets containers share a network of their own',
-    cost: 'Harnesses cannot reach the relay, and so no model.',
+    name: 'lets containers share a separate network',
+    cost: 'Harnesses cannot reach the relay, so they reach no model.',
     async run({ start }) {
       await using first = await start();
       await using second = await start({ network: { sharedWith: first.id } });
@@ -78,7 +78,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'takes a running container off its network',
-    cost: 'What an installation started can still reach the network while the agent works.',
+    cost: 'Processes that an installation started can still reach the network while the agent works.',
     async run({ port: { containers }, start }) {
       await using container = await start({ network: 'open' });
       const { networks } = await containers.state(container.id);

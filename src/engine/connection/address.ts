@@ -3,7 +3,7 @@ export interface TlsMaterial {
   ca?: string;
   cert?: string;
   key?: string;
-  /** False only where a context says so (`skip-tls-verify`). */
+  /** False only if a context says so (`skip-tls-verify`). */
   rejectUnauthorized?: boolean;
 }
 
@@ -13,14 +13,14 @@ export type EngineAddress =
   | { kind: 'http'; host: string; port: number }
   | { kind: 'https'; host: string; port: number; tls: TlsMaterial };
 
-/** One place where an engine may be, and what made us look there. */
+/** An address where an engine may listen, and where that address comes from. */
 export interface EngineCandidate {
   /** As the user would write it: `unix:///var/run/docker.sock`. */
   host: string;
   /** What named it, for messages: `DOCKER_HOST`, `the Docker context "desktop"`. */
   source: string;
-  /** The user named it, so no other will do. */
+  /** The user chose it, so no other engine may be used. */
   isNamed: boolean;
-  /** Given where the engine is to be spoken to over TLS. */
+  /** Set if the connection to the engine uses TLS. */
   tls?: TlsMaterial | undefined;
 }

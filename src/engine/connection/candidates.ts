@@ -5,9 +5,9 @@ import { configFolder, contextCandidate, currentContext } from './docker-context
 import { readTlsFolder } from './tls-folder.ts';
 
 /**
- * Where an engine may be. What the user named is the only candidate: the configured host, then DOCKER_HOST,
- * DOCKER_CONTEXT, the `docker` CLI's current context. Without any of these the usual sockets, most usual
- * first.
+ * The addresses where an engine may listen. If the user names one, it is the only candidate: the configured
+ * host, then DOCKER_HOST, DOCKER_CONTEXT, the `docker` CLI's current context. Otherwise the usual sockets,
+ * the most common one first.
  */
 export async function candidates(
   host: string | undefined,

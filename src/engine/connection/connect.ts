@@ -23,8 +23,8 @@ export interface ConnectRequest {
 }
 
 /**
- * Connects to the first engine that answers. Where the user named one (flag, environment, context) it is the
- * only candidate: a sandbox must not end up on another machine because the one that was meant is down.
+ * Connects to the first engine that answers. If the user named one (flag, environment, context), it is the
+ * only candidate: a sandbox must not end up on another machine because the intended one is down.
  */
 export async function connect(request: ConnectRequest): Promise<Connection> {
   const tried: TriedEngine[] = [];
@@ -35,7 +35,7 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
       return await connectTo(candidate, request);
     } catch (failure) {
       if (request.signal?.aborted) throw request.signal.reason;
-      // Settings that cannot work, or an engine that is too old, are not mended by another candidate.
+      // Another candidate does not fix wrong settings or an engine that is too old.
       if (failure instanceof OffsiteError && !isEngineFailure(failure, 'connection')) throw failure;
       tried.push({ host: candidate.host, source: candidate.source, failure: messageOf(failure) });
       lastFailure = failure;

@@ -11,7 +11,7 @@ export function configFolder(env: NodeJS.ProcessEnv): string {
   return env.DOCKER_CONFIG ?? join(env.HOME ?? userInfo().homedir, '.docker');
 }
 
-/** The context that the `docker` CLI would use; undefined for its `default`, which stands for no context. */
+/** The context that the `docker` CLI would use; undefined for `default`, which means no context. */
 export async function currentContext(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const name = env.DOCKER_CONTEXT || (await contextOfConfigFile(join(configFolder(env), 'config.json')));
   return name === 'default' ? undefined : name;
@@ -25,8 +25,8 @@ async function contextOfConfigFile(path: string): Promise<string | undefined> {
 }
 
 /**
- * The engine of a context, by the files that `docker context create` writes: folders named by the sha256 of
- * its name.
+ * The engine of a context. Reads the files that `docker context create` writes, in a folder named by the
+ * sha256 of the context's name.
  */
 export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Promise<EngineCandidate> {
   const folder = createHash('sha256').update(name).digest('hex');
@@ -72,7 +72,7 @@ function unreadable(path: string, cause: unknown): OffsiteError {
   return new OffsiteError(`Cannot read Docker's settings in ${path}`, {
     code: 'ENGINE_BAD_CONTEXT',
     kind: 'input',
-    hint: 'Mend the file, or name the engine by DOCKER_HOST.',
+    hint: 'Fix the file, or set DOCKER_HOST.',
     cause,
   });
 }

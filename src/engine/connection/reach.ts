@@ -4,15 +4,15 @@ import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
 
 export interface ReachedEngine {
   address: EngineAddress;
-  /** Ends what it took to reach it. */
+  /** Stops the forwarding, if there is one. */
   close(): Promise<void>;
 }
 
-/** Turns a candidate's URL into an address that can be dialed; for `ssh://` this starts the forwarding. */
+/** Turns a candidate's URL into an address to connect to; for `ssh://` this starts the forwarding. */
 export async function reach(candidate: EngineCandidate, options: ReachOptions): Promise<ReachedEngine> {
   const { host, tls } = candidate;
   const close = async () => undefined;
-  // Not for the URL parser, which knows no pipes and would decode the path.
+  // Do not use the URL parser here: it does not know pipes and would decode the path.
   const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
   if (path !== undefined) return { address: { kind: 'socket', path }, close };
 

@@ -22,12 +22,12 @@ export interface SshForward {
 }
 
 /**
- * Forwards a local socket to the engine's by the system's own `ssh`, so that the user's settings, keys and
- * agent apply. One connection carries all requests: a connection each would soon meet the server's
+ * Forwards a local socket to the engine's with the system's own `ssh`, so the user's settings, keys and agent
+ * apply. One connection carries all requests: a connection per request would soon hit the server's
  * MaxStartups. `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
  */
 export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOptions): Promise<SshForward> {
-  // In /tmp itself, since a socket's path may have some 100 bytes only.
+  // Directly in /tmp, because a socket's path is limited to about 100 bytes.
   const folder = await mkdtemp(join(tmpdir(), 'offsite-ssh-'));
   const socketPath = join(folder, 'docker.sock');
   const ssh = spawn('ssh', sshArguments(url, socketPath), { env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -59,7 +59,7 @@ function sshArguments(url: URL, socketPath: string): string[] {
     '-N',
     ...['-o', 'ExitOnForwardFailure=yes'],
     ...['-o', 'ServerAliveInterval=15'],
-    // Nobody may be there to answer a question.
+    // ssh must not ask questions: nobody may be there to answer.
     ...['-o', 'BatchMode=yes'],
     ...['-L', `${socketPath}:${remote}`],
     ...(url.port === '' ? [] : ['-p', url.port]),
@@ -69,7 +69,7 @@ function sshArguments(url: URL, socketPath: string): string[] {
   ];
 }
 
-/** Rejects when `ssh` ends; it has no business ending before we end it. */
+/** Rejects when `ssh` ends: it should not end before we stop it. */
 function failureOf(ssh: ChildProcess, url: URL): Promise<never> {
   let complaint = '';
   ssh.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -4,7 +4,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { TlsMaterial } from './address.ts';
 
 /**
- * Reads `ca.pem`, `cert.pem` and `key.pem`, as far as they exist: a server with a public certificate needs no
+ * Reads those of `ca.pem`, `cert.pem` and `key.pem` that exist: a server with a public certificate needs no
  * `ca.pem`.
  */
 export async function readTlsFolder(folder: string): Promise<TlsMaterial> {

@@ -1,6 +1,6 @@
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** A place where an engine was looked for, and why there is none for us. */
+/** An address that was tried, and why no engine could be used there. */
 export interface TriedEngine {
   /** `unix:///var/run/docker.sock`. */
   host: string;
@@ -9,10 +9,10 @@ export interface TriedEngine {
   failure: string;
 }
 
-/** No engine answered, wherever it was looked for. */
+/** No engine answered at any address that was tried. */
 export class EngineUnreachable extends OffsiteError {
   readonly tried: readonly TriedEngine[];
-  /** The user named the engine, so no other will do. */
+  /** The user chose the engine, so no other may be used. */
   readonly isNamed: boolean;
   /** There is a socket that this user may not open. */
   readonly isForbidden: boolean;

@@ -3,7 +3,7 @@ import type { CommitImage } from '../port/containers.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**
- * Makes an image of the container's files and resolves with its id. The container is not paused, so nothing
+ * Creates an image of the container's files and resolves with its id. The container is not paused, so nothing
  * but init should run in it.
  */
 export function commitContainer(
@@ -16,7 +16,7 @@ export function commitContainer(
     [OWNED_LABEL]: '1',
     [ROLE_LABEL]: 'snapshot',
     [CREATED_LABEL]: String(port.clock.now()),
-    // The image outlives the instance: its labels must not name one that a sweep would find dead.
+    // The image outlives the instance: if its label named one, a sweep would find that instance dead.
     [INSTANCE_LABEL]: '',
   };
   return port.containers.commit(id, { ...image, labels }, signal);

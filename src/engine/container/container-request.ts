@@ -8,7 +8,7 @@ import { filterFor } from './seccomp/filter.ts';
 /** What package managers, chown and su need, and no more. */
 const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID'];
 
-/** What the engine is asked for. */
+/** The request that is sent to the engine. */
 export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
@@ -21,7 +21,7 @@ export function requestOf(
     workingDir: spec.workingDir,
     user: spec.user,
     network,
-    // Who shares a network shares its name.
+    // A container that shares a network also shares its host name.
     ...(typeof network === 'string' && { hostName }),
     ...(network === 'open' && { hosts: ownAddress }),
     memoryBytes: spec.memoryBytes,
@@ -37,8 +37,8 @@ export function requestOf(
 }
 
 /**
- * What no process may change, root or not: what engines protect by themselves, and the devices. So what a
- * step of verify sends to `/dev/null`, or reads from it, is what it is everywhere. The folders in it that are
- * mounts of their own (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) stay as they are.
+ * Paths that no process may change, root or not: those that engines protect by default, and the devices. So
+ * `/dev/null` works as usual when a step of verify writes to it or reads from it. Folders in `/dev` that are
+ * separate mounts (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) are not affected.
  */
 const readOnlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];

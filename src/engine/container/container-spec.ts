@@ -1,8 +1,8 @@
-/** What a container is made of and held to. */
+/** What a container is made of, and its limits. */
 export interface ContainerSpec {
   /** The id, not a name: names move. */
   imageId: string;
-  /** Labels of the caller's; the engine room adds its own. */
+  /** The caller's labels; `engine/` adds its own. */
   labels?: Readonly<Record<string, string>>;
   /**
    * `none`: nothing but its own loopback. `open`: the engine's default bridge. Or the network namespace of
@@ -20,32 +20,29 @@ export interface ContainerSpec {
   cpus: number;
   /** Processes and threads. */
   pids: number;
-  /**
-   * Open files of one process; the engine's default when left out. It cannot be above what the engine itself
-   * may open.
-   */
+  /** Open files of one process; default: the engine's. It cannot exceed what the engine itself may open. */
   nofile?: number;
-  /** What all its files may take; looked at once a second while a command runs. Unlimited when left out. */
+  /** Bytes that all its files may take; checked once a second while a command runs. Default: unlimited. */
   diskBytes?: number | undefined;
   /**
-   * Environment of everything that is run in it. It never becomes part of the container or of an image made
-   * of it.
+   * The environment of every command in it. It never becomes part of the container or of an image made from
+   * it.
    */
   env?: Readonly<Record<string, string>>;
-  /** Absolute; made if missing. */
+  /** Absolute; created if missing. */
   workingDir: string;
-  /** Name or id; the image's own when left out. */
+  /** Name or id; default: the image's own. */
   user?: string | undefined;
   /**
-   * What runs in place of the idle init, and as long as the container does. Its stdin is open until the one
-   * who attached leaves. Its files cannot be written.
+   * A program that runs instead of the idle init. The container ends with it. Its stdin stays open until the
+   * attached client leaves. The container's files are read-only.
    */
   program?: readonly string[] | undefined;
   /**
-   * Whether the engine must hold it to our filter of system calls, as it must when left out, or may lack what
-   * that takes; then it has whatever the engine gives it.
+   * `required` (the default): the engine must enforce Offsite's filter of system calls. `if-available`: if
+   * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
-  /** An OCI runtime the engine knows, such as `runsc`; its default when left out. */
+  /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;
 }

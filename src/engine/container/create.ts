@@ -14,8 +14,8 @@ export interface CreateOptions {
 
 /**
  * Creates a container, which does not run yet, and resolves with its id. One round trip. A `name` is unique
- * on the engine: where it is taken, this throws a `conflict`. Throws when the engine cannot enforce what the
- * spec asks for, be it known before or said by the engine's warnings.
+ * on the engine: if it is taken, this throws a `conflict`. Throws if the engine cannot enforce the spec,
+ * whether that is known before or the engine's warnings say so.
  */
 export async function createFromSpec(
   port: EnginePort,

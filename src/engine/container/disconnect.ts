@@ -2,8 +2,8 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**
- * Takes a running container off every network, so that its own loopback is all it has; what was connected is
- * cut. It stays so when it is started again. Three round trips.
+ * Disconnects a running container from every network, so that only its loopback is left; open connections are
+ * cut. It stays disconnected when it is started again. Three round trips.
  */
 export async function disconnectContainer(
   { port: { containers }, id }: RunningContainer,

@@ -3,22 +3,21 @@ import type { RunningContainer } from './running-container.ts';
 
 export interface DiskWatch extends Disposable {
   /**
-   * Resolves when the container has written more than it may; rejects when the engine cannot say. Without a
-   * limit, never.
+   * Resolves when the container has written more than its limit; rejects if the engine cannot tell. Never
+   * settles without a limit.
    */
   readonly exceeded: Promise<'out-of-disk'>;
 }
 
 /**
- * Watches how much a container has written to its own layer. Few engines can limit that by themselves (it
- * takes xfs with project quotas), so what is beyond the limit is noticed up to a second late. /dev/shm counts
- * as memory instead.
+ * Watches how much a container has written to its own layer. Few engines can limit that (it needs xfs with
+ * project quotas), so this notices an excess up to a second late. /dev/shm counts as memory instead.
  */
 export function watchDisk(container: RunningContainer, limit: number | undefined): DiskWatch {
   const stop = new AbortController();
   const isLimited = limit !== undefined && Number.isFinite(limit);
   const exceeded = isLimited ? look(container, limit, stop.signal) : new Promise<never>(() => undefined);
-  // Raced against an end that may come first.
+  // It is raced against the end of a command, which may come first.
   exceeded.catch(() => undefined);
   return { exceeded, [Symbol.dispose]: () => stop.abort() };
 }

@@ -3,32 +3,32 @@ import type { EnginePort } from '../port/engine-port.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { isRoot } from './is-root.ts';
 
-/** The name that every container has. */
+/** The host name of every container. */
 export const hostName = 'sandbox';
 
 const lines = [`127.0.0.1 localhost ${hostName}`, `::1 localhost ip6-localhost ip6-loopback ${hostName}`];
 
-/**
- * Names the loopback's addresses. The engine does so where it sets up a network; a container without one
- * finds an empty file. Where init is root, it writes the file, which costs nothing.
- */
-export const writeHosts = `[ -s /etc/hosts ] || printf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} > /etc/hosts`;
+const quoted = lines.map((line) => `'${line}'`).join(' ');
 
 /**
- * In a network of the engine's, the own name stands for an address that is gone once the container is taken
- * off it. The first line with a name counts.
+ * Shell code that writes the names of the loopback addresses. The engine writes them if it sets up a network;
+ * without one the file is empty. An init that is root writes the file, which needs no round trip.
+ */
+export const writeHosts = `[ -s /etc/hosts ] || printf '%s\\n' ${quoted} > /etc/hosts`;
+
+/**
+ * In a network of the engine, the container's own name resolves to an address that is gone once the container
+ * is disconnected. The first line with a name wins.
  */
 export const ownAddress = { [hostName]: '127.0.0.1' };
 
 /**
- * Gives a container that is not started yet the file that its init cannot write. One round trip where that is
- * so.
+ * Puts the hosts file into a container that is not started yet, if its init cannot write it. One round trip
+ * in that case.
  */
 export type FillHosts = (id: string, spec: ContainerSpec, signal?: AbortSignal) => Promise<void>;
 
-/**
- * Asks for the user of each image once: one round trip for an image, where a container of it names no user.
- */
+/** Asks for the user of each image once: one round trip per image, if a container of it names no user. */
 export function fillHosts(port: EnginePort): FillHosts {
   const users = new Map<string, string>();
   const userOf = async (imageId: string, signal?: AbortSignal) => {
@@ -37,7 +37,7 @@ export function fillHosts(port: EnginePort): FillHosts {
     return user;
   };
   return async (id, { network, program, user, imageId }, signal) => {
-    // With a network the engine writes it; a program of ours asks for no names.
+    // With a network the engine writes the file; Offsite's own programs resolve no names.
     if (network === 'open' || program !== undefined) return;
     if (isRoot(user ?? (await userOf(imageId, signal)))) return;
     await putEntries({ port, id }, [{ path: 'etc/hosts', content: `${lines.join('\n')}\n` }], '/', signal);

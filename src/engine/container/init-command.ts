@@ -1,9 +1,9 @@
 import { writeHosts } from './hosts-file.ts';
 
 /**
- * The container's first process. It ignores SIGCHLD, an attitude that survives `exec` and makes the kernel
- * reap orphans by itself, so that `sleep` can be the only process there is: everything else may be killed,
- * and `kill -9 -1` does it. dash cannot ignore SIGCHLD, hence bash or, without it, GNU env.
+ * The container's first process. It ignores SIGCHLD, which survives `exec` and makes the kernel reap orphans.
+ * So `sleep` can be the only process: everything else may be killed, and `kill -9 -1` does that. dash cannot
+ * ignore SIGCHLD, so this needs bash or, without it, GNU env.
  */
 export const INIT_COMMAND: readonly string[] = [
   '/bin/sh',

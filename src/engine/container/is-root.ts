@@ -1,6 +1,6 @@
 /**
- * Whether a user, as an engine takes one (name or id, a group after a colon), is root, as it is where none is
- * named.
+ * Whether a user is root. `user` is in the engine's form: name or id, a group after a colon. No user means
+ * root.
  */
 export function isRoot(user: string | undefined): boolean {
   const name = user?.split(':')[0];

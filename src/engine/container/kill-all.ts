@@ -11,15 +11,15 @@ import type { RunningContainer } from './running-container.ts';
 const POLL_MS = 20;
 const ALONE_POLL_MS = 3;
 
-/** What it took to be alone: `killed` by signal, or `restarted`, where signals left something alive. */
+/** How the processes were ended: `killed` by signal, or `restarted` if signals left something alive. */
 export type KillAllResult = 'killed' | 'restarted';
 
 /**
- * Ends every process of the container but init, and looks that none is left. Processes of other users are
- * killed as those users, since the container has no CAP_KILL. What survives even that goes with its process
- * namespace: the container is killed and started again, which keeps its files but not its network namespace
- * or /dev/shm. Throws when something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` when the
- * container does not come back.
+ * Kills every process of the container but init, and checks that none is left. Processes of other users are
+ * killed as those users, since the container has no CAP_KILL. If something survives that, the container is
+ * killed and started again, which ends its process namespace. That keeps its files but not its network
+ * namespace or /dev/shm. Throws if something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` if the
+ * container does not start again.
  */
 export async function killAll(container: RunningContainer, signal?: AbortSignal): Promise<KillAllResult> {
   signal?.throwIfAborted();
@@ -30,10 +30,7 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   return 'restarted';
 }
 
-/**
- * Whether nothing is left alive. Mostly nothing is there to begin with, and a count or a list is all it
- * takes.
- */
+/** Whether nothing is left alive. Usually nothing else runs, and one count or one list is enough. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
   try {
     if (await isAlone(container)) return true;
@@ -42,8 +39,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     const until = container.port.clock.now() + processEnds.time.death;
     await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, processEnds.time.quickDeath);
-    // Again and again: with forks banned a command now and then does not start, and its failure looks like
-    // its output.
+    // Repeat: with forks banned a command sometimes does not start, and its failure looks like output.
     while (left.length > 0 && container.port.clock.now() < until) {
       for (const uid of new Set(left.map((process) => process.uid)))
         await runQuietly(container, 'kill -9 -1', { user: String(uid) });
@@ -51,13 +47,13 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     }
     return left.length === 0;
   } catch (thrown) {
-    // A container so full, or so damaged, that nothing can be started in it: only a restart helps.
+    // If a container is so full, or so damaged, that nothing can start in it, only a restart helps.
     if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
     throw thrown;
   }
 }
 
-/** Whether the kernel counts nobody but init. What just ended may be counted for a moment more. */
+/** Whether the kernel counts only init. A process that just ended may still be counted for a moment. */
 async function isAlone(container: RunningContainer): Promise<boolean> {
   for (let look = 0; look < processEnds.count.aloneLooks; look++) {
     if (look > 0) await container.port.clock.sleep(ALONE_POLL_MS);
@@ -68,7 +64,7 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
   return false;
 }
 
-/** The processes that are left after `ms` milliseconds, or sooner when none is. */
+/** The processes that are left after `ms` milliseconds. Returns earlier once none is left. */
 async function waitForDeath(container: RunningContainer, ms: number): Promise<ContainerProcess[]> {
   const { clock } = container.port;
   const until = clock.now() + ms;

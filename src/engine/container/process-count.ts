@@ -4,8 +4,8 @@ import type { RunningContainer } from './running-container.ts';
 
 /**
  * How many processes and threads the kernel counts in the container, init and zombies among them; undefined
- * where this process does not see the engine's. Unlike a list it is true at one moment: what forks and ends
- * without pause is in it. No round trip but the first time.
+ * if this process cannot see the engine's processes. Unlike a list, it is exact at one moment: it also counts
+ * processes that fork and exit all the time. A round trip only the first time.
  */
 export async function countProcesses(container: RunningContainer): Promise<number | undefined> {
   const { initPid } = await hostFactsOf(container);
@@ -22,8 +22,8 @@ export async function countProcesses(container: RunningContainer): Promise<numbe
 }
 
 /**
- * Its folder, of control groups version 1 or 2. Another machine may have a process of the same number: only
- * the id tells.
+ * Its folder, in control groups version 1 or 2. Another machine may have a process with the same number, so
+ * check for the container's id.
  */
 function pidsGroup(groups: string, id: string): string | undefined {
   for (const line of groups.split('\n')) {

@@ -3,13 +3,15 @@ import type { EngineProcess, ToldCommand } from '../port/containers.ts';
 import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
-/** `pid` and `uid` are the engine's machine's where the engine lists processes, else the container's own. */
+/**
+ * `pid` and `uid` are those of the engine's machine if the engine lists processes, otherwise the container's.
+ */
 export type ContainerProcess = Omit<EngineProcess, 'state'>;
 
 /**
- * Lists what runs beside the container's own init, zombies left out. The engine is asked first: it is quicker
- * than an exec and nothing in the container can lie to it. Where it cannot list them, /proc is read from
- * inside, which tells names alone. Where nobody looks at command lines, they are not asked for.
+ * Lists the container's processes without init and zombies. Asks the engine first: that is faster than an
+ * exec, and nothing in the container can lie to it. If the engine cannot list them, an exec reads /proc
+ * inside the container, which gives only names. Command lines are requested only if the caller needs them.
  */
 export async function listProcesses(
   container: RunningContainer,

@@ -1,11 +1,12 @@
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
-/** Where a running container is on its engine's machine. */
+/** The location of a running container on its engine's machine. */
 export type HostFacts = Pick<ContainerState, 'initPid' | 'layer'>;
 
 /**
- * What the functions on a container share: who it is, what every exec in it gets, and what was seen so far.
+ * The state that the functions on a container share: its id, what every exec in it gets, and what was seen so
+ * far.
  */
 export interface RunningContainer {
   readonly port: EnginePort;
@@ -13,21 +14,21 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
-  /** Of the engine's machine, as the engine names it. */
+  /** The architecture of the engine's machine, as the engine names it. */
   readonly arch: string;
   /** Its limit on processes and threads. */
   readonly pids: number;
-  /** What it may write to its own layer. */
+  /** Bytes that it may write to its own layer. */
   readonly diskBytes: number | undefined;
-  /** Execs now running, for the decision whom a deadline may kill. */
+  /** The execs in progress, to decide what a deadline may kill. */
   readonly activeExecs: Set<string>;
-  /** How many execs were started; the next one's tag. */
+  /** The number of execs started so far; also the next one's tag. */
   execCount: number;
-  /** Once asked for; others after a restart. */
+  /** Set once requested; they change with a restart. */
   hostFacts: HostFacts | undefined;
   /**
-   * The control group's kill counter when it was last read; undefined where it could not be, or began anew
-   * meanwhile.
+   * The control group's kill counter when it was last read; undefined if it could not be read, or was reset
+   * since.
    */
   oomKills: number | undefined;
 }

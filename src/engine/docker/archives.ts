@@ -30,22 +30,22 @@ export function dockerArchives(client: DockerClient): ArchivePort {
         (abortSignal) => of(id).infoArchive({ path, abortSignal }),
         { signal },
       );
-      // An answer without a body, too, holds its connection until it was read.
+      // Even an answer without a body holds its connection until it is read.
       (answer as unknown as IncomingMessage).resume();
       return isFolder(answer as DescribedPath);
     },
   };
 }
 
-/** An answer of the engine that describes the path asked for in a header. */
+/** An answer of the engine that describes the requested path in a header. */
 interface DescribedPath {
   headers?: Record<string, string | undefined>;
 }
 
-/** The bit of a folder in Go's file modes, which the header carries. */
+/** The folder bit in Go's file modes, which the header uses. */
 const GO_FOLDER_BIT = 2 ** 31;
 
-/** Whether what is described is a folder; a link to one is none. The header's value is JSON in base64. */
+/** Whether the path is a folder; a link to a folder is not. The header's value is JSON in base64. */
 function isFolder({ headers }: DescribedPath): boolean {
   const stat = headers?.['x-docker-container-path-stat'] ?? '';
   const { mode } = JSON.parse(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };

@@ -7,9 +7,9 @@ import { FrameReader } from './frame-reader.ts';
 /**
  * Connects to the standard streams of a container's program. One round trip.
  *
- * Writing never waits, so the writer's protocol must bound what is in flight, as the windows of HTTP/2 do.
- * Node's HTTP/2 does not read while a write of its own waits: where both ends did so with both pipes full,
- * neither would ever continue.
+ * Writing never waits, so the writer's protocol must bound the bytes in flight, as the windows of HTTP/2 do.
+ * Node's HTTP/2 does not read while its own write waits: if both ends wait with both pipes full, neither
+ * continues.
  */
 export async function attachProgram(
   client: DockerClient,
@@ -28,8 +28,8 @@ export async function attachProgram(
 }
 
 /**
- * Takes the engine's frames off, without a queue of its own: who does not read stops the engine's connection,
- * and that the program.
+ * Removes the engine's frames, without its own queue: if nobody reads, the engine's connection stops, and
+ * then the program does.
  */
 class ProgramStream extends Duplex {
   readonly #socket: Duplex;
@@ -39,7 +39,7 @@ class ProgramStream extends Duplex {
     this.#socket = socket;
     const frames = new FrameReader();
     const end = (error: unknown) => this.destroy(error as Error);
-    // Whoever reads it may come later than an error does; 'close' tells them as well.
+    // An error may come before anybody listens; 'close' reports it too.
     listenTo(this, {}, end);
     listenTo(
       socket,
@@ -52,7 +52,7 @@ class ProgramStream extends Duplex {
         },
         end: () => this.push(null),
         error: end,
-        // What was read but not yet asked for is not thrown away with a connection that ended well.
+        // After a clean end, keep the bytes that were received but not read yet.
         close: () => {
           if (!socket.readableEnded) this.destroy();
         },

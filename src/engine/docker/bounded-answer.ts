@@ -10,9 +10,9 @@ type Options = Parameters<Dial>[0] & { abortSignal?: AbortSignal };
 type Callback = (error: unknown, answer: unknown) => void;
 
 /**
- * Has every answer of the engine that is one document read within a bound. docker-modem reads it whole,
- * however large, and what is in it may be a sandbox's choice: the paths that it changed, the command lines of
- * its processes. Answers that are streams are their readers' business.
+ * Bounds the size of every answer of the engine that is one document. docker-modem reads the whole answer,
+ * however large, and a sandbox may choose its content: the paths that it changed, the command lines of its
+ * processes. Readers of streamed answers set their own bounds.
  */
 export function boundedDial(modemDial: Dial): Dial {
   const dial = modemDial as (options: Options, callback: Callback) => void;
@@ -31,7 +31,7 @@ export function boundedDial(modemDial: Dial): Dial {
 
 type Answer = Readable & { statusCode: number };
 
-/** docker-modem reads the body of an answer with another status by itself, whole. */
+/** docker-modem reads the whole body itself if an answer has a status that is not in this list. */
 const everyStatus: Record<string, boolean> = new Proxy({}, { get: () => true });
 
 async function read(answer: Answer, { statusCodes, abortSignal }: Options): Promise<unknown> {
@@ -46,14 +46,16 @@ async function bytesOf(answer: Answer): Promise<Buffer> {
   const store = new ByteStore();
   const most = Math.min(engineAnswers.bytes.answer, longestDocument());
   for await (const chunk of answer) {
-    // Leaving the loop ends the answer.
+    // Leaving the loop closes the connection of the answer.
     if (store.size + chunk.length > most) throw tooLarge();
     store.add(chunk);
   }
   return store.take();
 }
 
-/** What is no JSON is handed on as its bytes, as docker-modem does: so is an empty body, and `null`. */
+/**
+ * Returns a body that is not JSON as its bytes, as docker-modem does; the same for an empty body and `null`.
+ */
 function documentOf(bytes: Buffer): unknown {
   try {
     return parseForeignJson(bytes.toString()) || bytes;
@@ -63,7 +65,7 @@ function documentOf(bytes: Buffer): unknown {
   }
 }
 
-/** As docker-modem has it, so that whoever reads its errors need not know who made them. */
+/** The same shape as docker-modem's errors, so that callers can treat both alike. */
 function refusal(statusCode: number, document: unknown): Error {
   const { message } = document as { message?: unknown };
   const words = typeof message === 'string' ? message : String(document);

@@ -6,7 +6,7 @@ import { streamedObjects } from './streamed-objects.ts';
 const kinds = ['modified', 'added', 'deleted'] as const;
 const doing = 'listing what a container changed';
 
-/** What the container changed against its image, as it arrives. */
+/** Lists how the container differs from its image, while the answer arrives. */
 export async function* listChanges(client: DockerClient, id: string): AsyncGenerator<FilesystemChange> {
   const answer = await client.askForStream(doing, { method: 'GET', path: `/containers/${id}/changes?` });
   try {

@@ -9,12 +9,12 @@ import { startDeadline } from '../deadline.ts';
 import { boundedDial } from './bounded-answer.ts';
 import { requestFailure } from './failure.ts';
 
-/** Engine requests that answer at once still get this long: a busy engine on a slow disk needs it. */
+/** Even quick requests get this much time: a busy engine on a slow disk needs it. */
 const REQUEST_TIMEOUT_MS = 120_000;
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
-  /** Milliseconds until the request counts as lost. */
+  /** Milliseconds after which the request counts as lost. */
   timeoutMs?: number;
 }
 
@@ -22,7 +22,7 @@ export interface CallOptions {
 export interface DockerClient {
   readonly docker: Docker;
   readonly clock: Clock;
-  /** What it speaks, such as `1.41`; empty for whatever the engine speaks. */
+  /** The API version, such as `1.41`; empty for the engine's default. */
   readonly apiVersion: string;
   /** Requests sent so far. One round trip is the unit of cost of everything here. */
   readonly roundTrips: number;
@@ -36,10 +36,11 @@ export interface DockerClient {
     options?: CallOptions,
   ): Promise<T>;
   /**
-   * One request that dockerode has no method for, or whose answer its method drops. Throws as `call` does.
+   * Sends a request for which dockerode has no method, or whose answer that method drops. Throws as `call`
+   * does.
    */
   ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
-  /** The same, with the answer's body as it comes. */
+  /** The same, but returns the answer's body as a stream. */
   askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
   /** Closes idle connections. */
   close(): void;
@@ -50,11 +51,11 @@ export interface DialRequest {
   /** With its query string, if any. */
   path: string;
   body?: unknown;
-  /** The statuses that are no failure; 200 when left out. */
+  /** The statuses that mean success; default: 200. */
   expected?: number[];
 }
 
-/** Opens no connection yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
+/** Does not connect yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
 export async function openClient(
   address: EngineAddress,
   clock: Clock,
@@ -66,13 +67,13 @@ export async function openClient(
     address.kind === 'https'
       ? new HttpsAgent({ keepAlive: true, ...address.tls })
       : new HttpAgent({ keepAlive: true });
-  // docker-modem inspects its options for a debug line at every request, printed or not. The agent with all
-  // its sockets took 15 ms a request with eight trials at work.
+  // docker-modem inspects its options for a debug line at every request, printed or not. Inspecting the agent
+  // with all its sockets took 15 ms per request with eight trials in flight.
   Object.defineProperty(agent, inspect.custom, { value: () => 'agent' });
   const options: Docker.DockerOptions & { agent: HttpAgent } = {
     ...clientOptions(address),
     agent,
-    // An unset one would be read from DOCKER_CLIENT_TIMEOUT, and would cut idle waits.
+    // If left out, docker-modem reads it from DOCKER_CLIENT_TIMEOUT, which would cut idle waits.
     timeout: undefined,
     ...(apiVersion === undefined ? {} : { version: `v${apiVersion}` }),
   };
@@ -83,12 +84,12 @@ export async function openClient(
 function clientOptions(address: EngineAddress): Docker.DockerOptions {
   switch (address.kind) {
     case 'socket':
-      // DOCKER_HOST would win over the socket path, were `host` not there to overrule it.
+      // `host` must be present: otherwise DOCKER_HOST wins over the socket path.
       return { socketPath: address.path, host: undefined, port: undefined, protocol: 'http' };
     case 'http':
       return { host: address.host, port: address.port, protocol: 'http' };
     case 'https':
-      // Named even where undefined: what is left out dockerode would take from DOCKER_CERT_PATH.
+      // Present even if undefined: dockerode reads missing ones from DOCKER_CERT_PATH.
       return {
         host: address.host,
         port: address.port,

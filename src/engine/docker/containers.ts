@@ -65,13 +65,13 @@ async function killContainer(client: DockerClient, id: string): Promise<void> {
   try {
     await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
   } catch (thrown) {
-    // Its init may be what was killed.
+    // The kill may have ended its init.
     if (!isEngineFailure(thrown, 'conflict')) throw thrown;
   }
   await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));
 }
 
-/** Where the engine's machine has no `ps`, the engine answers 500. */
+/** If the engine's machine has no `ps`, the engine answers 500. */
 async function listProcesses(
   client: DockerClient,
   id: string,

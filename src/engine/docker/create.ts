@@ -7,7 +7,7 @@ export async function createContainer(
   signal?: AbortSignal,
 ): Promise<{ id: string; warnings: string[] }> {
   const { name, network, hostName, stdin } = request;
-  // Not dockerode's own method, which drops the warnings and puts plain options in the URL.
+  // dockerode's own method drops the warnings and puts plain options in the URL.
   const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
     'creating a container',
     {
@@ -22,13 +22,13 @@ export async function createContainer(
         ...(request.workingDir !== undefined && { WorkingDir: request.workingDir }),
         ...(request.user !== undefined && { User: request.user }),
         ...(hostName !== undefined && { Hostname: hostName }),
-        // The runtime's own empty namespace, with nothing but its loopback. `NetworkMode: none` alone has the
-        // engine set up a network of no members, which doubles the time of a start (180 instead of 85 ms).
+        // Uses the runtime's empty namespace, which has only a loopback. With `NetworkMode: none` alone the
+        // engine sets up a network without members, which doubles the time of a start (180 instead of 85 ms).
         NetworkDisabled: network === 'none',
         Labels: request.labels,
-        // Init ignores the polite signal: an engine that is stopped need not wait its usual ten seconds.
+        // Init ignores SIGTERM: an engine that is stopping need not wait its usual ten seconds.
         StopTimeout: 1,
-        // An image's health check would run in the sandbox.
+        // Otherwise an image's health check would run in the sandbox.
         Healthcheck: { Test: ['NONE'] },
         HostConfig: hostConfig(request),
       },
@@ -43,7 +43,8 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
   return {
     NetworkMode: networkMode(request.network),
     ...(hosts && { ExtraHosts: Object.entries(hosts).map(([name, address]) => `${name}:${address}`) }),
-    // Swap counts from memory up: equal means none. Left out, the engine would give as much again.
+    // The swap limit includes memory: equal means no swap. If left out, the engine adds as much swap as
+    // memory.
     Memory: request.memoryBytes,
     MemorySwap: request.memoryBytes,
     ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
@@ -52,7 +53,7 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     CapDrop: ['ALL'],
     CapAdd: request.capabilities,
     SecurityOpt: ['no-new-privileges', ...(filter === undefined ? [] : [`seccomp=${filter}`])],
-    // Only init writes there, and it writes nothing.
+    // Only init writes to the log, and it writes nothing.
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: request.readOnlyRoot,
     ...(readOnlyPaths && { ReadonlyPaths: readOnlyPaths }),

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** One line of what the engine streams while it pulls, builds or imports. */
+/** One line of the engine's stream while it pulls, builds or imports. */
 export interface EngineLine {
   status?: string;
   stream?: string;
@@ -19,9 +19,9 @@ export interface EngineLinesOptions {
 }
 
 /**
- * Yields every line of such a stream, to its end. The answer's status is 200 before the work begins, so
- * failure is a line too, often the last: it is thrown as an infrastructure error, as is a silent, cut or
- * unreadable stream. An abort throws the signal's reason.
+ * Yields every line of such a stream to its end. The engine answers 200 before the work begins, so a failure
+ * is a line too, often the last. This throws it as an infrastructure error, like a silent, cut or unreadable
+ * stream. An abort throws the signal's reason.
  */
 export async function* engineLines(
   stream: Readable,
@@ -71,7 +71,7 @@ function readLine(text: string, purpose: string): EngineLine {
     line = JSON.parse(text) as EngineLine;
   } catch (cause) {
     throw failed(
-      `Could not ${purpose}: the engine answered "${text.slice(0, 200)}", which is no JSON.`,
+      `Could not ${purpose}: the engine answered "${text.slice(0, 200)}", which is not JSON.`,
       cause,
     );
   }

@@ -37,7 +37,7 @@ export async function* containerEvents(
   }
 }
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 async function* eventsOf(stream: AsyncIterable<unknown>): AsyncGenerator<EngineEvent> {
   const decoder = new StringDecoder('utf8');
   let rest = '';

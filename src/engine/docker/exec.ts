@@ -7,8 +7,8 @@ import { engineMessage, engineStatus } from './failure.ts';
 import { FrameReader } from './frame-reader.ts';
 
 /**
- * Starts a command, attached by connection hijacking. Two round trips. An engine that answers the start with
- * "cannot run this" gives `started: false`; older engines say so as output.
+ * Starts a command, attached by connection hijacking. Two round trips. If the engine answers the start with
+ * "cannot run this", the result is `started: false`; older engines report that as output.
  */
 export async function openExec(
   client: DockerClient,
@@ -47,9 +47,7 @@ export async function openExec(
   }
 }
 
-/**
- * Engine 25 and later answer 400 when the program is missing; 404 and 409 are about the container instead.
- */
+/** Engine 25 and later answer 400 when the program is missing; 404 and 409 concern the container instead. */
 function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
@@ -60,10 +58,10 @@ function attachedExec(
   socket: Duplex,
   command: ExecCommand,
 ): OpenExec {
-  // After the last of its output, too, the connection may break under input that nobody read.
+  // Even after the end of the output, input that nobody read may break the connection.
   socket.on('error', () => undefined);
   const streamEnded = pump(socket, command.onPiece);
-  // Whoever races this promise against a deadline may never look at it again.
+  // A caller that races this promise against a deadline may never await it again.
   streamEnded.catch(() => undefined);
   const { stdin } = command;
   if (typeof stdin === 'string' || Buffer.isBuffer(stdin)) socket.end(stdin);
@@ -75,8 +73,7 @@ function attachedExec(
       const state = await client.call('asking how a command ended', (abortSignal) =>
         created.inspect({ abortSignal }),
       );
-      // Older engines say why they could not start it as if the command had printed it. It has no process
-      // then.
+      // Older engines report why they could not start it as output of the command. It has no process then.
       return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
     },
     [Symbol.dispose]() {

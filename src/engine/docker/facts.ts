@@ -15,7 +15,7 @@ interface Info {
   CgroupVersion?: string;
   Runtimes?: Record<string, unknown>;
   DefaultRuntime?: string;
-  /** Podman's alone. */
+  /** Only Podman sets this. */
   BuildahVersion?: string;
   SecurityOptions?: string[] | null;
   MemoryLimit?: boolean;
@@ -26,8 +26,8 @@ interface Info {
 }
 
 /**
- * Storage drivers that lay a container's changes over the image's own files, or over a snapshot of its whole
- * file system.
+ * Storage drivers that keep a container's changes on top of the image's own files, or of a snapshot of its
+ * whole file system.
  */
 const layering = [
   'overlay2',
@@ -61,7 +61,7 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     rootFolder: info.DockerRootDir ?? '',
     clockAheadMs:
       info.SystemTime === undefined ? 0 : Date.parse(info.SystemTime) - (askedAt + answeredAt) / 2,
-    // Engines before 20.10 do not say, and know only version 1.
+    // Engines before 20.10 do not report it, and support only version 1.
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
     defaultRuntime: info.DefaultRuntime ?? 'runc',

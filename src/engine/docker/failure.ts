@@ -1,20 +1,20 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { connectionFailure, type EngineFailureKind, engineFailure } from '../port/failure.ts';
 
-/** By HTTP status; every other one is a refusal. */
+/** Kinds by HTTP status; every other status is `refused`. */
 const kinds: Readonly<Record<number, EngineFailureKind>> = { 404: 'not-found', 409: 'conflict' };
 
-/** The HTTP status the engine answered with, when what was thrown is such an answer. */
+/** The HTTP status of the engine's answer, if `thrown` is an error with one. */
 export function engineStatus(thrown: unknown): number | undefined {
   const answer = thrown instanceof OffsiteError ? thrown.cause : thrown;
   const status = (answer as { statusCode?: unknown } | undefined)?.statusCode;
   return typeof status === 'number' ? status : undefined;
 }
 
-/** dockerode puts this before what the engine said. */
+/** dockerode's prefix of the engine's message. */
 const wrapping = /^\(HTTP code \d+\) [^-]*- /;
 
-/** The engine's own words. */
+/** The engine's own message. */
 export function engineMessage(thrown: unknown): string {
   const answer = thrown instanceof OffsiteError ? thrown.cause : thrown;
   const body = (answer as { json?: { message?: unknown } } | undefined)?.json;
@@ -22,7 +22,7 @@ export function engineMessage(thrown: unknown): string {
   return messageOf(answer).replace(wrapping, '').trim();
 }
 
-/** Turns anything that a request threw into an error of the port's. `doing` continues "while". */
+/** Turns anything that a request threw into an error of the port. `doing` continues "while". */
 export function requestFailure(doing: string, thrown: unknown): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
   const status = engineStatus(thrown);

@@ -5,8 +5,8 @@ const HEADER_BYTES = 8;
 
 /**
  * Reads the engine's multiplexed output: frames of an 8-byte header (stream number, three zeros, length as
- * big-endian 32 bits) and payload. Pieces are handed on as they come and never joined, so a big frame costs
- * no memory and many tiny ones no recursion. Bytes are views into the chunk: copy what you keep.
+ * big-endian 32 bits) and payload. Pieces are returned as they come and never joined, so a big frame needs no
+ * memory and many tiny ones no recursion. Bytes are views into the chunk: copy what you keep.
  */
 export class FrameReader {
   #header = Buffer.alloc(HEADER_BYTES);
@@ -14,7 +14,7 @@ export class FrameReader {
   #stream: OutputStream = 'stdout';
   #remaining = 0;
 
-  /** The pieces in `chunk`. Throws an infrastructure error on bytes that are no frame. */
+  /** Yields the pieces in `chunk`. Throws an infrastructure error if the bytes are not a frame. */
   *read(chunk: Buffer): Generator<OutputPiece> {
     let at = 0;
     while (at < chunk.length) {
@@ -34,7 +34,7 @@ export class FrameReader {
     }
   }
 
-  /** To be called at the end of the stream. Throws when it ends within a frame: the connection was cut. */
+  /** Call this at the end of the stream. Throws if it ends within a frame: the connection was cut. */
   end(): void {
     if (this.#headerLength > 0 || this.#remaining > 0) {
       throw execLost("The connection to the engine was cut in the middle of a command's output.");
@@ -46,7 +46,7 @@ export class FrameReader {
     // 0 is stdin echoed back, which the engine's own clients print as stdout.
     if (number > 2 || this.#header.readUIntBE(1, 3) !== 0) {
       throw execLost(
-        `The engine sent output that is not framed as agreed (header ${this.#header.toString('hex')}).`,
+        `The engine sent output in an unknown frame format (header ${this.#header.toString('hex')}).`,
       );
     }
     this.#stream = number === 2 ? 'stderr' : 'stdout';

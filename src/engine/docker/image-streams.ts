@@ -8,10 +8,10 @@ import { engineMessage } from './failure.ts';
 
 /** Milliseconds that a build step may print nothing. */
 const buildSilenceMs = 300_000;
-/** The same for an import: the engine answers once, when all is imported. */
+/** The same for an import: the engine answers only once, after the import. */
 const importSilenceMs = 600_000;
 
-/** Pulls an image through the engine. Throws an infrastructure `OffsiteError` saying why it could not. */
+/** Pulls an image through the engine. Throws an infrastructure `OffsiteError` that says why it failed. */
 export async function pullImage(
   client: DockerClient,
   name: string,
@@ -19,7 +19,7 @@ export async function pullImage(
 ): Promise<void> {
   const stream = await firstWord(client, name, firstWordMs, signal);
   for await (const _ of engineLines(stream, { purpose: `pull ${name}`, silenceMs, signal })) {
-    // Progress bars of layers. What counts is that no line is an error, and that the stream ends.
+    // The lines are progress bars of layers. The pull succeeds if no line is an error and the stream ends.
   }
 }
 
@@ -33,8 +33,7 @@ async function firstWord(
   signal?.throwIfAborted();
   const late = AbortSignal.timeout(ms);
   const abortSignal = signal === undefined ? late : AbortSignal.any([signal, late]);
-  // The request keeps listening to this signal while its answer streams, so it must not be the one that times
-  // out.
+  // The request listens to this signal while its answer streams, so it must not be the signal that times out.
   const request = new AbortController();
   const abort = () => request.abort(abortSignal.reason);
   abortSignal.addEventListener('abort', abort, { once: true });
@@ -58,7 +57,7 @@ export async function buildImage(
   const context = pack();
   context.entry({ name: 'Dockerfile' }, dockerfile);
   context.finalize();
-  // Typed as the old kind of stream; it is the HTTP answer.
+  // Typed as an old-style stream, but it is the HTTP answer.
   const answer = (await docker.buildImage(context as unknown as Readable, {
     t: name,
     rm: true,
@@ -90,7 +89,7 @@ export async function importImage(
       abortSignal: signal,
     })) as Readable;
     for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
-      // One line: the new image's id. The caller finds the image by its name.
+      // There is one line, the new image's id. The caller finds the image by its name.
     }
   } catch (error) {
     signal?.throwIfAborted();

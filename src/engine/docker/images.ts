@@ -55,7 +55,7 @@ async function findImage(
   }
 }
 
-/** An image without a name, or of an engine that keeps no such note, was named in the year 1. */
+/** Engines report the year 1 for an image without a name, or if they do not record this time. */
 function namedAt(image: Docker.ImageInspectInfo): number {
   const { LastTagTime } = (image as { Metadata?: { LastTagTime?: string } }).Metadata ?? {};
   return LastTagTime === undefined ? 0 : Date.parse(LastTagTime);

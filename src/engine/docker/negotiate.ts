@@ -2,7 +2,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 
-/** The newest version this code was written to; engine 29 refuses below 1.44. */
+/** The newest version that this code supports; engine 29 refuses versions below 1.44. */
 const NEWEST = '1.47';
 /** Engine 20.10. Older ones do not say which control groups they use. */
 const OLDEST = '1.41';
@@ -10,7 +10,7 @@ const PING_TIMEOUT_MS = 10_000;
 
 /**
  * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse
- * versions that are too old or too new for them. `/version` answers without one.
+ * versions that are too old or too new for them. `/version` works without one.
  */
 export async function negotiateVersion(client: DockerClient, signal?: AbortSignal): Promise<string> {
   const answer = await client.ask<{ ApiVersion?: string }>(
@@ -22,7 +22,7 @@ export async function negotiateVersion(client: DockerClient, signal?: AbortSigna
   if (typeof offered !== 'string') {
     throw engineFailure(
       'refused',
-      'What answers there is no Docker engine: it tells no API version.',
+      'The server at this address is no Docker engine: it reports no API version.',
       answer,
     );
   }

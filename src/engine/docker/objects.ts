@@ -3,11 +3,11 @@ import type { ListedObject, ObjectKind } from '../port/objects.ts';
 import type { DockerClient } from './client.ts';
 import { engineStatus } from './failure.ts';
 
-/** What the engine says of containers, networks and volumes, each of which has some of this. */
+/** The fields of containers, networks and volumes in the engine's lists; each kind has some of them. */
 interface Listed {
   Id?: string;
   Name?: string;
-  /** With a slash before each. */
+  /** Each begins with a slash. */
   Names?: string[];
   Labels: Record<string, string> | null;
   State?: string;
@@ -64,7 +64,7 @@ export async function removeObject(
     const request = { method: 'DELETE' as const, path: paths[kind](id), expected: [200, 204, 404] };
     await client.ask(`removing a ${kind}`, request, { signal });
   } catch (thrown) {
-    // It says 403 of a network that has members.
+    // The engine answers 403 for a network that has members.
     if (kind !== 'network' || engineStatus(thrown) !== 403) throw thrown;
     throw engineFailure('conflict', (thrown as Error).message, thrown);
   }

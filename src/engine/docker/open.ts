@@ -14,9 +14,7 @@ export interface OpenEngine {
   close(): void;
 }
 
-/**
- * Opens the engine at an address, if one answers there. Throws a `connection` failure, or `ENGINE_TOO_OLD`.
- */
+/** Connects to the engine at an address. Throws a `connection` failure, or `ENGINE_TOO_OLD`. */
 export async function openDocker(
   address: EngineAddress,
   clock: Clock,

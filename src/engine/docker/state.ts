@@ -36,9 +36,9 @@ export async function containerState(
 function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undefined {
   const isWhole =
     GraphDriver?.Name === 'overlay2' &&
-    // They let the kernel write into the layer; others may keep what is written elsewhere.
+    // These let the kernel write into the layer; other runtimes may store files elsewhere.
     plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
-    // An image may declare volumes.
+    // An image may declare volumes, whose files are not in the layer.
     (Mounts ?? []).length === 0;
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }

@@ -4,8 +4,8 @@ import { ByteStore } from '../../byte-store.ts';
 const [quote, backslash, open, close] = Buffer.from('"\\{}');
 
 /**
- * The objects of a JSON array as they arrive, each parsed by itself: an array of a million need not be held
- * as a whole. They have no objects inside. Throws an `Error` where one is too large.
+ * Yields the objects of a JSON array as they arrive, each parsed separately, so an array of a million is
+ * never in memory as a whole. The objects must not contain objects. Throws an `Error` if one is too large.
  */
 export async function* streamedObjects(source: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
   const object = new ByteStore();

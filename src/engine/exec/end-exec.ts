@@ -6,7 +6,7 @@ import type { OpenExec } from '../port/exec.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
-/** Kills what carries the tag, and the process groups of that. */
+/** Kills the processes with the tag, and their process groups. */
 const KILL_TAGGED = `
 for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
   dir=\${file%/environ}
@@ -16,15 +16,16 @@ for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); d
 done`;
 
 /**
- * Ends a command whose time is up. No engine call kills an exec, and what it started may have left its
- * process group (setsid), so everything in the container but init is killed and looked after. Only while
- * another exec runs beside it are its own processes told apart by their tag; if it survives that, the other
- * is not spared either. Resolves when the rest of its output has arrived.
+ * Ends a command whose time is up. No engine call kills an exec, and its children may have left its process
+ * group (setsid), so this kills everything in the container but init and checks the result. If another exec
+ * is in progress, it kills only the processes with this command's tag; if the command survives that, it kills
+ * everything. Resolves when the rest of the output has arrived.
  */
 export async function endExec(container: RunningContainer, exec: OpenExec & TaggedExec): Promise<void> {
   const others = [...container.activeExecs].some((other) => other !== exec.tag);
   if (others) {
-    // As the user it runs as: root without CAP_SYS_PTRACE may not read another's environment.
+    // Run as the command's user: root without CAP_SYS_PTRACE may not read the environment of another user's
+    // process.
     await runQuietly(container, KILL_TAGGED, { args: [exec.tag], user: exec.user });
     await streamEnd(container, exec);
     if (!(await exec.inspect()).running) return;

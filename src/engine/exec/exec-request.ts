@@ -6,25 +6,25 @@ export interface ExecRequest {
   argv: readonly string[];
   /** Added to the container's own; names given here win. */
   env?: Readonly<Record<string, string>>;
-  /** Absolute; the container's working folder when left out. */
+  /** Absolute; default: the container's working folder. */
   cwd?: string;
   user?: string;
   /**
-   * The process reads this and then end-of-file. A stream is passed on as it comes, and destroyed when the
-   * process has ended.
+   * The process reads this and then end-of-file. A stream is passed on as it arrives, and destroyed when the
+   * process ends.
    */
   stdin?: Buffer | string | Readable;
-  /** Milliseconds from now until the process and all it started are killed. */
+  /** Milliseconds from now until the process and all its children are killed. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
   /**
-   * Bytes that the container may have written, before or now, until it is ended; the container's own
-   * `diskBytes` when left out.
+   * Bytes that the container may have written in total before the command is ended; default: the container's
+   * `diskBytes`.
    */
   diskBytes?: number | undefined;
-  /** Bytes kept of each stream; half of them are the beginning, half the end. Default 1 MiB. */
+  /** Bytes kept of each stream, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
-  /** Sees every byte, kept or not, as it comes. The buffer is only lent: copy what you keep. */
+  /** Receives every byte, kept or not, as it arrives. The buffer is reused: copy what you keep. */
   onOutput?(stream: OutputStream, bytes: Buffer): void;
 }
 
@@ -34,11 +34,11 @@ interface ExecFacts {
   /** Epoch milliseconds of this machine. */
   startedAt: number;
   finishedAt: number;
-  /** The kernel killed a process of the container for memory while this ran. */
+  /** Whether the kernel killed a process of the container for memory while this ran. */
   oomKilled: boolean;
 }
 
-/** How a command ended. An exit code exists only where the process ended by itself. */
+/** How a command ended. An exit code exists only if the process ended by itself. */
 export type ExecResult = ExecFacts &
   (
     | { ended: 'exited'; exitCode: number }

@@ -1,12 +1,12 @@
 import type { RunningContainer } from '../container/running-container.ts';
 
 /**
- * Every exec finds its number here, and so does all it starts, so that its processes can be told from
- * another's.
+ * The variable that holds an exec's number. Its children inherit it, which tells its processes from those of
+ * another exec.
  */
 export const EXEC_TAG = 'OFFSITE_EXEC';
 
-/** How the processes of an exec are found again in its container. */
+/** Identifies the processes of an exec in its container. */
 export interface TaggedExec {
   tag: string;
   user: string | undefined;

@@ -12,8 +12,8 @@ import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived } from './stopped-container.ts';
 
 /**
- * Runs one command to its end: three round trips. Throws an infrastructure error when the engine or the
- * connection failed, so that what happened is not known; every other outcome is a result.
+ * Runs one command to its end: three round trips. Throws an infrastructure error if the engine or the
+ * connection failed, because the outcome is then unknown. Every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
   const { clock, containers } = container.port;
@@ -35,7 +35,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     ...request,
     env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
     user: tagged.user,
-    // A start that was sent is waited for, so that what it started can be ended.
+    // No signal: once the start is sent, wait for it, so that the command can be ended.
     signal: undefined,
     onPiece: ({ stream, bytes }) => {
       output[stream].push(bytes);
@@ -62,7 +62,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   return { ended: 'exited', exitCode, ...facts(oomKilled) };
 }
 
-/** The state of a command that has ended by itself; never settles once the deadline took over. */
+/** The state of a command that has ended by itself; never settles once the deadline is reached. */
 async function exitOf(
   container: RunningContainer,
   exec: OpenExec & TaggedExec,

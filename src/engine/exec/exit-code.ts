@@ -4,7 +4,7 @@ import { execLost } from '../port/failure.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
-/** The engine may need a moment to note the exit of a process whose output has ended. */
+/** The engine may need a moment to record the exit of a process whose output has ended. */
 const NOTED_WITHIN_MS = [0, 5, 10, 20, 40];
 const SLOWEST_POLL_MS = 250;
 /** 128 + SIGTERM. */
@@ -22,10 +22,9 @@ for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); d
 done`;
 
 /**
- * Waits until a command whose stream has ended is noted as ended, and resolves with its state. A stream that
- * ends while the process runs on has two causes that look the same: the process closed its outputs, or the
- * connection was cut. The process's own descriptors tell: if stdout is still a pipe, output was lost and this
- * throws.
+ * Waits until the engine records the end of a command whose stream has ended, and resolves with its state. If
+ * the stream ends but the process continues, either the process closed its outputs or the connection was cut.
+ * The process's descriptors tell which: if stdout is still a pipe, output was lost and this throws.
  */
 export async function finalState(
   container: RunningContainer,
@@ -37,7 +36,7 @@ export async function finalState(
     await clock.sleep(wait, signal);
     const state = await exec.inspect();
     if (state.running) continue;
-    // To a client that is cut off, the engine's answer is to terminate the command a moment later.
+    // If a client is cut off, the engine terminates the command a moment later.
     if (wait > 0 && state.exitCode === TERMINATED) throw cutOff();
     return state;
   }
@@ -56,7 +55,7 @@ function cutOff() {
   );
 }
 
-/** The exit code, or an infrastructure error: an unknown one is never read as 0. */
+/** Returns the exit code, or throws an infrastructure error: an unknown one is never read as 0. */
 export function knownExitCode(state: ExecState): number {
   if (state.exitCode === null || state.exitCode === undefined) {
     throw execLost('The engine does not know the exit code of a command.');

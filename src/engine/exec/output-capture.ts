@@ -1,10 +1,10 @@
 import { ByteStore } from '../../byte-store.ts';
 
-/** What is kept of one stream. */
+/** The bytes that are kept of one stream. */
 export interface CapturedOutput {
   /** The bytes kept: all of them or, when truncated, the head followed directly by the tail. */
   bytes: Buffer;
-  /** The same as text. What is not UTF-8 shows as U+FFFD; a line says how many bytes were cut where. */
+  /** The same as text. Invalid UTF-8 shows as U+FFFD; a line says where and how many bytes were cut. */
   text: string;
   truncated: boolean;
   /** Bytes the process wrote, kept or not. */
@@ -12,8 +12,8 @@ export interface CapturedOutput {
 }
 
 /**
- * Keeps the first and the last half of `capBytes` of a stream and counts the rest: what matters of a long
- * output is how it began and how it ended.
+ * Keeps the beginning and the end of a stream, half of `capBytes` each, and counts the rest. The beginning
+ * and the end matter most in a long output.
  */
 export class OutputCapture {
   readonly #headCap: number;
@@ -67,9 +67,7 @@ export class OutputCapture {
   }
 }
 
-/**
- * With `cut-end` a character that lost its last bytes at the cut is left out rather than shown as damaged.
- */
+/** With `cut-end`, a character that lost its last bytes at the cut is left out. */
 function decode(bytes: Buffer, end: 'complete' | 'cut-end' = 'complete'): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: end === 'cut-end' });
 }

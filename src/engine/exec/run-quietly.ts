@@ -4,10 +4,9 @@ import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
 
 /**
- * Runs one of our own short `sh` scripts and resolves with what it printed to stdout. Its exit code is not
- * asked for, so that it costs two round trips; scripts say what matters in their output. The shell may be one
- * that an agent put there: one that prints without end, or does not end, means that the container is past
- * use.
+ * Runs one of Offsite's own short `sh` scripts and resolves with its stdout. It does not request the exit
+ * code, which saves a round trip (two in total); scripts report what matters in their output. An agent may
+ * have replaced the shell: if it prints without end, or does not end, the container is unusable.
  */
 export async function runQuietly(
   container: RunningContainer,
@@ -33,7 +32,7 @@ export async function runQuietly(
   using exec = opened.exec;
   using deadline = startDeadline(clock, commandOutput.time.ownCommand);
   const first = await Promise.race([exec.streamEnded, deadline.reached, flooded.promise]);
-  if (first === 'flooded') throw containerDamaged('A short command in the container printed without end.');
+  if (first === 'flooded') throw containerDamaged('A short command in the container did not stop printing.');
   if (first !== undefined) throw containerDamaged('A short command in the container did not end in time.');
   return Buffer.concat(chunks).toString();
 }

@@ -10,10 +10,10 @@ const KILLED = 137;
 const POLL_MS = 100;
 
 /**
- * Throws where a command that was killed went down with its whole container: an engine that is being stopped
- * kills containers, and what ran in them ends with 137 like something that was killed inside. No process
- * inside can kill our init. But the kernel can, for memory that the container's own files in /dev/shm hold;
- * that is the command's doing and its result. Costs nothing but after a 137.
+ * Throws if a killed command ended together with its whole container. An engine that stops kills its
+ * containers, and their commands end with 137, like a command that was killed inside. No process inside can
+ * kill init. But the kernel can, because of memory that files in /dev/shm hold; that is the command's own
+ * result. Costs a request only after a 137.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,
@@ -21,7 +21,7 @@ export async function assertContainerOutlived(
   exitCode: number,
 ): Promise<void> {
   if (exitCode !== KILLED || (await answers(container))) return;
-  // It cannot run anything: it has ended, or what ran in it removed its shell.
+  // The container cannot run anything: it has ended, or a command removed its shell.
   const { clock, containers } = container.port;
   for (
     const until = clock.now() + processEnds.time.containerNoted;
@@ -34,7 +34,9 @@ export async function assertContainerOutlived(
   throw execLost('The container was stopped from outside while a command ran in it.');
 }
 
-/** A process can only be put into a container whose init lives, whatever the engine knows already. */
+/**
+ * A process can start only in a container whose init lives, even if the engine did not notice its end yet.
+ */
 async function answers(container: RunningContainer): Promise<boolean> {
   try {
     return (await runQuietly(container, 'echo alive')).startsWith('alive');

@@ -1,38 +1,38 @@
-/** What an engine is and can do, as it says itself. */
+/** What an engine is and can do, as it reports itself. */
 export interface Capabilities {
   apiVersion: string;
   serverVersion: string;
-  /** `linux` or `windows`: of the containers, not of the machine. */
+  /** `linux` or `windows`: the system of the containers, not of the machine. */
   os: string;
   /** As the engine names it: `x86_64`, `aarch64`. */
   arch: string;
   cpus: number;
   memoryBytes: number;
-  /** Of the machine that containers run on. */
+  /** The kernel version of the machine that containers run on. */
   kernel: string;
   storageDriver: string;
   /**
-   * Whether a file of an image has the same times in every container until it is changed there. False where
-   * containers start with copies, which are as old as the container, and where we do not know.
+   * Whether a file of an image has the same times in every container until it is changed there. False if
+   * containers start with copies, which are as old as the container, or if this is unknown.
    */
   keepsImageTimes: boolean;
   /**
-   * Whether the engine itself can hold a container to an amount of disk. `unknown` for overlay2 on xfs, which
-   * can where the disk is mounted with project quotas, and does not say whether it is. Offsite watches the
-   * disk of sandboxes either way.
+   * Whether the engine itself can hold a container to an amount of disk. `unknown` for overlay2 on xfs: it
+   * can if the disk is mounted with project quotas, but does not report that. Offsite watches the disk usage
+   * of sandboxes in any case.
    */
   diskQuota: 'yes' | 'no' | 'unknown';
-  /** Where the engine keeps images and containers, on its own machine. */
+  /** The folder on the engine's machine that holds images and containers. */
   rootFolder: string;
   /**
-   * Milliseconds by which the engine's clock was ahead of ours when it was asked, half a round trip more or
-   * less.
+   * Milliseconds by which the engine's clock was ahead of ours when it answered, accurate to half a round
+   * trip.
    */
   clockAheadMs: number;
   cgroupVersion: '1' | '2';
   /** OCI runtimes by name. */
   runtimes: string[];
-  /** The one of those that a container gets that names none. */
+  /** The runtime of a container that names none. */
   defaultRuntime: string;
   /**
    * Whether a request can carry a filter of system calls. Podman reads one from a file on its own machine

@@ -5,12 +5,11 @@ import type { ImagePort } from './images.ts';
 import type { ListedObject, ObjectKind } from './objects.ts';
 
 /**
- * What Offsite needs of a container engine, and all that it ever asks of one. `docker/` implements it. The
- * checks in `conformance/` say what an implementation must do. Everything else in this folder stands above
- * it.
+ * Everything that Offsite needs from a container engine. `docker/` implements it. The checks in
+ * `conformance/` say what an implementation must do. Everything else in `engine/` builds on it.
  *
- * Each method is one request to the engine unless it says otherwise, with a deadline of its own. Each throws
- * an error of one of the kinds in failure.ts, or the reason of the caller's signal.
+ * Each method is one request to the engine with its own deadline, unless it says otherwise. Each throws an
+ * error of one of the kinds in failure.ts, or the reason of the caller's signal.
  */
 export interface EnginePort {
   /** Measures the deadlines of all requests. */
@@ -24,9 +23,9 @@ export interface EnginePort {
   /** The objects of a kind that carry every one of these labels: `key` or `key=value`. */
   list(kind: ObjectKind, labels: readonly string[], signal?: AbortSignal): Promise<ListedObject[]>;
   /**
-   * Removes an object; one that is not there is fine. A container goes whether or not it runs, with its
-   * anonymous volumes. An image goes by name or id, and its parents stay. Throws a `conflict` while something
-   * else uses the object, or another request is removing it.
+   * Removes an object; does nothing if it does not exist. A container is removed even if it runs, with its
+   * anonymous volumes. An image is removed by name or id, and its parents stay. Throws a `conflict` while
+   * something else uses the object, or another request is removing it.
    */
   remove(kind: ObjectKind | 'image', id: string, signal?: AbortSignal): Promise<void>;
 }

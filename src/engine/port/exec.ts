@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 export type OutputStream = 'stdout' | 'stderr';
 
-/** Part of what a process wrote, in order. The bytes are only lent: copy what you keep. */
+/** Part of what a process wrote, in order. The buffer is reused: copy what you keep. */
 export interface OutputPiece {
   stream: OutputStream;
   bytes: Buffer;
@@ -10,11 +10,11 @@ export interface OutputPiece {
 
 export interface ExecCommand {
   argv: readonly string[];
-  /** Goes in the request's body, never into argv or a URL. */
+  /** Sent in the request's body, never in argv or a URL. */
   env?: Readonly<Record<string, string>>;
   cwd?: string | undefined;
   user?: string | undefined;
-  /** Given to the process and closed. Without it the process reads end-of-file at once. */
+  /** Sent to the process and closed. Without it the process reads end-of-file at once. */
   stdin?: Buffer | string | Readable | undefined;
   onPiece(piece: OutputPiece): void;
   signal?: AbortSignal | undefined;
@@ -23,12 +23,15 @@ export interface ExecCommand {
 export interface ExecState {
   running: boolean;
   exitCode: number | null;
-  /** The engine could not start it. Some say so only here, and why as if the command had printed it. */
+  /**
+   * Whether the engine could not start it. Some engines report that only here, and the reason as output of
+   * the command.
+   */
   neverStarted: boolean;
 }
 
 /**
- * A command running in a container, and the attached stream of what it prints. Disposing leaves the stream.
+ * A command running in a container, and the attached stream of what it prints. Disposing closes the stream.
  */
 export interface OpenExec extends Disposable {
   /** As the engine knows it. */

@@ -1,12 +1,13 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 
 /**
- * How a request to an engine can fail, whichever engine it is.
+ * How a request to any engine can fail.
  *
- * - `not-found`: what the request names is not there.
- * - `conflict`: its state forbids it: a container that does not run, a name that is taken, an image in use.
+ * - `not-found`: the object that the request names does not exist.
+ * - `conflict`: the object's state forbids it: a container that does not run, a name that is taken, an image
+ *   in use.
  * - `refused`: the engine answered that it will not, or cannot.
- * - `connection`: no answer, or a broken one. What became of the request is not known.
+ * - `connection`: no answer, or a broken one. The outcome of the request is unknown.
  *
  * A stream of output that breaks off is an `ENGINE_EXEC_LOST`; an answer beyond the bounds is an
  * `ENGINE_ANSWER_TOO_LARGE`.
@@ -33,8 +34,8 @@ export function engineFailure(kind: EngineFailureKind, message: string, cause: u
 }
 
 /**
- * Turns what a broken connection or an unreadable answer threw into a `connection` failure. `doing` continues
- * "while": `creating a container`. An `OffsiteError` passes through unchanged.
+ * Turns the error of a broken connection or an unreadable answer into a `connection` failure. `doing`
+ * continues "while": `creating a container`. An `OffsiteError` passes through unchanged.
  */
 export function connectionFailure(doing: string, thrown: unknown): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
@@ -42,14 +43,12 @@ export function connectionFailure(doing: string, thrown: unknown): OffsiteError 
   return engineFailure('connection', message, thrown);
 }
 
-/** Whether this was thrown by a request that failed in this way. */
+/** Whether `thrown` is the error of a request that failed in this way. */
 export function isEngineFailure(thrown: unknown, kind: EngineFailureKind): thrown is OffsiteError {
   return thrown instanceof OffsiteError && thrown.code === codes[kind];
 }
 
-/**
- * An exec whose stream, or whose exit code, was lost: what it did is not known, so it is no result at all.
- */
+/** An exec whose stream or exit code was lost: its outcome is unknown, so there is no result. */
 export function execLost(message: string, cause?: unknown): OffsiteError {
   return new OffsiteError(message, {
     code: 'ENGINE_EXEC_LOST',

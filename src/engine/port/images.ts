@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
 export interface Image {
-  /** `sha256:...`; run by this, since a name may move and a local image has no digest. */
+  /** `sha256:...`. Run an image by its id: a name may move, and a local image has no digest. */
   id: string;
   /** The names it has now. */
   names: string[];
@@ -10,8 +10,7 @@ export interface Image {
   /** Epoch milliseconds. */
   madeAt: number;
   /**
-   * Epoch milliseconds of when it was last given a name, by the engine's clock; when it was made, for one
-   * that never was.
+   * When it last got a name, in epoch milliseconds by the engine's clock; if it never did, when it was made.
    */
   namedAt: number;
   labels: Readonly<Record<string, string>>;
@@ -23,7 +22,7 @@ export interface Image {
 export interface ListedImage {
   id: string;
   names: string[];
-  /** Empty where the engine does not know. */
+  /** Empty if the engine does not know. */
   parentId: string;
   bytes: number;
   labels: Readonly<Record<string, string>>;
@@ -33,7 +32,7 @@ export interface ListedImage {
 
 export interface PullOptions {
   signal?: AbortSignal | undefined;
-  /** Milliseconds that the registry may take to its first word. A cut-off network answers nothing. */
+  /** Milliseconds until the registry's first answer. A network that is cut off gives no error. */
   firstWordMs?: number;
   /** Milliseconds that it may be silent after that: an engine does not always report a layer's extraction. */
   silenceMs?: number;
@@ -41,7 +40,7 @@ export interface PullOptions {
 
 /** An archive that becomes an image of one layer. */
 export interface ImportRequest {
-  /** A tar archive of a whole root. The image is made only when the stream ends properly. */
+  /** A tar archive of a whole root. The engine creates the image only if the stream ends properly. */
   root: Readable;
   name: string;
   env: Readonly<Record<string, string>>;
@@ -58,16 +57,16 @@ export interface BuildRequest {
 
 /** Names are a repository and a tag: `offsite/base:latest`. */
 export interface ImagePort {
-  /** The image that a name or id stands for now, if there is one. Never pulls. */
+  /** The image that a name or id refers to now, if there is one. Never pulls. */
   find(name: string, signal?: AbortSignal): Promise<Image | undefined>;
-  /** All images, parents of others among them. */
+  /** All images, including parents of others. */
   list(signal?: AbortSignal): Promise<ListedImage[]>;
   /** The images with all of these labels that have no name. */
   listNameless(labels: readonly string[], signal?: AbortSignal): Promise<ListedImage[]>;
-  /** Gives an image one more name, or the one it has, which renews `namedAt`. */
+  /** Gives an image another name, or the same one again, which renews `namedAt`. */
   tag(image: string, name: string, signal?: AbortSignal): Promise<void>;
   pull(name: string, options?: PullOptions): Promise<void>;
   import(request: ImportRequest): Promise<void>;
-  /** Builds an image that needs no file but its Dockerfile. Leaves no other container or image behind. */
+  /** Builds an image from a Dockerfile without other files. Leaves no other container or image behind. */
   build(request: BuildRequest): Promise<void>;
 }

@@ -3,7 +3,7 @@ export type ObjectKind = 'container' | 'network' | 'volume';
 /** Something that an engine keeps and that carries labels. */
 export interface ListedObject {
   kind: ObjectKind;
-  /** The name, for a volume. */
+  /** For a volume, its name. */
   id: string;
   name: string;
   labels: Readonly<Record<string, string>>;

@@ -1,21 +1,21 @@
-# Runs a script command by command in this one shell, and says where each begins and ends.
+# Runs a script command by command in this one shell, and reports where each begins and ends.
 #
-# Descriptor 3 carries a secret word; standard input the number of lines, and the lines. Marks are written
-# among the output, each a line that begins with the secret, so that nothing the script prints can pass for
-# one:
+# Descriptor 3 carries a secret word; standard input carries the number of lines, and then the lines. The
+# driver writes marks into the output. Each mark is a line that begins with the secret, so the script cannot
+# print a fake one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
 #   E status micros        it ended
 #   S yes|no micros        before all others: whether no process of this user can read this shell's memory
 #
-# What the script can reach (functions, options, traps, IFS, descriptors) is its own: our commands are
-# `builtin`, names are prefixed, and its options are put aside between its commands.
+# Functions, options, traps, IFS and descriptors belong to the script: the driver calls `builtin` commands,
+# prefixes its names, and saves and resets the script's options between commands.
 
 __offsite_mark() {
   # Microseconds since the epoch; the decimal sign depends on the locale.
   builtin printf '%s %s %s\n' "$__offsite_secret" "$1" "${EPOCHREALTIME//[!0-9]/}" >&"$__offsite_out"
 }
 
-# Asks the shell's own parser about $__offsite_text without running any of it. What it says is in the message.
+# Parses $__offsite_text with the shell's own parser without running it. Sets $__offsite_message.
 __offsite_parse() {
   __offsite_message=$(
     LC_ALL=C
@@ -29,7 +29,7 @@ __offsite_take_line() {
   ((__offsite_next += 1))
 }
 
-# Goes to the word that ends a here-document: asking the parser at every line of a long one would be slow.
+# Skips to the word that ends a here-document: parsing after every line of a long one would be slow.
 __offsite_take_document() {
   builtin local word=${__offsite_message#*'(wanted `'} line
   word=${word%%"')"*}
@@ -40,8 +40,8 @@ __offsite_take_document() {
   done
 }
 
-# Takes the lines of the next command: as many as the parser wants. Fails when there is none.
-# Sets __offsite_first, __offsite_next, __offsite_text and __offsite_verdict (good or bad).
+# Takes the lines of the next command: as many as the parser needs. Fails when there is none. Sets
+# __offsite_first, __offsite_next, __offsite_text and __offsite_verdict (good or bad).
 __offsite_take_command() {
   while ((__offsite_next < __offsite_count)); do
     [[ ${__offsite_lines[__offsite_next]} =~ ^[[:space:]]*(#.*)?$ ]] || builtin break
@@ -58,13 +58,13 @@ __offsite_take_command() {
         __offsite_take_document
         builtin continue
       fi
-      # A backslash at the end continues in the next line, unless it is in a comment: then a new command may
-      # follow.
+      # A backslash at the end continues the command in the next line. In a comment it does not, so a new
+      # command may follow.
       [[ $__offsite_text =~ (^|[^\\])(\\\\)*\\$'\n'$ ]] || builtin return 0
       __offsite_parse 'if :; then :; fi' && builtin return 0
     else
       __offsite_verdict=bad
-      # Anything but "there must be more" cannot be mended by more lines.
+      # More lines cannot fix any other error.
       [[ $__offsite_message == *'unexpected end of file'* || $__offsite_message == *'unexpected EOF'* ]] ||
         builtin return 0
     fi
@@ -72,8 +72,8 @@ __offsite_take_command() {
   builtin return 0
 }
 
-# Ends the command that ran, if one did: called right after it, with its status in $?.
-# Its options are noted and put aside, so that they do not work on the commands here.
+# Ends the command that ran, if there is one. Call it right after the command, with its status in $?. Saves
+# the script's options and resets them, so that they do not affect the driver's commands.
 __offsite_end_command() {
   __offsite_last=$?
   __offsite_flags=${-//[!euxvfC]/}
@@ -84,26 +84,27 @@ __offsite_end_command() {
   __offsite_mark "E $__offsite_last"
 }
 
-# So that a command sees in $? how the one before it ended.
+# Sets $?, so that a command sees the status of the one before it.
 __offsite_status() { builtin return "$1"; }
 
-# Plain `exec`: under `builtin` its redirections would not last. Nothing of the script has run yet.
+# Plain `exec`, because with `builtin` its redirections would not last. That is safe: nothing of the script
+# has run yet.
 exec {__offsite_out}>&1 2>&1
-# What made this shell unreadable is not for what it runs.
+# The shield protects this shell only; its commands must not load it.
 builtin unset -v LD_PRELOAD
 IFS= builtin read -r __offsite_secret <&3
 exec 3<&-
 IFS= builtin read -r __offsite_count
 __offsite_lines=()
 ((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
-# Standard input is at its end here, so nothing of the sandbox's file system is needed to read nothing.
+# Standard input is at its end here, so the script reads end-of-file without a file such as /dev/null.
 __offsite_next=0
 __offsite_running=
 if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark 'S no'; else __offsite_mark 'S yes'; fi
 __offsite_last=0
 
-# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop: both are
-# harmless. The loop cannot be a function: there `declare` would be local.
+# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop; both are
+# harmless. The loop cannot be a function, because `declare` would be local there.
 until ((__offsite_next >= __offsite_count)); do
   while { __offsite_end_command; } 2>&-; __offsite_take_command; do
     __offsite_mark "B $__offsite_first $__offsite_next"

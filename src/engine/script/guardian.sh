@@ -1,21 +1,21 @@
-# Starts the driver (the first argument) in bash, waits for it, and has the last word. So the end of a script
-# is known for certain even if it left its shell by `exec`, by a signal or through a trap of its own. Plain
+# Starts the driver (the first argument) in bash, waits for it, and writes the last mark. So the end of a
+# script is known even if it left its shell by `exec`, by a signal or through its own trap. Written for plain
 # sh: dash starts in less than a millisecond.
 #
-# Standard input carries a secret word, then what the driver reads. The last word is a line that begins with
-# the secret:
+# Standard input carries a secret word, then the driver's input. The last mark is a line that begins with the
+# secret:
 #   Z status oom devices   how the driver ended, the kernel's count of processes killed for memory ("-" if
 #                          unknown), and whether the devices of scripts are still devices (yes or no)
 
-# When the client is cut off, the engine sends TERM to what it started. The script would inherit it if it were
-# ignored.
+# If the client is cut off, the engine sends TERM to the process it started. Do not ignore TERM here: the
+# script would inherit that.
 trap : TERM
 
 word= ooms=-
 IFS= read -r word
 
 [ -n "$(command -v bash)" ] || echo 'there is no bash in this image'
-# Nothing of this shell's own goes into the output, such as "Killed". The driver joins its two outputs.
+# Keeps this shell's own messages, such as "Killed", out of the output. The driver joins its two outputs.
 exec 2>&-
 bash --norc --noprofile -c "$1" script 3<< END
 $word

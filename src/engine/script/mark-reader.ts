@@ -1,6 +1,6 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
 
-/** What guardian.sh and driver.sh said between the script's output. */
+/** A piece of a script's output, or a mark that guardian.sh or driver.sh wrote into it. */
 export type ScriptPiece =
   | { kind: 'output'; bytes: Buffer }
   /** The fields after the secret: `['B', '0', '1', '1700000000000000']`. */
@@ -9,8 +9,8 @@ export type ScriptPiece =
 const NEWLINE = 0x0a;
 
 /**
- * Separates their marks from the output around them, however the bytes are cut into chunks.
- * A mark is `secret field field ...\n` anywhere in the stream, since output need not end with a newline.
+ * Separates marks from the output around them, however the bytes are cut into chunks. A mark is `secret field
+ * field ...\n` anywhere in the stream, since output need not end with a newline.
  */
 export class MarkReader {
   readonly #secret: Buffer;
@@ -21,7 +21,8 @@ export class MarkReader {
   }
 
   /**
-   * Pieces in order. Output that may be the beginning of a mark is held back until the next call, or `end`.
+   * Yields pieces in order. Output that may be the beginning of a mark is held back until the next call or
+   * `end`.
    */
   *read(chunk: Buffer): Generator<ScriptPiece> {
     let rest = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -59,7 +60,7 @@ export class MarkReader {
   }
 
   #hold(bytes: Buffer): void {
-    // Copied: the chunk it comes from is only lent.
+    // Copied, because the chunk's buffer is reused.
     this.#held = Buffer.from(bytes);
   }
 

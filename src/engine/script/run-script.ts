@@ -22,7 +22,7 @@ import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 /** 128 + SIGKILL. */
 const KILLED = 137;
 
-/** With a small heap the outputs of a script's steps may take this part of it. */
+/** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;
 
 const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
@@ -31,8 +31,8 @@ const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
 /**
  * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit
  * codes. All steps run, whatever their exit codes, unless the script itself leaves (`exit`, `exec`, `set
- * -e`). Throws an infrastructure error when the engine failed, an input error for a script that bash cannot
- * be given.
+ * -e`). Throws an infrastructure error if the engine fails, and an input error for a script that contains a
+ * NUL character.
  */
 export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
   const { clock } = container.port;
@@ -57,13 +57,13 @@ async function runLines(
   lines: string[],
 ): Promise<Outcome> {
   const { clock } = container.port;
-  // Secret from the script: it goes in by stdin, not by argv or environment.
+  // The script must not see it, so it is sent by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
   const recorder = new StepRecorder(lines, cap, clock);
   const over = Promise.withResolvers<ScriptOver>();
-  // What an engine or a shell says when nothing could be started.
+  // Holds the message of the engine or shell if nothing could be started.
   let firstOutput = '';
 
   using tagged = tagExec(container, request.user);
@@ -112,11 +112,10 @@ async function runLines(
   }
   if (end.how === 'done') {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
-    // Where there is no counter to be read, the other way costs a wait: not for a script in which all went
-    // well.
+    // Without a counter the other way takes a wait, so skip it for a script whose steps all succeeded.
     const oomKilled =
       (failed || !Number.isNaN(end.oomKills)) && (await noteOomKills(container, end.oomKills, exec.id));
-    // The driver never spoke: there is no bash, or none that works.
+    // The driver wrote nothing: there is no bash, or none that works.
     const mute = recorder.steps.length === 0 && end.exitCode !== 0;
     return mute
       ? {
@@ -136,7 +135,8 @@ async function runLines(
   if (end.state.neverStarted) {
     return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
   }
-  // Only SIGKILL keeps the guardian from its last word. After any other end it was said, and lost on its way.
+  // Only SIGKILL prevents the guardian's last mark. After any other end the mark was written and lost on its
+  // way.
   const exitCode = knownExitCode(end.state);
   if (exitCode !== KILLED) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
@@ -153,8 +153,8 @@ async function runLines(
 }
 
 /**
- * What loads the shield into the shells; nothing where it is not asked for, or there is none for the engine's
- * machine.
+ * Puts the shield into the container and returns the environment that loads it into the shells; empty if no
+ * shield is requested, or if there is none for the engine's machine.
  */
 async function shieldOf(
   container: RunningContainer,
@@ -162,15 +162,15 @@ async function shieldOf(
 ): Promise<Record<string, string>> {
   const library = shield ? shieldLibrary(container.arch) : undefined;
   if (!library) return {};
-  // Of a name that nobody could foresee, who might have put something there.
+  // The name is random, so that nothing can have been put there in advance.
   const path = `${shieldFolder}/${randomBytes(8).toString('hex')}/shield.so`;
   await putEntries(container, [{ path, content: library, mode: 0o755 }], '/', signal);
   return { LD_PRELOAD: path };
 }
 
 /**
- * The end without a last word. One that came with the last bytes wins, being there before the engine is
- * asked.
+ * Resolves if the script ends without the last mark. If the mark came with the last bytes, it wins: it
+ * arrives before this asks the engine.
  */
 async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, deadline: AbortSignal) {
   try {
@@ -182,9 +182,7 @@ async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, d
   }
 }
 
-/**
- * Bytes that a step's output may have at most where there are so many, since all of them are kept to the end.
- */
+/** The most bytes of one step's output, given the number of steps: all outputs are kept to the end. */
 function shareOf(steps: number): number {
   const all = Math.min(
     commandOutput.bytes.script,

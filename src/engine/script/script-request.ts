@@ -8,21 +8,21 @@ export interface ScriptRequest {
   timeoutMs: number;
   signal?: AbortSignal | undefined;
   /**
-   * Bytes that the container may have written, before or now, until the script is ended; the container's own
-   * `diskBytes` when left out.
+   * Bytes that the container may have written in total before the script is ended; default: the container's
+   * `diskBytes`.
    */
   diskBytes?: number | undefined;
-  /** Bytes of output kept of each step, half its beginning, half its end. Default 1 MiB. */
+  /** Bytes of output kept of each step, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
   /**
-   * Keep what the script runs from reading and rewriting the shells that tell of its steps. One round trip
-   * more.
+   * Prevents the script's programs from reading or changing the shells that report its steps. Costs one more
+   * round trip.
    */
   shield?: boolean;
 }
 
 interface StepFacts {
-  /** The step's source, as it stands in the script. */
+  /** The step's source text in the script. */
   command: string;
   /** Epoch milliseconds by the container's clock, which is the engine host's. */
   startedAtMillis: number;
@@ -37,13 +37,13 @@ interface StepFacts {
 export type ScriptStep = StepFacts &
   (
     | { ended: 'exited'; exitCode: number }
-    /** `lost`: the next command began, or the script ended, without a word on how this one ended. */
+    /** `lost`: the next command began, or the script ended, without a mark for the end of this one. */
     | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined }
   );
 
 /**
- * `finished`: the script ran to its end or left by itself, whatever its exit codes. In the other cases
- * `steps` holds what ran until then, its last one marked with the same word.
+ * `finished`: the script ran to its end or left by itself, whatever its exit codes. Otherwise `steps` holds
+ * what ran until then, and the last step has the same `ended`.
  */
 export type ScriptResult = {
   steps: ScriptStep[];
@@ -54,11 +54,9 @@ export type ScriptResult = {
 } & (
   | {
       ended: 'finished';
-      /**
-       * Whether `/dev/null` and its like were devices when the script had ended; false where it was not said.
-       */
+      /** Whether `/dev/null` and similar files were still devices after the script; false if unknown. */
       devicesIntact: boolean;
-      /** Whether the shells that told of the steps could not be read by what they ran. */
+      /** Whether the script's programs could not read the shells that report the steps. */
       shielded: boolean;
     }
   | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }

@@ -1,13 +1,13 @@
-/** Where the library is put in a container. Nothing else looks there. */
+/** The folder for the library in a container. Nothing else uses it. */
 export const shieldFolder = '/offsite-shield';
 
 /**
- * A shared library that makes the process it is loaded into unreadable to all others of its user. What a
- * script runs has the script's own user, and could otherwise read and rewrite the memory of the shells that
- * say how each step ended. A process whose "dumpable" flag is off can be traced, and read in /proc, with
- * CAP_SYS_PTRACE alone (prctl(2), ptrace(2)), which no sandbox has. A shell cannot set the flag itself, and
- * `exec` sets it anew, so the loader puts these few instructions into both shells. They need no C library,
- * whichever the image has.
+ * A shared library that makes its process unreadable to all other processes of the same user. The script's
+ * programs run as the same user as the shells, and could otherwise read and change the memory of the shells
+ * that report how each step ended. A process whose "dumpable" flag is off can be traced, and read in /proc,
+ * only with CAP_SYS_PTRACE (prctl(2), ptrace(2)), which no sandbox has. A shell cannot set the flag itself,
+ * and `exec` resets it, so the loader puts these few instructions into both shells. They work with any C
+ * library, or none.
  */
 export function shieldLibrary(arch: string): Buffer | undefined {
   const machine = machines[arch];
@@ -15,13 +15,13 @@ export function shieldLibrary(arch: string): Buffer | undefined {
 }
 
 interface Machine {
-  /** In ELF files. */
+  /** The machine's number in ELF files. */
   number: number;
   /** `prctl(PR_SET_DUMPABLE, 0)` and a return. */
   code: string;
 }
 
-/** By the engine's name of the architecture. */
+/** Keys are the engine's names of architectures. */
 const machines: Readonly<Record<string, Machine>> = {
   // mov eax, 157; mov edi, 4; xor esi, esi; syscall; ret
   x86_64: { number: 62, code: 'b89d000000bf0400000031f60f05c3' },
@@ -30,7 +30,7 @@ const machines: Readonly<Record<string, Machine>> = {
 };
 
 /**
- * Bytes: where the parts of the file are. The data is mapped one (large) page above the rest, since it must
+ * Byte offsets of the parts of the file. The data is mapped one (large) page above the rest, because it must
  * be writable.
  */
 const at = { hash: 0x120, symbols: 0x130, strings: 0x148, code: 0x150, dynamic: 0x200 } as const;
@@ -70,7 +70,7 @@ function sharedObject(machine: number, code: Buffer): Buffer {
   writeSegment(file, 1, { type: load, flags: readable | writable, ...data });
   writeSegment(file, 2, { type: dynamic, flags: readable | writable, ...data });
   writeSegment(file, 3, { type: stack, flags: readable | writable, from: 0, to: 0, bytes: 0 });
-  // A hash table of one bucket and one symbol, which is the empty one that every table begins with.
+  // A hash table of one bucket and one symbol: the empty symbol that every table begins with.
   file.writeUInt32LE(1, at.hash);
   file.writeUInt32LE(1, at.hash + 4);
   code.copy(file, at.code);
@@ -96,7 +96,7 @@ function writeHeader(file: Buffer, machine: number): void {
 interface Segment {
   type: number;
   flags: number;
-  /** In the file, and in memory. */
+  /** Offset in the file and address in memory. */
   from: number;
   to: number;
   bytes: number;

@@ -3,7 +3,7 @@ import { OutputCapture } from '../exec/output-capture.ts';
 import type { ScriptPiece } from './mark-reader.ts';
 import type { ScriptStep } from './script-request.ts';
 
-/** The guardian's last word. */
+/** The content of the guardian's last mark. */
 export interface ScriptOver {
   how: 'done';
   exitCode: number;
@@ -20,7 +20,7 @@ interface OpenStep {
 /** Builds the steps of a script out of the marks and the output between them. */
 export class StepRecorder {
   readonly steps: ScriptStep[] = [];
-  /** Whether the shell that tells of the steps cannot be read by what it runs. */
+  /** Whether the script's programs cannot read the shell that reports the steps. */
   shielded = false;
   readonly #lines: string[];
   readonly #capBytes: number;
@@ -33,9 +33,7 @@ export class StepRecorder {
     this.#clock = clock;
   }
 
-  /**
-   * Takes the next piece; the answer is the last word, once it has come. Output between steps is nobody's.
-   */
+  /** Takes the next piece; returns the last mark, once it has come. Output between steps is dropped. */
   take(piece: ScriptPiece): ScriptOver | undefined {
     if (piece.kind === 'output') {
       this.#open?.capture.push(piece.bytes);
@@ -58,7 +56,7 @@ export class StepRecorder {
         this.close({ ended: 'exited', exitCode: Number(first) }, second);
         return undefined;
       case 'Z':
-        // A step still open is one that left the shell: the shell's exit code is its own.
+        // A step that is still open left the shell, so the shell's exit code is its exit code.
         this.close({ ended: 'exited', exitCode: Number(first) });
         return {
           how: 'done',
@@ -71,7 +69,7 @@ export class StepRecorder {
     }
   }
 
-  /** Ends the step that is running, if one is. `micros` is the container's time, when it is known. */
+  /** Ends the step that is running, if one is. `micros` is the container's time, if it is known. */
   close(
     end: { ended: 'exited'; exitCode: number } | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' },
     micros = '',
@@ -83,7 +81,7 @@ export class StepRecorder {
     this.steps.push({
       command,
       startedAtMillis,
-      // Two clocks may have told the two times.
+      // The two times may come from different clocks.
       finishedAtMillis: Math.max(startedAtMillis, this.#millis(micros)),
       output: output.text,
       outputTruncated: output.truncated,
@@ -92,7 +90,7 @@ export class StepRecorder {
     });
   }
 
-  /** A script that unset EPOCHREALTIME, or left its shell, leaves us our own clock. */
+  /** Uses this process's clock if the script unset EPOCHREALTIME or left its shell. */
   #millis(micros: string): number {
     return micros === '' ? this.#clock.now() : Math.floor(Number(micros) / 1000);
   }

@@ -20,8 +20,8 @@ export type Built =
   | { kind: 'not-snapshotable'; processes: string[] };
 
 /**
- * Builds a snapshot that was not there, once on this engine: whoever comes while another agent builds it
- * waits, and takes what that one made, or its turn where it made nothing. What `build` throws is thrown.
+ * Builds a missing snapshot once on this engine. If another agent is building it, this waits and uses that
+ * agent's snapshot, or builds it if that agent did not. Rethrows what `build` throws.
  */
 export async function buildOnce(
   builder: Builder,
@@ -31,7 +31,7 @@ export async function buildOnce(
 ): Promise<Built> {
   const { port, repository } = builder;
   await using container = await takeTurn(builder, request, tag, signal);
-  // Another agent may have finished between the look that found nothing and our turn.
+  // Another agent may have finished between the search that found nothing and this point.
   const found = await port.images.find(`${repository}:${tag}`, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   await container.start(signal);

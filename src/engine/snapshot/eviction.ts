@@ -3,19 +3,19 @@ import { isEngineFailure } from '../port/failure.ts';
 import type { KeptSnapshot } from './kept-snapshots.ts';
 
 /**
- * Which snapshots to remove. Both conditions hold where both are given; with none, all that can be removed
- * are.
+ * Which snapshots to remove. If both conditions are given, both must hold; if none is, everything removable
+ * is removed.
  */
 export interface EvictionRule {
   /** Bytes that all may take together. */
   budgetBytes?: number | undefined;
-  /** Milliseconds since the last use; those used since then stay. */
+  /** Milliseconds; snapshots used within this time stay. */
   unusedForMs?: number | undefined;
 }
 
 /**
- * The snapshots that the rule removes, those used longest ago first. One that a container is made of stays,
- * and so does the parent of one that stays.
+ * The snapshots that the rule removes, least recently used first. A snapshot that a container uses stays, and
+ * so does the parent of one that stays.
  */
 export function evictable(
   snapshots: readonly KeptSnapshot[],
@@ -38,8 +38,8 @@ export function evictable(
 }
 
 /**
- * Removes snapshots by name, so that one to which somebody gave another name is kept under that. Resolves
- * with those removed: one that came into use meanwhile stays. One round trip each.
+ * Removes snapshots by name, so one with a second name survives under that. Resolves with those removed: a
+ * snapshot that came into use in the meantime stays. One round trip each.
  */
 export async function removeSnapshots(
   port: EnginePort,

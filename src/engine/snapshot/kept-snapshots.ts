@@ -7,25 +7,25 @@ export interface KeptSnapshot {
   id: string;
   /** `offsite/snapshot:` and a hash. */
   name: string;
-  /** What it is, in the words of whoever had it made. */
+  /** The description from its request. */
   description: string;
-  /** Bytes that it adds to its parent's: what its removal gives back. */
+  /** Bytes that it adds to its parent's, which its removal frees. */
   bytes: number;
   /** Epoch milliseconds. */
   createdAt: number;
   /** Epoch milliseconds, up to an hour before the last use. */
   usedAt: number;
   parentId: string;
-  /** Whether a container is made of it. */
+  /** Whether a container uses it. */
   inUse: boolean;
 }
 
-/** Requests at a time. */
+/** Concurrent requests. */
 const AT_ONCE = 4;
 
 /**
- * All snapshots named `repository`. Two round trips, and one for each: only then an engine says when it was
- * named.
+ * All snapshots named `repository`. Two round trips, and one for each snapshot: an engine reports the time of
+ * a name only when it inspects an image.
  */
 export async function keptSnapshots(
   port: EnginePort,
@@ -45,7 +45,7 @@ export async function keptSnapshots(
       if (name === undefined || image.labels[ROLE_LABEL] !== 'snapshot') return undefined;
       const found = await port.images.find(id, signal);
       if (found === undefined) return undefined;
-      // Some engines know no parents; there our label tells.
+      // Some engines do not know parents; Offsite's label does.
       const parentId = image.parentId || (found.labels[PARENT_LABEL] ?? '');
       return {
         id,

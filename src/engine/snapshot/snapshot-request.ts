@@ -1,18 +1,18 @@
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
 
-/** A step that turns one image into another: the container it runs in, and what it does there. */
+/** A step that turns one image into another: the container it runs in, and what it does in it. */
 export interface SnapshotRequest {
   parentImageId: string;
   /** The container it is built in. */
   container: Omit<ContainerSpec, 'imageId'>;
   /**
-   * All that the result depends on beside the parent image: script, files, environment, user. Hashed, never
-   * shown.
+   * Everything that the result depends on except the parent image: script, files, environment, user. Hashed,
+   * never shown.
    */
   key: string;
-  /** What it is, for whoever lists images; shown, and no part of the key. */
+  /** A description for lists of images; shown, not part of the key. */
   description?: string;
-  /** Makes the state. The container is started; what this throws is thrown to whoever asked. */
+  /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
   build(container: Container): Promise<void>;
 }

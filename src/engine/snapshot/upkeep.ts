@@ -5,31 +5,26 @@ import { evictable, removeSnapshots } from './eviction.ts';
 import { keptSnapshots } from './kept-snapshots.ts';
 
 /**
- * A use within this time of the last noted one is not noted: most uses cost nothing, and hours are exact
+ * A use this soon after the last recorded one is not recorded: so most uses cost nothing, and hours are exact
  * enough for eviction.
  */
 const NOTE_EVERY_MS = 3_600_000;
 /**
- * One that was just used may be about to be used again, by this agent or another, without a container of it
- * right now.
+ * A snapshot that was just used may be used again soon, by this agent or another, although no container uses
+ * it right now.
  */
 const SPARED_MS = 10 * 60_000;
 
 export interface UpkeepOptions {
   port: EnginePort;
   repository: string;
-  /** Bytes that all snapshots may take together; unlimited when left out. */
+  /** Bytes that all snapshots may take together; undefined for unlimited. */
   budgetBytes: number | undefined;
-  /**
-   * For what the user may want to know; nobody waits for this work, so that its failures are told here too.
-   */
+  /** Receives messages for the user; nobody waits for this work, so its failures are reported here too. */
   note(message: string): void;
 }
 
-/**
- * What keeps snapshots from filling the disk, done beside the work that needs them. Disposing waits for what
- * is under way.
- */
+/** Keeps snapshots from filling the disk, in the background. Disposing waits for work in progress. */
 export interface Upkeep extends AsyncDisposable {
   used(snapshot: Image): void;
   built(imageId: string): void;
@@ -37,7 +32,7 @@ export interface Upkeep extends AsyncDisposable {
 
 export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions): Upkeep {
   const { clock } = port;
-  /** By id: when this process last used it. The engine's note of that is up to an hour older. */
+  /** When this process last used each snapshot, by id. The engine's record is up to an hour older. */
   const usedAt = new Map<string, number>();
   const noted = new Map<string, number>();
   const underWay = new Set<Promise<void>>();
@@ -66,8 +61,8 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
       noted.set(id, now);
       const [, tag] = names.find((name) => name.startsWith(`${repository}:`))?.split(':') ?? [];
       if (tag === undefined) return;
-      background('noting the use of a snapshot', async () => {
-        // To give it the name it has changes nothing but the time that the engine notes.
+      background('recording the use of a snapshot', async () => {
+        // Naming it again changes only the time that the engine records.
         await port.images.tag(id, `${repository}:${tag}`);
       });
     },
@@ -75,7 +70,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
       const now = clock.now();
       usedAt.set(imageId, now);
       noted.set(imageId, now);
-      // An eviction that is under way may not see this image; the next build's will.
+      // An eviction in progress may not see this image; the next build's eviction will.
       if (budgetBytes === undefined || evicting) return;
       evicting = true;
       background('removing old snapshots', () => evict(budgetBytes)).finally(() => {

@@ -10,11 +10,12 @@ import type { ChatAnswer, ChatRequest } from './chat.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
 
 /**
- * Asks a model for one answer, in its own wire. What the wire has no word for, such as a seed, is left out.
+ * Requests one answer from a model in its own wire. Leaves out what the wire does not support, such as a
+ * seed.
  *
- * Throws the signal's reason when it aborts; `OffsiteError`s that `send` throws; else `MODEL_UNREACHABLE`,
- * `MODEL_REFUSED`,
- * `MODEL_CONTEXT_FULL` or `MODEL_ANSWER_UNREADABLE`, with the upstream's own message.
+ * Throws the signal's reason if it aborts, and the `OffsiteError`s of `send`. Otherwise throws
+ * `MODEL_UNREACHABLE`, `MODEL_REFUSED`, `MODEL_CONTEXT_FULL` or `MODEL_ANSWER_UNREADABLE`, with the
+ * upstream's own message.
  */
 export async function chatOver(
   send: Upstream['send'],
@@ -74,7 +75,7 @@ async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string
   return store.take();
 }
 
-/** OpenAI's newer models take the limit under another name only, and say so in this field. */
+/** OpenAI's newer models accept the limit only under another name, and report that in this field. */
 function refusesMaxTokens(body: Buffer): boolean {
   return member(member(parsed(body.toString('utf8')), 'error'), 'param') === 'max_tokens';
 }

@@ -1,16 +1,16 @@
 import type { Usage } from '../../contract/report.ts';
 
 /**
- * A conversation in no wire's own form, for models that this process asks itself: the bash runner, judges,
- * the simulated user.
+ * A conversation in a form that is independent of the wire, for requests of this process: the bash runner,
+ * judges, the simulated user.
  */
 export interface ChatRequest {
-  /** A configured model of the role; its first where left out. */
+  /** A configured model of the role; default: its first one. */
   model?: string | undefined;
   system?: string | undefined;
   messages: readonly ChatMessage[];
   tools?: readonly ChatTool[] | undefined;
-  /** Asks for an answer that is JSON of this schema. */
+  /** Requests an answer that is JSON of this schema. */
   schema?: { name: string; schema: Record<string, unknown> } | undefined;
   temperature?: number | undefined;
   seed?: number | undefined;
@@ -32,7 +32,7 @@ export interface ChatTool {
 export interface ToolCall {
   id: string;
   name: string;
-  /** As the model wrote them; `malformed` where they are no JSON object. */
+  /** As the model wrote them; `malformed` if they are not a JSON object. */
   arguments: Record<string, unknown> | { malformed: string };
 }
 
@@ -42,6 +42,6 @@ export interface ChatAnswer {
   /** `length`: cut at its limit of tokens. */
   stopped: 'done' | 'tools' | 'length' | 'refused';
   usage: Usage;
-  /** The model as the upstream named it. */
+  /** The model's name in the upstream's answer. */
   model: string | undefined;
 }

@@ -5,7 +5,7 @@ import { member, parsed } from '../wires/lenient.ts';
 import { errorMessage } from '../wires/openai.ts';
 import { wireTable } from '../wires/wire-table.ts';
 
-/** The model answered with an error, in its own words. */
+/** The error of a model that answered with an error; keeps the model's own message. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
   const document = parsed(body.toString('utf8'));
   const told =
@@ -18,41 +18,41 @@ export function refusedBy(to: { wire: Wire; model: string }, status: number, bod
   });
 }
 
-/** No answer came, or it broke off. An OffsiteError passes through, with its own hint. */
+/** The error if no answer came, or it broke off. An OffsiteError is returned unchanged, with its own hint. */
 export function unreachable(to: { model: string }, thrown: unknown): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
   return new OffsiteError(`the model ${to.model} could not be reached: ${messageOf(thrown)}`, {
     code: 'MODEL_UNREACHABLE',
     kind: 'infrastructure',
-    hint: 'Check its baseUrl, and that this machine reaches it.',
+    hint: 'Check its baseUrl, and that this machine can reach it.',
     cause: thrown,
   });
 }
 
 export function unreadable(to: { wire: Wire; model: string }, body: Buffer): OffsiteError {
   return new OffsiteError(
-    `the model ${to.model} answered with what is no answer of ${to.wire}: ${excerpt(body)}`,
+    `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${excerpt(body)}`,
     {
       code: 'MODEL_ANSWER_UNREADABLE',
       kind: 'infrastructure',
-      hint: 'Check that baseUrl and wire belong together.',
+      hint: 'Check that baseUrl and wire match.',
     },
   );
 }
 
 function hintFor(status: number): string {
   if (status === 401 || status === 403)
-    return 'Check the key in the variable that apiKeyEnv names, what it may use, and how auth sends it.';
+    return 'Check the key in the variable that apiKeyEnv names, its permissions, and auth.';
   if (status === 404)
-    return "Check the model's name at its provider, and that baseUrl is where its API begins (with /v1 where that has it).";
-  if (status === 429) return 'Its limits are reached: wait, lower maxParallel, or raise the limits.';
-  if (status >= 500) return 'The provider itself has trouble; try again later.';
-  return 'The message above is its own; check the wire and the model.';
+    return "Check the provider's name for the model, and baseUrl (with /v1 if the API needs it).";
+  if (status === 429) return 'A rate limit is reached: wait, lower maxParallel, or raise the limit.';
+  if (status >= 500) return 'The provider has a problem; try again later.';
+  return "This is the provider's own message; check the wire and the model.";
 }
 
 /**
- * Whether the conversation has outgrown the model: that is the agent's own doing, unlike every other refusal.
- * OpenAI and llama.cpp have a code for it; Anthropic and vLLM say it only in words.
+ * Whether the conversation is too long for the model: unlike every other refusal, the agent causes this one.
+ * OpenAI and llama.cpp have a code for it; Anthropic and vLLM report it only in the message.
  */
 function isContextFull(document: unknown, message: string): boolean {
   const codes = codesOf(member(document, 'error'));

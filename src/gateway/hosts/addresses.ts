@@ -1,8 +1,8 @@
 import { BlockList, isIPv6 } from 'node:net';
 
 /**
- * Networks that are not the public Internet (IANA's special-purpose registries), and addresses at which
- * clouds keep their credentials.
+ * Networks that are not the public Internet (IANA's special-purpose registries), and addresses where clouds
+ * serve their credentials.
  */
 const notPublic = {
   ipv4: [
@@ -24,7 +24,7 @@ const notPublic = {
     '168.63.129.16/32',
   ],
   ipv6: [
-    // Unspecified, loopback, and IPv4 in IPv6's clothes: compatible, mapped, translated, 6to4, Teredo.
+    // Unspecified, loopback, and IPv4 inside IPv6: compatible, mapped, translated, 6to4, Teredo.
     '::/96',
     '::ffff:0:0/96',
     '::ffff:0:0:0/96',
@@ -41,7 +41,7 @@ const notPublic = {
   ],
 } as const;
 
-/** Whether an address (no brackets, no zone) is one of the public Internet. */
+/** Whether an address (no brackets, no zone) belongs to the public Internet. */
 export function isPublic(address: string): boolean {
   const family = isIPv6(address) ? 'ipv6' : 'ipv4';
   const refused = new BlockList();

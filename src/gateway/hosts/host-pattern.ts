@@ -7,13 +7,13 @@ export interface AllowList {
   allows(authority: Authority): boolean;
 }
 
-/** Where a pattern names no port. */
+/** The ports of a pattern that names none. */
 const usualPorts: readonly number[] = [443, 80];
 
 /**
- * `registry.example` and `*.example` (the domains below it, not itself) for ports 443 and 80, either with
- * `:PORT` for that one; addresses are allowed only where they are named themselves. Throws an input error for
- * any other pattern.
+ * Patterns are `registry.example` or `*.example` (the domains below it, not itself) for ports 443 and 80, or
+ * with `:PORT` for that port only. An address is allowed only if a pattern names it. Throws an input error
+ * for any other pattern.
  */
 export function allowList(patterns: readonly string[]): AllowList {
   const rules = patterns.map(ruleOf);
@@ -25,10 +25,10 @@ function ruleOf(pattern: string): (asked: Authority) => boolean {
   const plain = below ? pattern.slice(2) : pattern;
   const named = readAuthority(isIPv6(plain) ? `[${plain}]` : plain, 443);
   if (!named || (below && named.address)) {
-    throw new OffsiteError(`${JSON.stringify(pattern)} names no host for the allow-list`, {
+    throw new OffsiteError(`${JSON.stringify(pattern)} is not a host pattern for the allow-list`, {
       code: 'HOST_PATTERN_INVALID',
       kind: 'input',
-      hint: 'It looks like registry.example, *.example:443, 192.0.2.7:8080 or [2001:db8::7]:443. For every host, use network: open.',
+      hint: 'Write registry.example, *.example:443, 192.0.2.7:8080, [::1]:443. For any host: network: open.',
     });
   }
   const ports = /[^:]:\d+$/.test(plain) && !isIPv6(plain) ? [named.port] : usualPorts;

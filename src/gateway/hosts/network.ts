@@ -3,11 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { abortable } from '../../abortable.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** The way to named hosts, handed in so that a test sends no packet off the machine. */
+/** Reaches named hosts. Passed in, so that tests send no packets off the machine. */
 export interface Network {
   /** All addresses of a name. */
   lookup(host: string): Promise<string[]>;
-  /** Resolves with a socket that is connected to this very address. */
+  /** Resolves with a socket that is connected to exactly this address. */
   connect(to: { address: string; port: number }, signal: AbortSignal): Promise<Socket>;
 }
 
@@ -18,11 +18,11 @@ export const hostNetwork: Network = {
   },
   async connect({ address, port }, signal) {
     signal.throwIfAborted();
-    // One end may be done sending while the other is not.
+    // One end may finish sending before the other.
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     socket.once('connect', resolve);
-    // An error may come before the caller listens; the caller hears of 'close'.
+    // An error may come before the caller listens; the caller listens for 'close'.
     socket.on('error', () => undefined).once('error', reject);
     try {
       await abortable(promise, signal);

@@ -25,7 +25,7 @@ export interface ProxyParts extends ReachParts {
   share: Share;
 }
 
-/** Carries one plain request to a host of the allow-list. Never rejects; see {@link HostConnection}. */
+/** Forwards one plain request to a host of the allow-list. Never rejects; see {@link HostConnection}. */
 export async function proxyRequest(
   parts: ProxyParts,
   target: { authority: string; path: string },
@@ -49,14 +49,14 @@ export async function proxyRequest(
   }
 }
 
-/** Carries one CONNECT to a host of the allow-list. Never rejects; see {@link HostConnection}. */
+/** Opens a tunnel for one CONNECT to a host of the allow-list. Never rejects; see {@link HostConnection}. */
 export async function proxyTunnel(
   parts: ProxyParts,
   { url: authority = '' }: IncomingMessage,
   stream: Duplex,
   first: Buffer,
 ): Promise<void> {
-  // Once both have said their last, it may close before it says that it has finished.
+  // Once both ends are finished, the stream may close before it emits 'finish'.
   const client = { stream, isDone: () => stream.readableEnded };
   let accepted = false;
   try {
@@ -65,7 +65,7 @@ export async function proxyTunnel(
       stream.write('HTTP/1.1 200 OK\r\n\r\n');
       if (first.length > 0) socket.write(first);
       const other: Duplex = socket;
-      // Bytes both ways, until both ends are done or one breaks.
+      // Copies bytes in both directions, until both ends are done or one breaks.
       await Promise.all([pipeline(stream, other, { signal }), pipeline(other, stream, { signal })]);
     });
   } catch (error) {
@@ -76,8 +76,8 @@ export async function proxyTunnel(
 }
 
 /**
- * Connects to the host that a client asks for, for as long as `carry` takes. Rejects as that does; it is in
- * the record in any case.
+ * Connects to the requested host while `carry` runs. Rejects as `carry` does; the connection is recorded in
+ * any case.
  */
 async function connected(
   parts: ProxyParts,
@@ -132,7 +132,7 @@ async function connected(
   }
 }
 
-/** A redirect is the client's business: it asks again, and is judged again. */
+/** Returns a redirect to the client: if the client follows it, that request is checked again. */
 async function carryRequest(
   request: IncomingMessage,
   { authority, path }: { authority: Authority; path: string },
@@ -154,10 +154,10 @@ async function carryRequest(
     signal: ending.stopping.signal,
   });
   onward.once('response', resolve);
-  // Once answered, what breaks it shows in the answer.
+  // After the answer begins, a failure shows in the answer.
   onward.on('error', reject);
-  // Not a pipeline: that would destroy the request, and with it the connection on which a failure is
-  // answered.
+  // Do not use `pipeline`: it would destroy the request, and with it the connection that carries the error
+  // answer.
   request.pipe(onward);
   const answer = await promise;
   const { statusCode: status = 502, headers } = answer;
@@ -165,8 +165,8 @@ async function carryRequest(
 }
 
 /**
- * How the onward request says where its body ends. Never left to the client's own headers, some of which are
- * of one hop: a body that nothing announces would be read as a request of its own.
+ * How the forwarded request declares where its body ends. Does not use the client's headers as they are,
+ * because some are hop-by-hop: the host would read an undeclared body as another request.
  */
 function framing({ 'content-length': length, 'transfer-encoding': coding }: IncomingHttpHeaders) {
   if (coding !== undefined) return { 'transfer-encoding': 'chunked' };

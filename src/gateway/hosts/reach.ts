@@ -18,9 +18,9 @@ export interface ReachParts {
 }
 
 /**
- * Connects to a host of the allow-list. Its name is looked up once, here, and the connection goes to an
- * address that was found then and judged: what the name resolves to a moment later does not matter. Throws a
- * {@link Refusal}: 403 for what may not be reached, 502 for what cannot.
+ * Connects to a host of the allow-list. Looks up its name once, here, and connects to an address that was
+ * found then and checked: a later change of the DNS record does not matter. Throws a {@link Refusal}: 403 if
+ * the host may not be reached, 502 if it cannot.
  */
 export async function reach(
   { allowed, network, clock }: ReachParts,
@@ -30,7 +30,7 @@ export async function reach(
   const { host, port } = authority;
   if (!allowed.allows(authority)) {
     throw new Refusal(403, 'HOST_NOT_ALLOWED', `this sandbox may not reach ${host} port ${port}`, {
-      hint: 'Hosts are named under hosts of the sandbox in offsite.yaml.',
+      hint: 'Name it under hosts of the sandbox in offsite.yaml.',
     });
   }
   using limit = startDeadline(
@@ -43,8 +43,8 @@ export async function reach(
   const named = (address: string) => allowed.allows({ host: canonical(address), port, address: true });
   const permitted = found.filter((address) => isIP(address) !== 0 && (isPublic(address) || named(address)));
   if (permitted.length === 0) {
-    throw new Refusal(403, 'ADDRESS_NOT_ALLOWED', `${host} stands for an address that is not public`, {
-      hint: 'Private, loopback and link-local addresses are reached only where they are named themselves under hosts of the sandbox in offsite.yaml.',
+    throw new Refusal(403, 'ADDRESS_NOT_ALLOWED', `${host} resolves to an address that is not public`, {
+      hint: 'Name private, loopback or link-local addresses under hosts of the sandbox in offsite.yaml.',
     });
   }
   const failures: string[] = [];

@@ -3,9 +3,9 @@ import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../foreign-traffic.ts';
 
 /**
- * A connection of the sandbox's as Node's HTTP server takes it. The stream itself would do, but for what Node
- * 24 does with a text and bytes that are written to it together, such as the head of an answer and its body:
- * it gives the text's memory back before it is sent. Here all is bytes.
+ * A connection of the sandbox, for Node's HTTP server. The stream itself would work, except for a bug in Node
+ * 24: if a string and bytes are written together, such as the head of an answer and its body, Node frees the
+ * string's memory before it is sent. This class writes only bytes.
  */
 export class Connection extends Duplex {
   readonly #stream: ServerHttp2Stream;
@@ -16,7 +16,7 @@ export class Connection extends Duplex {
     const data = (chunk: Buffer) => {
       if (!this.push(chunk)) stream.pause();
     };
-    // An error is always followed by 'close', of either.
+    // 'close' always follows an error, on both streams.
     listenTo(stream, { data, end: () => this.push(null), close: () => this.destroy() }, end);
     listenTo(this, {}, end);
   }

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 
 /**
- * The bytes of an answer in HTTP/1.1 that is the last on its connection, for one that no server writes to any
- * more. `said` is a line of text.
+ * The bytes of an HTTP/1.1 answer that is the last on its connection, for a connection that no server writes
+ * to any more. `said` is a line of text.
  */
 export function plainAnswer(status: number, said: string): string {
   const body = `${said}\n`;

@@ -11,40 +11,40 @@ export interface Relay extends AsyncDisposable {
    */
   readonly origin: string;
   /**
-   * Makes the sandbox in the relay's network and starts it, each as soon as that can be; for a relay that has
-   * a network of its own, and once. Rejects as `make` and the sandbox's start do, and with {@link
-   * Relay.lost}'s reason where there is no relay.
+   * Creates the sandbox in the relay's network and starts it, each as early as possible. Call it once, and
+   * only for a relay with its own network. Rejects as `make` and the sandbox's start do, or with {@link
+   * Relay.lost}'s reason if there is no relay.
    */
   startSandbox(
     make: (network: ContainerSpec['network']) => Promise<Container>,
     signal: AbortSignal,
   ): Promise<Container>;
-  /** Resolves once the sandbox can connect; rejects where the relay did not come up. */
+  /** Resolves once the sandbox can connect; rejects if the relay did not start. */
   readonly ready: Promise<void>;
   /**
-   * Aborts when the relay is lost and could not be restarted; its reason is an infrastructure {@link
+   * Aborts if the relay is lost and cannot be restarted; its reason is an infrastructure {@link
    * OffsiteError}.
    */
   readonly lost: AbortSignal;
 }
 
-/** Below the ports that clients are given, so that no connection of the sandbox's can have taken it. */
+/** Below the range of ports that clients get, so that no connection of the sandbox can occupy it. */
 export const relayPort = 19734;
 
 /**
- * Serves what one sandbox asks for, as Node's own HTTP server hands it on. What a method throws, or what it
- * returns rejects with, is a defect, and ends the relay's session.
+ * Serves the requests of one sandbox, as Node's HTTP server passes them on. If a method throws or its promise
+ * rejects, that is a defect and ends the relay's session.
  */
 export interface RelayHandler {
   /**
-   * A request for a model (`url` is a path) or through the proxy (an absolute URL). A client that goes away
-   * closes the response before it has finished. To break an answer off so that the client sees it, destroy
-   * the response with an error. A request body that is not read stops the client.
+   * A request for a model (`url` is a path) or through the proxy (an absolute URL). If the client
+   * disconnects, the response closes before it finishes. To break off an answer visibly, destroy the response
+   * with an error. While a request's body is not read, the client must wait.
    */
   request(request: IncomingMessage, response: ServerResponse): unknown;
   /**
-   * A CONNECT to `url` (`host:port`). Its answer is written to `client`, which then carries the tunnel;
-   * `first` came along already.
+   * A CONNECT to `url` (`host:port`). Write the answer to `client`, which then carries the tunnel; `first`
+   * holds bytes that already arrived.
    */
   connect(request: IncomingMessage, client: Duplex, first: Buffer): unknown;
 }

@@ -13,8 +13,8 @@ const noLimit = 2 ** 30;
 /**
  * This process's end of a sidecar's standard streams: reads the HTTP/1.1 on the sandbox's connections, and
  * calls `handler` for each request. The session ends with the streams, and then destroys the requests in
- * flight. It also ends, with an `error`, where a request was met by a defect of ours: that is one sandbox's
- * trouble and nobody else's.
+ * flight. It also ends, with an `error`, if a request triggers a defect in Offsite, so that only this sandbox
+ * fails.
  */
 export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
   const session = performServerHandshake(stdio, {
@@ -22,7 +22,7 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
       maxConcurrentStreams: relayTraffic.count.connections,
       initialWindowSize: relayTraffic.bytes.unreadRequest,
     },
-    // Node would end the session above these, and one hostile client with it all others. Megabytes; windows
+    // Megabytes. Node would end the session above this, so one hostile client could end all others; windows
     // bound memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
@@ -38,7 +38,7 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     {
       stream(stream: ServerHttp2Stream) {
         listenTo(stream, {}, end);
-        // Its reset may have come along with it.
+        // It may already be reset.
         if (stream.destroyed || stream.closed) return;
         const connection = new Connection(stream, end);
         stream.respond({ ':status': 200 });
@@ -55,23 +55,23 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
 }
 
 /**
- * An HTTP server that listens nowhere. It has no time limits: a model may take its time for any part of an
+ * An HTTP server that does not listen. It has no time limits: a model may take long for any part of an
  * exchange, and connections are few.
  */
 function readingServer(handler: RelayHandler, end: EndTraffic): Server {
-  let underWay = 0;
+  let inFlight = 0;
   const request = (asked: IncomingMessage, response: ServerResponse): unknown => {
-    // Always followed by 'close' of the response, which is what handlers look at.
+    // 'close' of the response always follows, and handlers listen for that.
     listenTo(asked, {}, end);
-    const [status, reason] = refusal(asked, underWay) ?? [];
+    const [status, reason] = refusal(asked, inFlight) ?? [];
     if (status !== undefined) {
       listenTo(response, {}, end);
       response.writeHead(status, { connection: 'close', 'content-type': 'text/plain' }).end(reason);
       return undefined;
     }
-    underWay += 1;
+    inFlight += 1;
     const close = () => {
-      underWay -= 1;
+      inFlight -= 1;
     };
     listenTo(response, { close }, end);
     return handler.request(asked, response);
@@ -82,17 +82,17 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
     headersTimeout: 0,
     requestTimeout: 0,
     keepAliveTimeout: 0,
-    // Other protocols that a client offers to switch to are no reason to refuse its request.
+    // If a client offers to switch to another protocol, do not refuse its request.
     shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server = createServer(settings);
-  // Offsite counts them: Node would drop those above its limit and pass on the rest.
+  // Offsite counts headers itself: Node would drop those above its limit and pass on the rest.
   server.maxHeadersCount = 0;
   const refuseUpgrade = (_asked: IncomingMessage, client: Duplex) => {
     client.resume();
     client.end(plainAnswer(426, 'The model is reached by plain HTTP requests; WebSockets are not carried.'));
   };
-  // Node's own answer would be lost with the connection.
+  // Node's own answer would be lost when the connection closes.
   const refuseUnreadable = (error: NodeJS.ErrnoException, client: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
     if (client.writable) client.end(plainAnswer(status, 'The request cannot be read.'));
@@ -103,19 +103,22 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
   return listenTo(server, { request, connect, upgrade: refuseUpgrade, clientError: refuseUnreadable }, end);
 }
 
-function refusal({ rawHeaders }: IncomingMessage, underWay: number): [number, string] | undefined {
+function refusal({ rawHeaders }: IncomingMessage, inFlight: number): [number, string] | undefined {
   if (rawHeaders.length > 2 * relayTraffic.count.headers)
-    return [431, `A request may have ${relayTraffic.count.headers} headers.\n`];
-  if (underWay >= relayTraffic.count.requests)
-    return [503, `There are ${relayTraffic.count.requests} requests under way.\n`];
+    return [431, `A request may have at most ${relayTraffic.count.headers} headers.\n`];
+  if (inFlight >= relayTraffic.count.requests)
+    return [503, `There are already ${relayTraffic.count.requests} requests in flight.\n`];
   return undefined;
 }
 
-/** What a relay's end says of an error that nobody expected. */
+/** The error for a defect in Offsite, shown when the relay ends. */
 function defect(cause: unknown): OffsiteError {
   const place = cause instanceof Error ? /\n\s+(at .*)/.exec(cause.stack ?? '')?.[1] : undefined;
-  return new OffsiteError(
-    `what its sandbox sent met a defect of Offsite: ${[messageOf(cause), place].filter(Boolean).join(', ')}`,
-    { code: 'RELAY_DEFECT', kind: 'infrastructure', hint: 'Please report it, with this message.', cause },
-  );
+  const what = [messageOf(cause), place].filter(Boolean).join(', ');
+  return new OffsiteError(`a request of its sandbox triggered a defect in Offsite: ${what}`, {
+    code: 'RELAY_DEFECT',
+    kind: 'infrastructure',
+    hint: 'Please report this message.',
+    cause,
+  });
 }

@@ -15,7 +15,7 @@ const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'ut
 
 export interface SidecarRequest {
   /**
-   * The network in which it listens: one of its own, which other containers then share, or that of a running
+   * The network in which it listens: its own, which other containers can share, or that of a running
    * container.
    */
   network: ContainerSpec['network'];
@@ -26,7 +26,7 @@ export interface SidecarRequest {
   clock: Clock;
 }
 
-/** A relay's container, which is being started. Disposing removes it. */
+/** A relay's container while it starts and runs. Disposing removes it. */
 export interface Sidecar extends AsyncDisposable {
   readonly id: string;
   /**
@@ -35,13 +35,13 @@ export interface Sidecar extends AsyncDisposable {
    */
   readonly started: Promise<void>;
   readonly listening: Promise<void>;
-  /** Resolves, never rejects, with what there is to say when it has ended, by itself or not. */
+  /** Resolves, never rejects, with the reason when it has ended, by itself or not. */
   readonly ended: Promise<string>;
 }
 
 /**
- * Makes a sidecar and begins its start: three round trips in all, and one to remove it. Throws infrastructure
- * errors.
+ * Creates a sidecar and begins its start: three round trips in total, and one to remove it. Throws
+ * infrastructure errors.
  */
 export async function beginSidecar(
   engine: Engine,
@@ -60,7 +60,7 @@ export async function beginSidecar(
       pids: 32,
       workingDir: '/',
       program: command(),
-      // It runs beside a sandbox whose own demands are checked, and nothing in it is anybody else's.
+      // It runs only Offsite's own code, beside a sandbox whose own filter is checked.
       filter: 'if-available',
     },
     signal,
@@ -77,7 +77,7 @@ export async function beginSidecar(
     listening,
     ended: ended.promise,
     async [Symbol.asyncDispose]() {
-      // Requests in flight do not wait for the removal.
+      // Ends requests in flight without waiting for the removal.
       serving.then(
         (session) => session.destroy(),
         () => undefined,
@@ -88,15 +88,15 @@ export async function beginSidecar(
 }
 
 /**
- * The program goes in the command itself: one round trip less than a file, and the container's files can stay
- * read-only.
+ * The command itself contains the program: that saves the round trip for a file, and the container's files
+ * can stay read-only.
  */
 function command(): string[] {
   const given = [relayPort, relayTraffic.count.relayConnections, relayTraffic.bytes.unreadAnswer].map(String);
   return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given];
 }
 
-/** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with what it said last. */
+/** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with its last output. */
 async function startServed(
   container: Container,
   handler: RelayHandler,
@@ -113,11 +113,11 @@ async function startServed(
   session.once('error', (error) => {
     said ||= messageOf(error);
   });
-  session.once('close', () => onEnd(said.trim() || 'its process ended without a word'));
+  session.once('close', () => onEnd(said.trim() || 'its process ended without output'));
   return session;
 }
 
-/** Its settings are the first that a sidecar says, once its port is open. */
+/** A sidecar sends its settings first, once its port is open. */
 async function firstSaid(
   session: ServerHttp2Session,
   ended: Promise<string>,
@@ -137,9 +137,9 @@ async function firstSaid(
 }
 
 function notListening(why: string): OffsiteError {
-  return new OffsiteError(`A sandbox's relay did not come up: ${why}`, {
+  return new OffsiteError(`A sandbox's relay did not start: ${why}`, {
     code: 'RELAY_NOT_STARTED',
     kind: 'infrastructure',
-    hint: 'Its image must have Node 24 as node.',
+    hint: 'Its image must contain Node 24 as `node`.',
   });
 }

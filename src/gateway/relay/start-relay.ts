@@ -6,12 +6,12 @@ import { type Relay, relayPort } from './relay.ts';
 import { beginSidecar, type Sidecar, type SidecarRequest } from './sidecar.ts';
 
 /**
- * Starts the relay of a sandbox, and starts it again when it dies. Returns at once; see {@link Relay.ready}.
- * An abort of `signal` ends it as disposing does, except that the latter waits for the removal.
+ * Starts the relay of a sandbox, and restarts it if it dies. Returns at once; see {@link Relay.ready}. An
+ * abort of `signal` ends it as disposing does, but disposing also waits for the removal.
  *
- * A relay takes longer to start than a sandbox does. So it comes first, with a network in which the sandbox
- * is then made: its program starts while the sandbox does. One that dies later is replaced in the sandbox's
- * network, which is the same.
+ * A relay takes longer to start than a sandbox. So the relay's container is created first, and the sandbox is
+ * created in its network: both start at the same time. A relay that dies later is replaced in the same
+ * network, which the sandbox now holds.
  */
 export function startRelay(engine: Engine, request: SidecarRequest, signal: AbortSignal): Relay {
   const disposed = new AbortController();
@@ -19,7 +19,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
   const ending = AbortSignal.any([signal, disposed.signal]);
   const first = Promise.withResolvers<Sidecar>();
   const ready = Promise.withResolvers<void>();
-  // A caller may look at `lost` alone.
+  // A caller may use only `lost`.
   for (const { promise } of [first, ready]) promise.catch(() => undefined);
   let { network } = request;
 
@@ -57,7 +57,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
         await sandbox.start(starting);
       } catch (error) {
         await sandbox.remove();
-        // Without the relay the engine only says that there is no such network.
+        // Without the relay the engine reports only that there is no such network.
         lost.signal.throwIfAborted();
         throw error;
       }
@@ -71,7 +71,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
   };
 }
 
-/** Whether another container holds the network, so that a next relay can join it there. */
+/** Whether another container holds the network, so that another relay can join it. */
 function outlivesRelay(network: ContainerSpec['network']): boolean {
   return typeof network === 'object';
 }
@@ -83,7 +83,7 @@ function relayDied(deaths: readonly string[]): OffsiteError {
     {
       code: 'RELAY_LOST',
       kind: 'infrastructure',
-      hint: 'See whether the engine is well (docker info) and has memory to spare.',
+      hint: 'Check that the engine works (docker info) and has free memory.',
     },
   );
 }

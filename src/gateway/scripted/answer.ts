@@ -4,9 +4,9 @@ import type { JsonObject } from '../wires/lenient.ts';
 import type { Conversation } from './conversation.ts';
 import { shellCall } from './shell-tool.ts';
 
-/** What a turn says to one conversation, in no wire's form yet. */
+/** The answer of a turn to one conversation, independent of the wire. */
 export interface ScriptedAnswer {
-  /** The same for the same conversation, so that a retry gets what was lost. */
+  /** The same for the same conversation, so that a retry gets the lost answer. */
   id: string;
   model: string;
   text: string;
@@ -18,11 +18,11 @@ export interface ScriptedAnswer {
 export interface ScriptedCall {
   id: string;
   tool: string;
-  /** JSON, or what the script says in its place. */
+  /** JSON, or the text that the script uses instead. */
   arguments: string;
 }
 
-/** `input` is all of the prompt, `output` all that was made, reasoning included. */
+/** `input` counts the whole prompt, `output` the whole answer, including reasoning. */
 export interface TokenCounts {
   input: number;
   output: number;
@@ -31,7 +31,7 @@ export interface TokenCounts {
   reasoning: number | undefined;
 }
 
-/** A turn that wants what the request cannot give. */
+/** A turn that needs something that the request does not offer. */
 export interface Impossible {
   impossible: string;
 }
@@ -46,7 +46,9 @@ export function answerOf(
   if (lost) {
     const offered = conversation.tools.map(({ name }) => name).join(', ');
     return {
-      impossible: `the script runs ${JSON.stringify(lost.command)}, and no tool of the request looks like a shell: ${offered}`,
+      impossible:
+        `the script runs ${JSON.stringify(lost.command)}, ` +
+        `and no tool of the request looks like a shell: ${offered}`,
     };
   }
   const called = [...runs.flatMap(({ call }) => call ?? []), ...(turn.calls ?? [])];
@@ -73,7 +75,7 @@ export function conversationKey({ wire, model, system, messages, tools }: Conver
   return createHash('sha256').update(JSON.stringify(whole)).digest('hex');
 }
 
-/** Four characters a token: near enough for a number that only has to be plausible and the same each time. */
+/** Four characters per token: the number only has to be plausible and the same each time. */
 export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4);
 }

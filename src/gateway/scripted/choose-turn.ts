@@ -2,11 +2,11 @@ import type { ScriptFile, ScriptTurn, TextMatch, When } from '../../suite/script
 import type { Conversation, Message } from './conversation.ts';
 
 /**
- * The turn that answers a request; undefined where none fits, which is for `otherwise`.
+ * The turn that answers a request; undefined if none fits, and then `otherwise` answers.
  *
- * Nothing is remembered between requests, so that retries, parallel trials and side questions cannot confuse
- * a script: harnesses send the whole conversation each time, and its own earlier answers in it say which
- * turns are used up. Each turn answers once (unless it repeats): the first one unused whose `when` holds.
+ * Keeps no state between requests, so retries, parallel trials and side questions cannot confuse a script:
+ * harnesses send the whole conversation each time, and the script's earlier answers in it show which turns
+ * are used. Each turn answers once (unless it repeats): the first unused one whose `when` holds.
  */
 export function chooseTurn(script: ScriptFile, conversation: Conversation): ScriptTurn | undefined {
   const used = new Set<ScriptTurn>();
@@ -17,8 +17,7 @@ export function chooseTurn(script: ScriptFile, conversation: Conversation): Scri
     const answered = fitting(script, conversation, before, answers + 1, used).find((turn) =>
       saidBy(turn, message),
     );
-    // A message that no turn said was put there by the harness, as some open with a greeting of their own, or
-    // came from `otherwise`.
+    // A message that matches no turn came from the harness (some begin with a greeting) or from `otherwise`.
     if (answered || message.text === script.otherwise) answers += 1;
     if (answered && !answered.repeat) used.add(answered);
   }
@@ -36,8 +35,8 @@ function fitting(
   const offered = conversation.tools.length > 0;
   return script.turns.filter((turn) => {
     if (used.has(turn)) return false;
-    // Harnesses ask for titles and summaries without tools; a script of an agent's work must not be spent on
-    // them.
+    // Harnesses request titles and summaries without tools; these must not use up the turns of an agent's
+    // script.
     if (!offered && callsTools && turn.when.tools !== false) return false;
     if (!offered && (turn.run ?? turn.calls)) return false;
     return holds(turn.when, conversation, messages, answer);
@@ -79,8 +78,8 @@ function found(match: TextMatch | undefined, texts: readonly string[]): boolean 
 }
 
 /**
- * Whether a message of the model may be this turn's. Harnesses trim texts, and keep what came of one that was
- * cut.
+ * Whether a message of the model may come from this turn. Harnesses trim texts, and keep the beginning of a
+ * text that was cut.
  */
 function saidBy(turn: ScriptTurn, { text, calls }: { text: string; calls: number }): boolean {
   const called = (turn.run?.length ?? 0) + (turn.calls?.length ?? 0);

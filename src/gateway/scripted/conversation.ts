@@ -1,7 +1,7 @@
 import type { Wire } from '../../suite/model-config.ts';
 import type { OfferedTool } from '../wires/model-request.ts';
 
-/** What of a model request matters for choosing an answer, the same for all wires. */
+/** The parts of a model request that matter for choosing an answer, in the same form for all wires. */
 export interface Conversation {
   wire: Wire;
   model: string;
@@ -9,13 +9,13 @@ export interface Conversation {
   messages: Message[];
   tools: OfferedTool[];
   streamed: boolean;
-  /** Whether it asks a stream to tell its usage. */
+  /** Whether it asks for usage in a stream. */
   usageAsked: boolean;
-  /** Characters of the whole request: what its tokens are estimated from. */
+  /** Characters of the whole request; its tokens are estimated from this. */
   length: number;
 }
 
-/** Messages of the model that follow each other directly are one. */
+/** Consecutive messages of the model count as one. */
 export type Message =
   | { from: 'user'; text: string }
   | { from: 'model'; text: string; calls: number }

@@ -11,7 +11,10 @@ export function bytesOf({ event, data }: WireEvent): Buffer {
   return Buffer.from(event === undefined ? line : `event: ${event}\n${line}`);
 }
 
-/** Passes on chunk by chunk, `pause` milliseconds after each. Throws the signal's reason when it aborts. */
+/**
+ * Yields chunk by chunk, and waits `pause` milliseconds after each. Throws the signal's reason when it
+ * aborts.
+ */
 export async function* paced(
   chunks: Iterable<Uint8Array>,
   pause: number | undefined,
@@ -25,7 +28,7 @@ export async function* paced(
   }
 }
 
-/** Ends before its time: after so many bytes, or so many chunks, whichever comes first. */
+/** Cuts the stream after a number of bytes or chunks, whichever comes first. */
 export async function* cutShort(chunks: Bytes, { afterBytes, afterEvents, cleanly }: Cut): Bytes {
   let bytesLeft = afterBytes ?? Number.POSITIVE_INFINITY;
   let eventsLeft = afterEvents ?? Number.POSITIVE_INFINITY;
@@ -42,7 +45,7 @@ export async function* cutShort(chunks: Bytes, { afterBytes, afterEvents, cleanl
   });
 }
 
-/** Text without end: the answer's beginning, then the same event over and over. */
+/** Endless text: the answer's beginning, then the same event repeatedly. */
 export function* endless(events: Iterable<WireEvent>): Iterable<Uint8Array> {
   let delta: Buffer | undefined;
   for (const event of events) {

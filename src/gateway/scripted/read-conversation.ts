@@ -25,14 +25,14 @@ function addMessage(messages: Message[], message: RequestMessage): Message[] {
   if (message.from === 'tool') messages.push({ from: 'tool', text: textOf(message.texts) });
   else if (message.from === 'model') addModelMessage(messages, textOf(message.texts), message.calls.length);
   else {
-    // Claude Code puts its own reminders beside tool results; the user did not say them.
+    // Claude Code adds its own reminders to tool results; they are not from the user.
     const said = message.besideResults ? message.texts.filter((text) => !isReminder(text)) : message.texts;
     if (!message.besideResults || textOf(said) !== '') messages.push({ from: 'user', text: textOf(said) });
   }
   return messages;
 }
 
-/** Adds a message of the model, or more of the one before. */
+/** Adds a message of the model, or extends the previous one. */
 function addModelMessage(messages: Message[], text: string, calls: number): void {
   const last = messages.at(-1);
   if (last?.from !== 'model') {

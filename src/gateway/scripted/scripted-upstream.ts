@@ -14,10 +14,10 @@ import { bytesOf, cutShort, endless, garbage, paced } from './pass-events.ts';
 import { readConversation } from './read-conversation.ts';
 
 /**
- * A model that answers from a file of turns. It remembers one thing between requests: how often each state of
- * a conversation has met a trouble with `times`. One upstream a session keeps trials apart.
+ * A model that answers from a file of turns. Its only state between requests is how often each state of a
+ * conversation has met a `trouble` with `times`. Each session has its own upstream, which keeps trials apart.
  *
- * Throws {@link BadFile} with every problem at its place, or an `input` error where the file cannot be read.
+ * Throws {@link BadFile} with every problem and its location, or an `input` error if the file cannot be read.
  */
 export function scriptedUpstream(file: string, clock: Clock): Upstream {
   const script = readYamlFile(file, ScriptFile).value;
@@ -88,7 +88,7 @@ function bodyOf(
   return trouble && 'cut' in trouble ? cutShort(chunks, trouble.cut) : chunks;
 }
 
-/** The turn's trouble, while it lasts for this state of the conversation. */
+/** The turn's `trouble`, while it still applies to this state of the conversation. */
 function troubleNow(
   script: ScriptFile,
   turn: ScriptTurn,
@@ -108,13 +108,13 @@ function* repeated(chunk: Uint8Array): Iterable<Uint8Array> {
   while (true) yield chunk;
 }
 
-/** The request's document, or what is wrong with it. */
+/** The request's document, or a message about what is wrong with it. */
 function parse(body: Buffer): JsonObject | string {
   try {
     const document: unknown = parseForeignJson(body.toString('utf8'));
-    return isObject(document) ? document : 'the request is no JSON object';
+    return isObject(document) ? document : 'the request is not a JSON object';
   } catch (error) {
-    return `the request is no JSON: ${messageOf(error)}`;
+    return `the request is not JSON: ${messageOf(error)}`;
   }
 }
 

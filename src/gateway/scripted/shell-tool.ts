@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { OfferedTool } from '../wires/model-request.ts';
 
-/** What shell tools are called, by the harnesses that have them; the first that is offered is taken. */
+/** The names of harnesses' shell tools; the first one that the request offers is used. */
 const knownNames = [
   'bash', // opencode, pi, our own
   'Bash', // Claude Code
@@ -16,8 +16,7 @@ const knownNames = [
 const commandParameters = ['command', 'cmd', 'script'];
 
 /**
- * A call of the harness's own shell tool that runs `command`; undefined where no tool that is offered looks
- * like one.
+ * A call of the harness's own shell tool that runs `command`; undefined if no offered tool looks like one.
  */
 export function shellCall(
   tools: readonly OfferedTool[],
@@ -41,12 +40,12 @@ function argumentsFor(tool: OfferedTool, parameter: string, command: string): Js
   const filled = required
     .filter((name) => name !== parameter)
     .map((name) => [name, name === 'description' ? 'Run a command' : smallest(properties[name])]);
-  // Some shells want a program and its arguments.
+  // Some shell tools expect a program and its arguments.
   const whole = typeOf(properties[parameter]) === 'array' ? ['bash', '-lc', command] : command;
   return { [parameter]: whole, ...Object.fromEntries(filled) };
 }
 
-/** The least that a schema takes: harnesses refuse a call that lacks what they require. */
+/** The smallest value that a schema allows: harnesses refuse a call without required arguments. */
 function smallest(schema: unknown): unknown {
   if (!isObject(schema)) return '';
   if (schema.default !== undefined) return schema.default;

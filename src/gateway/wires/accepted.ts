@@ -1,4 +1,4 @@
-/** What requests of one wire may hold. What is not listed is refused: nobody here knows what it does. */
+/** What requests of one wire may contain. Anything else is refused, because its effect is unknown. */
 export interface Accepted {
   /** Members of the request. */
   members: ReadonlySet<string>;

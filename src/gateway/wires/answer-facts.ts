@@ -3,20 +3,20 @@ import { anything, object } from './lenient.ts';
 
 /** What an answer says about itself. */
 export interface AnswerFacts {
-  /** Without a cost. What the answer does not tell is left out. */
+  /** Without a cost. Numbers that the answer does not report are left out. */
   usage: Usage;
   answeredBy: string | undefined;
-  /** Whether it came to its proper end. */
+  /** Whether it is complete. */
   complete: boolean;
   /** The error that an answer of status 200 carried. */
   failure: string | undefined;
-  /** By its code, the error is the model's own: no request causes it. */
+  /** Set if the error's code says that the model failed, whatever the request. */
   overloaded?: true | undefined;
 }
 
 export interface StreamReader {
   event(data: string): void;
-  /** What is known so far. */
+  /** The facts so far. */
   facts(): AnswerFacts;
 }
 
@@ -25,7 +25,7 @@ export function noFacts(): AnswerFacts {
   return { usage: {}, answeredBy: undefined, complete: false, failure: undefined };
 }
 
-/** The codes and types of errors by which the makers' own APIs say that they are out of order. */
+/** The error codes and types that providers' APIs use for their own failures. */
 const ownErrors: ReadonlySet<unknown> = new Set([
   ...['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error'],
   ...['server_error', 'rate_limit_exceeded', 'insufficient_quota'],
@@ -40,8 +40,7 @@ export function codesOf(error: unknown): unknown[] {
 }
 
 /**
- * True of an error object that tells of the model's own trouble. Some servers put an HTTP status in place of
- * a code.
+ * True if an error object reports a failure of the model itself. Some servers use an HTTP status as the code.
  */
 export function tellsOverload(error: unknown): true | undefined {
   const isOwn = codesOf(error).some(
@@ -50,7 +49,7 @@ export function tellsOverload(error: unknown): true | undefined {
   return isOwn || undefined;
 }
 
-/** Usage with its total, without the numbers that are not known. Input tokens are all of the prompt's. */
+/** Usage with its total, without unknown numbers. Input tokens are all tokens of the prompt. */
 export function usageOf(known: {
   inputTokens: number | undefined;
   outputTokens: number | undefined;

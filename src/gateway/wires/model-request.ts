@@ -1,6 +1,9 @@
 import { isObject, type JsonObject, objectsOf } from './lenient.ts';
 
-/** A request to a model in no wire's own form. Unknown parts are left out: harnesses send many. */
+/**
+ * A request to a model in a form that is independent of the wire. Unknown parts are left out: harnesses send
+ * many.
+ */
 export interface ModelRequest {
   /** The system texts, in their order. */
   system: string[];
@@ -9,20 +12,20 @@ export interface ModelRequest {
 }
 
 /**
- * `texts` are those of a message's parts, in their order. A model that says one thing may take several
- * messages for it.
+ * `texts` are the texts of a message's parts, in order. One answer of a model may be split into several
+ * messages.
  */
 export type RequestMessage =
-  /** `besideResults`: it came in one message with tool results. */
+  /** `besideResults`: it was in the same message as tool results. */
   | { from: 'user'; texts: string[]; besideResults?: true }
   | { from: 'model'; texts: string[]; calls: RequestedCall[] }
   | { from: 'tool'; callId: string; texts: string[] };
 
-/** A tool call, as an earlier answer made it. */
+/** A tool call from an earlier answer. */
 export interface RequestedCall {
   id: string;
   name: string;
-  /** A text or an object, as the wire has it. */
+  /** A string or an object, as in the wire. */
   arguments: unknown;
 }
 
@@ -32,7 +35,7 @@ export interface OfferedTool {
   parameters: JsonObject;
 }
 
-/** The texts of content as all wires have it: a string, or a list of parts of which some have a text. */
+/** The texts of content. In all wires content is a string, or a list of parts, and some parts have a text. */
 export function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content];
   return objectsOf(content)
@@ -40,7 +43,7 @@ export function textsOf(content: unknown): string[] {
     .filter((text) => typeof text === 'string');
 }
 
-/** A tool that a request offers; none where it has no name. */
+/** A tool that a request offers; empty if it has no name. */
 export function toolOf(name: unknown, parameters: unknown): OfferedTool[] {
   return typeof name === 'string' ? [{ name, parameters: isObject(parameters) ? parameters : {} }] : [];
 }

@@ -6,7 +6,7 @@ export function openAiError(status: number, code: string, message: string): obje
   return { error: { message, type, param: code === 'model_not_found' ? 'model' : null, code } };
 }
 
-/** The message of an error object, or the text that some servers put in its place. */
+/** The message of an error object, or the string that some servers send instead. */
 export function errorMessage(error: unknown): string | undefined {
   if (error === undefined || error === null) return undefined;
   return text.parse(member(error, 'message')) ?? text.parse(error) ?? text.parse(member(error, 'code'));
@@ -16,7 +16,7 @@ export function openAiModelList(names: readonly string[]): object {
   return { object: 'list', data: names.map(openAiModelEntry) };
 }
 
-/** Nobody knows when it was made: the date is the epoch's. */
+/** The creation date is unknown, so this uses the epoch. */
 export function openAiModelEntry(name: string): object {
   return { id: name, object: 'model', created: 0, owned_by: 'offsite' };
 }

@@ -3,21 +3,20 @@ import type { Accepted } from './accepted.ts';
 import { isObject, type JsonObject, list, member, text } from './lenient.ts';
 import { hostedMembers } from './wire-table.ts';
 
-/** How a wire judges one tool: names it for people where it runs at the provider. */
+/** How a wire judges one tool: returns its name for messages if it runs at the provider. */
 export type ToolJudge = (tool: unknown) => string | undefined;
 
-/** Members in which a conversation stands, in one piece or as a list. */
+/** Members that hold the conversation, as one value or as a list. */
 const conversational: ReadonlySet<string> = new Set(['content', 'input', 'output', 'system']);
 
-/** Where the bytes of an image or a document stand in the request itself. */
+/** Types of sources whose bytes are in the request itself. */
 const inlineSources: ReadonlySet<unknown> = new Set(['base64', 'text', 'content']);
 
 const address = /ur[il]s?$/;
 
 /**
- * The first thing in a request that its provider would do outside the conversation, named for people: run a
- * tool, fetch an address, use what is kept there. What is not known to stay in the conversation counts as
- * such.
+ * The first thing in a request that its provider would do outside the conversation, named for messages: run a
+ * tool, fetch an address, use stored content. Anything unknown counts as such.
  */
 export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): string | undefined {
   for (const name of hostedMembers) if (!isNothing(body[name])) return name;
@@ -32,7 +31,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
     return undefined;
   }
 
-  /** `level` counts as the gateway's reading of names does: lists as well. */
+  /** `level` counts nesting as member-names.ts does, including lists. */
   function within(value: unknown, level: number): string | undefined {
     if (isObject(value)) return inObject(value, level);
     for (const element of list(value)) {
@@ -46,7 +45,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
     if (name === 'tools') return inTools(value);
     if (name === 'source' && isObject(value) && !inlineSources.has(value.type))
       return 'a source outside the request';
-    if (name === 'file_id') return 'a file that is kept there';
+    if (name === 'file_id') return 'a file that is stored there';
     if (address.test(name)) return [value].flat().every(isInline) ? undefined : 'an address to fetch';
     if (conversational.has(name)) return inConversation(name, [value].flat());
     return undefined;
@@ -66,7 +65,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
   function inConversation(name: string, parts: unknown[]): string | undefined {
     for (const part of parts) {
       if (typeof part === 'string' || (isObject(part) && wire.parts.has(part.type))) continue;
-      // What a shell said has no type, and a message among other items needs none.
+      // A shell's output has no type, and a message among other items needs none.
       const untyped = isObject(part) && part.type === undefined;
       if (untyped && (name === 'output' || (name === 'input' && typeof part.role === 'string'))) continue;
       return `a part of the type ${text.parse(member(part, 'type')) ?? 'unknown'}`;
@@ -75,13 +74,13 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
   }
 }
 
-/** An object around an address is looked into. */
+/** Also checks the address inside an object. */
 function isInline(value: unknown): boolean {
   if (typeof value === 'string') return /^data:/i.test(value);
   return value === null || isObject(value);
 }
 
-/** A member that is left out, or is empty. */
+/** Whether a member is missing or empty. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

@@ -1,23 +1,23 @@
 import type { ChatAnswer, ChatRequest, ToolCall } from '../chat/chat.ts';
 import { isObject, type JsonObject, objectsOf, parsed } from './lenient.ts';
 
-/** What a model says in one answer, in no wire's own form. */
+/** The content of a model's answer, independent of the wire. */
 export type Reply = Pick<ChatAnswer, 'text' | 'calls' | 'stopped'>;
 
 /**
- * Arguments as OpenAI's wires write them: a text that should be a JSON object. Some servers give the object
- * itself.
+ * Reads arguments as OpenAI's wires write them: a string that should be a JSON object. Some servers send the
+ * object itself.
  */
 export function argumentsOf(given: unknown): ToolCall['arguments'] {
   if (isObject(given)) return given;
-  // By nothing at all some servers call a tool without parameters.
+  // Some servers send nothing for a tool without parameters.
   if (given === undefined || given === null || given === '') return {};
   const malformed = typeof given === 'string' ? given : JSON.stringify(given);
   const value = parsed(malformed);
   return isObject(value) ? value : { malformed };
 }
 
-/** A call's id. Some local servers leave it out; then it gets one that the conversation does not have yet. */
+/** A call's id. Some local servers leave it out; then this creates one that is new in the conversation. */
 export function idOf(given: unknown, request: ChatRequest, index: number): string {
   return typeof given === 'string' && given !== '' ? given : `call_${request.messages.length}_${index}`;
 }
@@ -31,7 +31,7 @@ export function plainText(content: unknown): string {
     .join('');
 }
 
-/** Why an answer stopped, by the wire's own reason. The calls of an answer that was cut are not whole. */
+/** Why an answer stopped, from the wire's own reason. An answer that was cut may have incomplete calls. */
 export function stoppedBy(facts: {
   refused: boolean;
   cut: boolean;

@@ -9,24 +9,24 @@ import type { Reply } from './reply.ts';
 import type { WireEvent } from './wire-event.ts';
 
 /**
- * All that Offsite knows of one wire: the facts of its API, its requests and its answers. Bodies that it
- * reads are parsed JSON from outside: any shape may come.
+ * Everything that Offsite knows about one wire: the facts of its API, its requests and its answers. The
+ * bodies that it reads are parsed JSON from outside and may have any shape.
  */
 export interface WireDescriptor {
   name: Wire;
-  /** The first is where answers are asked for. */
+  /** The first endpoint is the one for answers. */
   endpoints: readonly [Endpoint, ...Endpoint[]];
   /** The header that carries a key, unless a model's configuration names another. */
   auth: 'bearer' | 'x-api-key';
-  /** Headers by which a client shows that it speaks this wire, where its path does not. */
+  /** Headers that identify a client of this wire if its path does not. */
   ownHeaders: readonly string[];
-  /** The wire's headers that pass from a client to the model, and how each may look. */
+  /** The wire's headers that pass from a client to the model, and the allowed values of each. */
   passedHeaders: Readonly<Record<string, RegExp>>;
-  /** Headers of a request that this process makes itself. */
+  /** Headers of this process's own requests. */
   headers: Readonly<Record<string, string>>;
   /** The error body that the wire's clients understand. `code` is lower-case. */
   errorBody(status: number, code: string, message: string): object;
-  /** The list of models, and one of them, in the shape of the wire's maker. */
+  /** The list of models, in the shape of the wire's provider. */
   modelList(names: readonly string[]): object;
   modelEntry(name: string): object;
   requests: WireRequests;
@@ -34,37 +34,35 @@ export interface WireDescriptor {
 }
 
 export interface Endpoint {
-  /** Below a model's base URL. */
+  /** The path below a model's base URL. */
   path: string;
-  /** The answer of an endpoint that counts tokens; other endpoints answer with what a model says. */
+  /** Writes the answer of an endpoint that counts tokens; other endpoints answer with a model's output. */
   writeCount?: (tokens: number) => JsonObject;
-  /** The one query parameter that goes on to the model; all others are left out. */
+  /** The only query parameter that is sent to the model; all others are dropped. */
   parameter?: string;
 }
 
 export interface WireRequests {
   accepted: Accepted;
-  /** Names a tool for people where it would run at the model's provider. */
+  /** Returns a tool's name for messages if it would run at the model's provider. */
   hostedTool(tool: unknown): string | undefined;
-  /** The member and its option that ask a stream to end with its usage, where the wire has such an option. */
+  /** The member and its option that ask a stream to end with its usage, if the wire has such an option. */
   usageOption?: { member: string; option: string };
   read(body: JsonObject): ModelRequest;
-  /** A request of this process. What the wire has no word for is left out. */
+  /** Writes a request of this process. Leaves out what the wire does not support. */
   write(model: string, request: ChatRequest): JsonObject;
 }
 
 export interface WireAnswers {
-  /** The facts of an answer that came in one piece. */
+  /** Reads the facts of a non-streamed answer. */
   readFacts(body: unknown): AnswerFacts;
-  /** The same of an answer that comes as a stream. */
+  /** The same for a streamed answer. */
   readStream(): StreamReader;
-  /**
-   * What the model says in an answer to `request`; undefined where the document is no answer of this wire.
-   */
+  /** Reads the model's reply to `request`; undefined if the document is not an answer of this wire. */
   readReply(body: unknown, request: ChatRequest): Reply | undefined;
-  /** A scripted answer as one document. `at`: epoch milliseconds. */
+  /** Writes a scripted answer as one document. `at`: epoch milliseconds. */
   write(answer: ScriptedAnswer, at: number): JsonObject;
-  /** A scripted answer as the events of a stream. */
+  /** Writes a scripted answer as the events of a stream. */
   writeStream(answer: ScriptedAnswer, how: StreamForm): Generator<WireEvent>;
 }
 

@@ -9,7 +9,7 @@ export interface WireEvent {
   isText?: boolean;
 }
 
-/** Pieces of so many characters; none is cut in two. */
+/** Pieces with the given number of characters; no character is cut. */
 export function piecesOf(text: string, characters: number): string[] {
   const all = Array.from(text);
   const pieces: string[] = [];

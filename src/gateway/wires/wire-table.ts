@@ -10,13 +10,15 @@ export const wireTable: Readonly<Record<Wire, WireDescriptor>> = {
   'anthropic-messages': anthropicMessages,
 };
 
-/** In the order of the table: the first is the wire of a client that shows no other. */
+/** All wires in the order of the table: the first is the default for a client whose wire is unknown. */
 export const allWires: readonly WireDescriptor[] = Object.values(wireTable);
 
 const accepted = allWires.map(({ requests }) => requests.accepted);
 
-/** Members of any wire: servers that speak several ignore those of the others, or read them alike. */
+/**
+ * Members of all wires: servers that speak several ignore those of the others, or read them in the same way.
+ */
 export const knownMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ members }) => [...members]));
 
-/** Members that make a provider work outside the conversation, of any wire. */
+/** Members of any wire that make a provider work outside the conversation. */
 export const hostedMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ hosted }) => [...hosted]));

@@ -5,18 +5,20 @@ import { type FilterKind, filterProfile, isFilterable } from './profile.ts';
 
 type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;
 
-/** The profile of our filter for a machine, as the engine takes it; undefined where none can be sent. */
+/** The profile of Offsite's filter for a machine, in the engine's form; undefined if none can be sent. */
 export function filterFor(kind: FilterKind, machine: Machine): string | undefined {
   return whyNotSent(machine) === undefined ? filterProfile(kind, machine.arch) : undefined;
 }
 
-/** Why a container would run without our filter of system calls, or might; undefined where it has it. */
+/**
+ * Why a container does or may run without Offsite's filter of system calls; undefined if it has the filter.
+ */
 export function filterObstacle(
   { runtime }: Pick<ContainerSpec, 'runtime'>,
   machine: Machine,
 ): string | undefined {
   const name = runtime ?? machine.defaultRuntime;
-  // Those that bring a kernel of their own leave the filter to it, and mostly it has none.
+  // Runtimes with their own kernel leave the filter to that kernel, which usually has none.
   return (
     whyNotSent(machine) ?? (plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`)
   );

@@ -2,10 +2,12 @@ import { absentCalls, programCalls, sandboxCalls } from './calls.ts';
 import { allow, equals, errors, masked, type Rule, refuse } from './rule.ts';
 import { programSockets, sandboxSockets } from './sockets.ts';
 
-/** `sandbox`: where anything may run. `program`: the one program of ours that a container is for. */
+/**
+ * `sandbox`: for containers that run anything. `program`: for containers that run one program of Offsite's.
+ */
 export type FilterKind = 'sandbox' | 'program';
 
-/** The engine's names of machines, and what a filter calls them. */
+/** Architectures by the engine's names, and their names in a filter. */
 const architectures: Readonly<Record<string, string>> = {
   x86_64: 'SCMP_ARCH_X86_64',
   amd64: 'SCMP_ARCH_X86_64',
@@ -13,18 +15,15 @@ const architectures: Readonly<Record<string, string>> = {
   arm64: 'SCMP_ARCH_AARCH64',
 };
 
-/** Of mount points, control groups, names, IPC, users, processes and network. */
+/** The flags for new namespaces: mount points, control groups, names, IPC, users, processes and network. */
 const newNamespaces = 0x7e02_0000;
 
-/**
- * How a process may present the kernel to itself: as it is, or as that of a 32-bit machine. The last one only
- * asks.
- */
+/** The allowed arguments of `personality`: native, 32-bit, and the query that changes nothing. */
 const personalities = [0, 8, 0xffff_ffff];
 
 /**
- * Limits are a process's own to set, and others' only to read: a program that verify runs could otherwise
- * keep the shell that tells of its steps from writing files.
+ * A process may set its own limits, and only read those of others. Otherwise a program that verify runs could
+ * prevent the shell that reports its steps from writing files.
  */
 const ownLimits: readonly Rule[] = [
   allow(['prlimit64'], equals(0, 0)),
@@ -47,21 +46,22 @@ const rules: Readonly<Record<FilterKind, readonly Rule[]>> = {
   program: [allow(programCalls), ...programSockets, ...common],
 };
 
-/** Whether we know how to write a filter for a machine. */
+/** Whether Offsite can write a filter for an architecture. */
 export function isFilterable(arch: string): boolean {
   return arch in architectures;
 }
 
 /**
- * The filter of system calls in the form that the engine takes, which replaces its own. It lists what is
- * allowed, and only of the machine's 64-bit interface: a call through one of the others (`int 0x80` and x32
- * on x86, 32-bit ARM) ends the process. Those would be a second door to everything, with arguments that a
- * filter cannot see (`socketcall`).
+ * The filter of system calls in the engine's form; it replaces the engine's own. It lists what is allowed,
+ * and only in the machine's 64-bit interface: a call through another interface (`int 0x80` and x32 on x86,
+ * 32-bit ARM) ends the process. The other interfaces would bypass the filter, with arguments that a filter
+ * cannot see (`socketcall`).
  */
 export function filterProfile(kind: FilterKind, arch: string): string {
   const profile = {
     defaultAction: 'SCMP_ACT_ERRNO',
-    // As in the engine's own filter. Runtimes answer ENOSYS for calls newer than all that are named here.
+    // As in the engine's own filter. Runtimes return ENOSYS for calls that are newer than every call named
+    // here.
     defaultErrnoRet: errors.EPERM,
     architectures: [architectures[arch]],
     syscalls: rules[kind],

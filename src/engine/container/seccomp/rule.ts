@@ -3,12 +3,12 @@ export interface Condition {
   index: number;
   op: 'SCMP_CMP_EQ' | 'SCMP_CMP_NE' | 'SCMP_CMP_GT' | 'SCMP_CMP_MASKED_EQ';
   value: number;
-  /** Of `SCMP_CMP_MASKED_EQ`: what the argument is, where `value` has its bits set. */
+  /** For `SCMP_CMP_MASKED_EQ`: the required value of those bits that are set in `value`. */
   valueTwo?: number;
 }
 
 /**
- * What becomes of some calls where all conditions hold, in the engine's own form. Rules of one call must not
+ * What happens to some calls if all conditions hold, in the engine's form. Rules for the same call must not
  * overlap.
  */
 export interface Rule {
@@ -19,7 +19,7 @@ export interface Rule {
   errnoRet?: number;
 }
 
-/** Numbers of errors, the same on all of Linux that we know. */
+/** Error numbers, the same on all Linux architectures that Offsite supports. */
 export const errors = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EAFNOSUPPORT: 97 } as const;
 
 export function allow(names: readonly string[], ...args: Condition[]): Rule {
@@ -34,7 +34,7 @@ export function equals(index: number, value: number): Condition {
   return { index, op: 'SCMP_CMP_EQ', value };
 }
 
-/** Of the bits in `mask`, the argument has set just those that `value` has. */
+/** Holds if the argument's bits under `mask` equal those of `value`. */
 export function masked(index: number, mask: number, value: number): Condition {
   return { index, op: 'SCMP_CMP_MASKED_EQ', value: mask, valueTwo: value };
 }

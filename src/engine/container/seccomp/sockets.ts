@@ -2,9 +2,9 @@ import { allow, equals, masked, type Rule, refuse } from './rule.ts';
 
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 const types = { stream: 1, datagram: 2 } as const;
-/** A socket's type, without the flags that come with it (SOCK_NONBLOCK, SOCK_CLOEXEC). */
+/** The bits of a socket's type, without its flags (SOCK_NONBLOCK, SOCK_CLOEXEC). */
 const typeBits = 0xf;
-/** 0 is the usual one: TCP of streams, UDP of datagrams. */
+/** 0 is the default protocol: TCP for streams, UDP for datagrams. */
 const protocols = {
   stream: [0, 6],
   datagram: { inet: [0, 17, 1], inet6: [0, 17, 58] },
@@ -25,10 +25,10 @@ const datagramsOver = (family: 'inet' | 'inet6'): Rule[] =>
   );
 
 /**
- * Which sockets there can be: of the families unix, inet, inet6 and netlink. Over the Internet's, TCP, UDP
- * and echo (ping): a type or protocol of another name has the kernel load a module that few have ever looked
- * at. Of netlink, what lists interfaces and routes. To a program that asks for another family it is one that
- * the kernel does not know, which is what programs are ready for.
+ * The sockets that a sandbox may create: families unix, inet, inet6 and netlink. For inet and inet6 only TCP,
+ * UDP and echo (ping): other types or protocols make the kernel load modules that are rarely reviewed. For
+ * netlink only what lists interfaces and routes. For any other family the call fails as if the kernel did not
+ * know the family, which programs can handle.
  */
 export const sandboxSockets: readonly Rule[] = [
   allow(['socket'], isFamily(families.unix)),
@@ -44,12 +44,12 @@ export const sandboxSockets: readonly Rule[] = [
   refuse('EAFNOSUPPORT', ['socketpair'], { index: 0, op: 'SCMP_CMP_NE', value: families.unix }),
 ];
 
-/** TCP over IPv4, and nothing else. */
+/** Only TCP over IPv4. */
 export const programSockets: readonly Rule[] = [...streamsOver('inet'), ...otherFamilies([families.inet])];
 
 /**
- * Refuses every family but `known`. Conditions of one rule cannot be two of one argument, so the gaps are
- * listed one by one.
+ * Refuses every family but `known`. A rule cannot have two conditions on one argument, so the gaps are listed
+ * one by one.
  */
 function otherFamilies(known: readonly number[]): Rule[] {
   const last = Math.max(...known);

@@ -1,16 +1,16 @@
 // @ts-check
 
 /**
- * The relay's half in the sandbox's network: each connection to 127.0.0.1 becomes a stream of one HTTP/2 session over stdin and stdout, at whose
- * other end serve.ts reads what is said. It runs by itself, as the text of one `node --eval`, so it needs nothing but Node's own modules. It is
- * plain JavaScript of the old kind because its start is waited for: as a module it would take 10 ms more to listen than these 45, with
- * types to remove another 40.
+ * The part of the relay in the sandbox's network: each connection to 127.0.0.1 becomes a stream of one HTTP/2
+ * session over stdin and stdout, and serve.ts reads the other end. It runs as the text of one `node --eval`,
+ * so it uses only Node's own modules. It is CommonJS without types, because trials wait for its start: it
+ * listens after 45 ms. As a module it would take 10 ms more, and with types to strip another 40.
  */
 const { connect, constants } = require('node:http2');
 const { createServer, Socket } = require('node:net');
 const { Duplex } = require('node:stream');
 
-/** `window` is of bytes on their way to a client that does not read. */
+/** `window`: bytes in flight to a client that does not read. */
 const [port = 0, maxConnections = 0, window = 0] = process.argv.slice(-3).map(Number);
 
 /** @type {import('node:http2').ClientHttp2Session} */
@@ -18,19 +18,20 @@ let gateway;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, carry);
 server.maxConnections = maxConnections;
-// The port is open before the first frame goes out, by which the gateway knows.
+// The port is open before the first frame is sent, so the frame tells the gateway.
 server.listen({ port, host: '127.0.0.1', backlog: 1024 }, () => {
   gateway = openSession();
 });
 
 /**
- * Carries the bytes of one connection, both ways and as they come. Either end can finish by itself; where one breaks, so does the other.
+ * Carries the bytes of one connection in both directions as they arrive. Each end can finish separately; if
+ * one breaks, so does the other.
  *
  * @param {Socket} socket
  */
 function carry(socket) {
   const stream = gateway.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
-  // Both are always followed by 'close'.
+  // 'close' always follows both.
   socket.on('error', () => undefined);
   stream.on('error', () => undefined);
   socket.on('close', () => {
@@ -45,7 +46,8 @@ function carry(socket) {
 }
 
 /**
- * As `pipe` does, but that what was read at once is written at once: a frame of HTTP/2 has no more than 16 KiB, and several come together.
+ * Like `pipe`, but writes everything that arrived together at once: a frame of HTTP/2 has at most 16 KiB, and
+ * several arrive together.
  *
  * @param {import('node:http2').ClientHttp2Stream} stream
  * @param {Socket} socket
@@ -66,17 +68,17 @@ function openSession() {
   const session = connect('http://gateway', {
     createConnection: () => new StandardStreams(),
     settings: { enablePush: false, initialWindowSize: window },
-    // Megabytes. Above it Node would refuse new streams; the container's own limit is the one that counts.
+    // Megabytes. Above this Node would refuse new streams; the container's own limit should apply first.
     maxSessionMemory: 1024,
   });
   session.once('connect', () => session.setLocalWindowSize(2 ** 30));
-  // The gateway's end is the sandbox's, or another relay's beginning; either way nothing is left to do here.
+  // If the gateway ends, either the sandbox ends too or another relay starts; nothing is left to do here.
   session.on('error', (error) => process.stderr.write(`${error}\n`));
   session.on('close', () => process.exit(0));
   return session;
 }
 
-/** `process.stdout` would not do: its writes to a pipe may block. */
+/** Used instead of `process.stdout`, whose writes to a pipe may block. */
 class StandardStreams extends Duplex {
   #input = new Socket({ fd: 0, readable: true, writable: false });
   #output = new Socket({ fd: 1, readable: false, writable: true });

@@ -47,11 +47,11 @@ export function readStream(): StreamReader {
       if (type === 'message_stop') facts.complete = true;
       if (type === 'message_start') {
         facts.answeredBy ??= message.model;
-        // Its output tokens are those of the first moment.
+        // Its output tokens count only the first moment.
         const { output_tokens, ...prompt } = Object(message.usage);
         Object.assign(counts, prompt);
       }
-      // Counts of a delta are of the whole message so far; those it leaves out, or has as null, stay.
+      // Counts of a delta cover the whole message so far; counts that are missing or null stay unchanged.
       if (type === 'message_delta') Object.assign(counts, withoutNull(usage));
       facts.usage = usageFrom(UsageMembers.parse(counts));
     },
@@ -63,7 +63,7 @@ function withoutNull(usage: unknown): object {
   return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
 }
 
-/** `input_tokens` are the ones beside the cache, so the prompt is the sum of three. */
+/** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */
 function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
   const { input_tokens: plain, output_tokens } = usage;
   const { cache_read_input_tokens: cacheReadTokens, cache_creation_input_tokens: cacheWriteTokens } = usage;

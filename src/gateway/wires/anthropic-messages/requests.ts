@@ -19,12 +19,12 @@ export const accepted: Accepted = {
     enable_zoom`),
 };
 
-/** This wire demands a limit; every model since Claude 3.5 takes this one. */
+/** This wire requires a limit; every model since Claude 3.5 accepts this one. */
 const DEFAULT_MAX_TOKENS = 8192;
 
 /**
- * Tools whose calls come back to the client, and the search among the request's own tools; all else runs at
- * the provider.
+ * Tools whose calls come back to the client, and the search among the request's own tools; all other tools
+ * run at the provider.
  */
 const clientsOwn = /^(custom|(bash|text_editor|computer|memory|tool_search_tool_(regex|bm25))_\d{8})$/;
 
@@ -73,8 +73,8 @@ function resultOf(part: JsonObject): RequestMessage {
 }
 
 /**
- * The wire has no seed. Not all servers that speak it can answer in JSON, so the schema is a tool that must
- * be called.
+ * The wire has no seed. Not all servers that speak it can answer in JSON, so the schema becomes a tool that
+ * the model must call.
  */
 export function write(model: string, request: ChatRequest): JsonObject {
   const tools = [...(request.tools ?? []), ...answerTool(request)];
@@ -97,14 +97,14 @@ function answerTool({ schema }: ChatRequest) {
   return [{ name: schema.name, description: 'Gives your answer.', parameters: schema.schema }];
 }
 
-/** Where the request has tools, the model may use those first. */
+/** If the request has tools, the model may use those first. */
 function choiceFor({ schema, tools }: ChatRequest): JsonObject {
   return tools?.length ? { type: 'any' } : { type: 'tool', name: schema?.name };
 }
 
 /**
- * Users and models must take turns, and tool results are the user's: what follows each other from one side is
- * one message.
+ * Users and models must take turns, and tool results belong to the user: merges consecutive messages of one
+ * side.
  */
 function messagesOf(messages: readonly ChatMessage[]): JsonObject[] {
   const merged: { role: string; content: JsonObject[] }[] = [];
@@ -119,7 +119,7 @@ function messagesOf(messages: readonly ChatMessage[]): JsonObject[] {
 }
 
 function blocksOf(message: ChatMessage): JsonObject[] {
-  // Empty text blocks are refused.
+  // The API refuses empty text blocks.
   const said = message.text.trim() === '' ? [] : [{ type: 'text', text: message.text }];
   switch (message.from) {
     case 'user':

@@ -24,7 +24,7 @@ export function* writeStream(answer: ScriptedAnswer, { characters }: StreamForm)
   });
   const { usage } = answer;
   const message = { ...head(answer), content: [], stop_reason: null, stop_sequence: null };
-  // Its clients look into usage, so where there is none it is empty.
+  // Clients read members of `usage`, so it is empty rather than missing.
   const first = usage ? usageOf(usage, 1) : {};
   yield event('message_start', { message: { ...message, usage: first } });
   yield event('ping');
@@ -61,7 +61,7 @@ function toolUse({ id, tool }: ScriptedCall): JsonObject {
   return { type: 'tool_use', id: id.replace('call_', 'toolu_'), name: tool };
 }
 
-/** One document has no place for arguments that are no JSON object. */
+/** A non-streamed answer cannot hold arguments that are not a JSON object. */
 function inputOf({ arguments: given }: ScriptedCall): JsonObject {
   const input = parsed(given);
   return isObject(input) ? input : { value: input ?? given };
@@ -73,7 +73,7 @@ function stopReason({ stop, calls }: ScriptedAnswer): string {
   return calls.length > 0 ? 'tool_use' : 'end_turn';
 }
 
-/** This wire counts cached tokens beside the others, not among them. */
+/** This wire counts cached tokens separately from the others. */
 function usageOf({ input, cacheRead = 0, cacheWrite = 0 }: TokenCounts, output: number): JsonObject {
   return {
     input_tokens: Math.max(0, input - cacheRead - cacheWrite),

@@ -16,7 +16,7 @@ export const anthropicMessages: WireDescriptor = {
   ownHeaders: ['anthropic-version', 'x-api-key'],
   passedHeaders: {
     'anthropic-version': /^\d{4}-\d{2}-\d{2}$/,
-    // They add to what a body may say. What it says is judged whatever they add.
+    // Beta features allow more members in a body. The gateway judges the body in any case.
     'anthropic-beta': /^[a-z0-9-]+(\s*,\s*[a-z0-9-]+){0,50}$/,
   },
   headers: { 'anthropic-version': '2023-06-01' },
@@ -32,7 +32,7 @@ export const anthropicMessages: WireDescriptor = {
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
 };
 
-/** Nobody knows when it was made: the date is the epoch's. */
+/** The creation date is unknown, so this uses the epoch. */
 function modelEntry(name: string): object {
   return { type: 'model', id: name, display_name: name, created_at: new Date(0).toISOString() };
 }

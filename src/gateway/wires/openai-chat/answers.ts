@@ -40,7 +40,9 @@ export function readFacts(body: unknown): AnswerFacts {
   };
 }
 
-/** Most chunks are a word of text with members that are null. Only those that tell more are parsed. */
+/**
+ * Most chunks hold one word of text and members that are null. Only chunks with more information are parsed.
+ */
 const telling = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
 const finishing = /"finish_reason"\s*:\s*"/;
 

@@ -14,7 +14,8 @@ import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../mode
 import { fields } from '../reply.ts';
 
 /**
- * OpenAI's members, and those by which vLLM, llama.cpp, SGLang, Qwen, GLM and OpenRouter sample and think.
+ * OpenAI's members, and those that control sampling and reasoning in vLLM, llama.cpp, SGLang, Qwen, GLM and
+ * OpenRouter.
  */
 export const accepted: Accepted = {
   members: words(`
@@ -32,10 +33,10 @@ export const accepted: Accepted = {
   toolMembers: words('type function custom strict cache_control'),
 };
 
-/** Without it a stream does not tell its usage. */
+/** Without it a stream does not report its usage. */
 export const usageOption = { member: 'stream_options', option: 'include_usage' };
 
-/** Tools that a client runs itself; all else is the provider's, also what this gateway has never heard of. */
+/** Tools that a client runs itself; all others count as the provider's, including unknown ones. */
 const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom']);
 
 export function hostedTool(tool: unknown): string | undefined {
@@ -79,7 +80,8 @@ export function write(model: string, request: ChatRequest): JsonObject {
     response_format: request.schema && { type: 'json_schema', json_schema: request.schema },
     temperature: request.temperature,
     seed: request.seed,
-    // The old name: all servers know it but OpenAI's newer models, whose refusal names it (see chat-over.ts).
+    // The old name. All servers know it except OpenAI's newer models, whose refusal names it (see
+    // chat-over.ts).
     max_tokens: request.maxTokens,
   });
 }
@@ -94,7 +96,7 @@ function messageOf(message: ChatMessage): JsonObject {
       const calls = message.calls.map((call) => ({
         id: call.id,
         type: 'function',
-        // Servers whose templates parse the history refuse what is no JSON, so malformed arguments go back
+        // Servers whose templates parse the history refuse invalid JSON, so malformed arguments are sent back
         // wrapped.
         function: { name: call.name, arguments: JSON.stringify(call.arguments) },
       }));

@@ -4,7 +4,7 @@ import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, usageOption, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 
-/** Chat Completions, as OpenAI has it and many servers speak it. */
+/** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
   name: 'openai-chat',
   endpoints: [{ path: '/chat/completions' }],

@@ -26,7 +26,7 @@ export function readFacts(body: unknown): AnswerFacts {
 }
 
 /**
- * The events that carry a whole response, and the one that carries an error. Others are not worth parsing.
+ * Matches the events that carry a whole response, and the one that carries an error. Others are not parsed.
  */
 const telling = /"type"\s*:\s*"(response\.(created|completed|incomplete|failed)|error)"/;
 
@@ -42,7 +42,7 @@ export function readStream(): StreamReader {
         facts.overloaded ??= tellsOverload(event) || tellsOverload(error);
         return;
       }
-      // The model's own text may look like an event; only an event has a response.
+      // The model's text may look like an event, but only an event has a response.
       if (isObject(response)) facts = readFacts(response);
     },
     facts: () => facts,

@@ -24,14 +24,13 @@ export const accepted: Accepted = {
 };
 
 /**
- * Tools whose calls come back to the client; all else runs at the provider, also what this gateway has never
- * heard of.
+ * Tools whose calls come back to the client; all others count as run by the provider, including unknown ones.
  */
 const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom', 'local_shell', 'apply_patch']);
 
 export function hostedTool(tool: unknown): string | undefined {
   const type = member(tool, 'type');
-  // The tools of a group are judged as all tools are, wherever they stand.
+  // The tools of a group are judged like all others, wherever they appear.
   if (clientsOwn.has(type) || type === 'namespace') return undefined;
   if (type === 'tool_search' && member(tool, 'execution') === 'client') return undefined;
   const environment = member(tool, 'environment');
@@ -75,13 +74,13 @@ export function read(body: JsonObject): ModelRequest {
   return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
 }
 
-/** The whole conversation, of which nothing is to be stored at the provider. The wire has no seed. */
+/** Writes the whole conversation, and asks the provider to store nothing. The wire has no seed. */
 export function write(model: string, request: ChatRequest): JsonObject {
   return fields({
     model,
     instructions: request.system,
     input: request.messages.flatMap(itemsOf),
-    // Strict tools would allow no parameter to be left out.
+    // With strict tools every parameter is required.
     tools: request.tools?.map((tool) => ({ type: 'function', strict: false, ...tool })),
     text: request.schema && { format: { type: 'json_schema', strict: false, ...request.schema } },
     temperature: request.temperature,
