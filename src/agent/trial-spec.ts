@@ -1,7 +1,7 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { freshVerify, memoryOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
+import { freshVerify, type PlannedCase, type PlannedVariant, runDetails } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -12,24 +12,24 @@ export interface OwnRun {
   taskIndex: number;
   case: PlannedCase;
   variant: PlannedVariant;
-  /** The suite's prompt as it was sent. */
+  /** The suite's prompt as this agent sent it. */
   prompt: string;
   batchId: string;
-  /** Models that validators may ask. */
+  /** The models that validators may call. */
   judges: string[];
 }
 
 /**
- * What to do in a trial of a run that this agent started: the texts of the pulled `setup`, and from our own
- * request what a run record has no place for. A text that comes back as it was sent is not expanded yet; any
- * other has been.
+ * What to do in a trial of a run that this agent started. The texts come from the pulled `setup`; what a run
+ * record has no field for comes from our own request. If a text comes back exactly as we sent it, the service
+ * has not expanded its variables, so we do; any other text is already expanded.
  */
 export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const { record, variant } = run;
   const { request } = run.case;
   const setup = readSetup(record);
   refuseSource(setup.source?.kind ?? 'empty');
-  const { variables, manifest, capture, artifacts, user, ...memory } = memoryOf(run.case);
+  const { variables, manifest, capture, artifacts, user, ...details } = runDetails(run.case);
   const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
     pulled === undefined || pulled === null || pulled === ''
       ? undefined
@@ -46,8 +46,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     prompt: expanded(setup.prompt, run.prompt) ?? '',
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
-    // A plan that an older Offsite stored has none.
-    verifyPlace: memory.verifyPlace ?? freshVerify,
+    // A plan that an older Offsite stored does not have this field.
+    verifyPlace: details.verifyPlace ?? freshVerify,
     validator:
       validator === undefined
         ? undefined
@@ -56,12 +56,12 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             files: setup.validatorFiles ?? [],
             manifest,
             capture,
-            runsIn: memory.runsIn,
-            onError: memory.onError,
+            runsIn: details.runsIn,
+            onError: details.onError,
           },
     variables,
     artifacts,
-    protected: memory.protected,
+    protected: details.protected,
     user:
       user === undefined || variant.userModel === undefined
         ? undefined
@@ -69,7 +69,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             goal: expandVariables(user.goal, variables, 'keep'),
             prompt: expandVariables(user.prompt, variables, 'keep'),
             model: variant.userModel,
-            turns: memory.userTurns,
+            turns: details.userTurns,
           },
     judges: run.judges,
     model: variant.model,
@@ -81,12 +81,12 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
 }
 
 /**
- * Throws `SETUP_MISSING`, and `SETUP_UNREADABLE` for one that is not as documented: the client takes them as
- * they come.
+ * Checks a setup, because the client passes setups on unchecked. Throws `SETUP_MISSING`, and
+ * `SETUP_UNREADABLE` for a setup that is not as documented.
  */
 function readSetup({ id, setup }: OwnRun['record']): Setup {
   if (!setup) {
-    throw new OffsiteError(`the service gave run ${id} no setup, so that there is nothing to run`, {
+    throw new OffsiteError(`the service gave run ${id} no setup, so there is nothing to run`, {
       code: 'SETUP_MISSING',
       kind: 'infrastructure',
     });

@@ -30,7 +30,7 @@ export interface NewRun {
   /** The variant's place in the plan. */
   variantIndex?: number | undefined;
   /** What the run record's setup has no place for. Kept as JSON. */
-  memory: unknown;
+  details: unknown;
 }
 
 export interface StoredBatch {
@@ -84,7 +84,7 @@ export interface FoundRun {
   /** The service's id of its variant. */
   variant: string;
   /** What is to be remembered of the record besides its setup. Kept as JSON. */
-  memory: unknown;
+  details: unknown;
   /** The blob with the run's setup. */
   setup: string | undefined;
   /** Of the trials that are to be run. */
@@ -227,7 +227,7 @@ export class Batches {
       run.caseName,
       run.variant,
       run.variant,
-      JSON.stringify(run.memory),
+      JSON.stringify(run.details),
       run.setup ?? null,
     );
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
@@ -244,7 +244,7 @@ export class Batches {
       run.caseName,
       run.variant,
       run.variantIndex ?? null,
-      JSON.stringify(run.memory),
+      JSON.stringify(run.details),
     );
     this.#records.note({ subject: 'run', key, state: 'started' });
     return key;

@@ -35,7 +35,7 @@ export class BrokenHarnesses {
   }
 
   /** Which one of them a trial is, from 1; 0 where it is none. */
-  place(trial: TrialKey): number {
+  position(trial: TrialKey): number {
     return this.#of(trial).findIndex((broken) => broken.trial === trial) + 1;
   }
 

@@ -32,7 +32,7 @@ export interface QueuedTrial {
   variant: string;
   /** The variant's place in the batch's plan; undefined for a run that was found. */
   variantIndex: number | undefined;
-  memory: unknown;
+  details: unknown;
   /** The blob with the run's setup. */
   setup: string | undefined;
   batch: BatchKey;
@@ -225,7 +225,7 @@ function queuedTrial(row: Row): QueuedTrial {
     caseName: String(row.case_name),
     variant: String(row.variant),
     variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
-    memory: JSON.parse(String(row.memory)),
+    details: JSON.parse(String(row.memory)),
     setup: row.setup === null ? undefined : String(row.setup),
     batch: Number(row.batch),
     batchId: String(row.batch_id),

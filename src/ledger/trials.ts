@@ -8,7 +8,7 @@ import { finishAbove } from './trial-states.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
 
-export interface Attempt {
+export interface AttemptRecord {
   key: number;
   trial: TrialKey;
   /** From 1. */
@@ -49,7 +49,7 @@ export class Trials {
     this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
-  beginAttempt(trial: TrialKey): Attempt {
+  beginAttempt(trial: TrialKey): AttemptRecord {
     const records = this.#records;
     return records.transaction(() => {
       const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
@@ -77,7 +77,7 @@ export class Trials {
 
   /** Ends an attempt that leaves its trial to be run again. `result`, what it had found, is kept with it. */
   async abandonAttempt(
-    attempt: Attempt,
+    attempt: AttemptRecord,
     ending: Exclude<Abandonment, 'interrupted'>,
     cause?: unknown,
     result?: unknown,
@@ -92,7 +92,7 @@ export class Trials {
   /**
    * Keeps a trial's result and queues its report, both or neither. Throws where the disk does not take it.
    */
-  async finish(attempt: Attempt, finished: FinishedTrial): Promise<void> {
+  async finish(attempt: AttemptRecord, finished: FinishedTrial): Promise<void> {
     const result = await this.#blobs.putJson(finished.result);
     const body = await this.#blobs.putJson(finished.report);
     const records = this.#records;

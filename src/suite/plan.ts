@@ -105,7 +105,7 @@ export interface Sandbox extends SandboxConfig {
 }
 
 /** What the agent must remember of its own batch, since a run record's `setup` has no place for it. */
-export interface CaseMemory extends CaseExtras {
+export interface RunDetails extends CaseExtras {
   variables: Variables;
   manifest: { index: number; name: string }[];
   capture: boolean;
@@ -123,7 +123,7 @@ export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   };
 }
 
-export function memoryOf({ request, local }: PlannedCase): CaseMemory {
+export function runDetails({ request, local }: PlannedCase): RunDetails {
   return {
     ...local,
     variables: request.variables ?? {},
