@@ -1,8 +1,8 @@
 import type { Records, RunKey, TrialKey } from './records.ts';
 
 /**
- * Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the
- * transaction that ends the trial.
+ * Finishes a trial's run if the trial was its last open one, and the batch if the run was its last open one.
+ * Call it in the transaction that ends the trial.
  */
 export function finishAbove(records: Records, trial: TrialKey): void {
   const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
@@ -17,7 +17,7 @@ export function finishAbove(records: Records, trial: TrialKey): void {
   records.note({ subject: 'batch', key: batch, state: 'finished' });
 }
 
-/** Inserts a run's trials. Belongs into the transaction that adds the run. */
+/** Inserts a run's trials. Call it in the transaction that adds the run. */
 export function queueTrials(records: Records, run: RunKey, ordinals: readonly number[]): void {
   for (const ordinal of ordinals) {
     const key = records.run("INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')", run, ordinal);

@@ -166,7 +166,7 @@ describe('pruning', () => {
     });
   });
 
-  test('leaves a blob that nothing names yet: a trial that runs will', async () => {
+  test('keeps a young blob that nothing refers to, because a running trial may refer to it later', async () => {
     using ledger = new Ledger(folder, systemClock);
     const { sha256 } = await ledger.blobs.put(Buffer.from('of a trial that runs'));
     await pruneLedger(ledger, { before: Date.now(), now: Date.now(), dryRun: false }, never);
