@@ -1,50 +1,50 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { Gate } from './gate.ts';
+import { Semaphore } from '../semaphore.ts';
 
 /**
- * Milliseconds between the beginnings of two trials: enough that a batch's first wave doesn't reach the
- * engine as one.
+ * Milliseconds between the starts of two trials, so that the first trials of a batch do not reach the engine
+ * all at once.
  */
 const paceMs = 50;
 
-/** Environments that are built at a time: each is bound by network and disk, and its trials wait for it. */
+/** Environments built at a time. Network and disk limit each build, and its trials wait for it. */
 const buildsAtATime = 2;
 
 export interface AdmissionParts {
   clock: Clock;
   /** Trials at a time. */
   concurrency: number;
-  /** Throws where no further trial should be begun, as on a full disk. */
+  /** Throws if no further trial should start, for example on a full disk. */
   requireRoom(): Promise<void>;
 }
 
-/** What is told apart in admitting a trial. */
+/** What admission needs to know of a trial. */
 export interface Applicant {
   model: string;
-  /** Requests that its model takes at a time: a trial makes about one. */
+  /** Requests that its model takes at a time. A trial makes about one at a time. */
   maxParallel: number | undefined;
 }
 
 /**
- * Who may work when: trials in their slots, and the building of environments, which takes no slot. Limits can
- * be changed while trials run.
+ * Gives permits to start trials and to build environments. A build needs no permit of a trial. The limits can
+ * change while trials run.
  */
 export class Admission {
-  readonly trials: Gate;
-  readonly builds = new Gate(buildsAtATime);
-  readonly #models = new Map<string, Gate>();
+  readonly trials: Semaphore;
+  readonly builds = new Semaphore(buildsAtATime);
+  readonly #models = new Map<string, Semaphore>();
   readonly #parts: AdmissionParts;
   #lastStart = Number.NEGATIVE_INFINITY;
   #pacing: Promise<void> = Promise.resolve();
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
-    this.trials = new Gate(parts.concurrency);
+    this.trials = new Semaphore(parts.concurrency);
   }
 
-  /** Trials at a time, from now on. Those that run go on. */
+  /** How many trials may run at a time from now on. Running trials continue. */
   set concurrency(limit: number) {
     this.trials.limit = limit;
   }
@@ -54,33 +54,33 @@ export class Admission {
   }
 
   /**
-   * Resolves with a trial's place once it may begin; disposing gives the place up. Rejects where there is no
-   * room, and on abort.
+   * Resolves with a permit once the trial may start; disposing gives it back. Rejects if the disk has no
+   * room, and if the signal aborts.
    */
   async enter({ model, maxParallel }: Applicant, signal: AbortSignal): Promise<Disposable> {
-    using places = new DisposableStack();
-    // The model's place first: a trial that waits for its model keeps no slot from others.
-    if (maxParallel !== undefined) places.use(await this.#gateOf(model, maxParallel).enter(signal));
-    places.use(await this.trials.enter(signal));
+    using permits = new DisposableStack();
+    // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
+    if (maxParallel !== undefined) permits.use(await this.#permitsOf(model, maxParallel).acquire(signal));
+    permits.use(await this.trials.acquire(signal));
     await this.#parts.requireRoom();
     await this.#pace(signal);
-    return places.move();
+    return permits.move();
   }
 
-  #gateOf(model: string, limit: number): Gate {
+  #permitsOf(model: string, limit: number): Semaphore {
     const kept = this.#models.get(model);
     if (kept) return kept;
-    const gate = new Gate(limit);
-    this.#models.set(model, gate);
-    return gate;
+    const permits = new Semaphore(limit);
+    this.#models.set(model, permits);
+    return permits;
   }
 
-  /** One after another; without a wait where the last trial began long enough ago. */
+  /** Lets trials start one after another; without a wait if the last trial started long enough ago. */
   #pace(signal: AbortSignal): Promise<void> {
     const turn = this.#pacing.then(async () => {
       const { clock } = this.#parts;
       const since = clock.now() - this.#lastStart;
-      // A clock that was set back must not hold anybody up.
+      // A clock that was set back must not delay trials.
       if (since >= 0 && since < paceMs) await clock.sleep(paceMs - since, signal);
       this.#lastStart = clock.now();
     });
@@ -90,25 +90,25 @@ export class Admission {
 }
 
 /**
- * Bytes to be free in the data folder before a trial is begun: its result, and those of the trials that run
- * already. More than the ledger's reserve, so that giving that back doesn't let another trial in.
+ * Bytes that must be free in the data folder before a trial starts: enough for its result and those of the
+ * running trials. This is more than the ledger's reserve, so that releasing the reserve lets no trial start.
  */
 const neededBytes = 10 * 1024 ** 2;
 
 /**
- * Throws `DISK_FULL` where the results of another trial might not find room. What runs already goes on, and
- * what is finished is kept.
+ * Throws `DISK_FULL` if the results of another trial might not fit on the disk. Running trials continue, and
+ * finished results are kept.
  */
 export async function requireRoomForResults(dataFolder: string): Promise<void> {
   const { bavail, bsize } = await statfs(dataFolder);
   const free = bavail * bsize;
   if (free >= neededBytes) return;
   throw new OffsiteError(
-    `the disk of ${dataFolder} is full: ${Math.floor(free / 1024)} KiB are free; no more trials are begun`,
+    `the disk of ${dataFolder} is full: ${Math.floor(free / 1024)} KiB are free; no more trials start`,
     {
       code: 'DISK_FULL',
       kind: 'infrastructure',
-      hint: 'Free some space, then `offsite resume`. What is finished is kept and reported.',
+      hint: 'Free some space, then run `offsite resume`. Finished results are kept and reported.',
     },
   );
 }

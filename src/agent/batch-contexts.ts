@@ -5,12 +5,12 @@ import type { BudgetAccount } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Semaphore } from '../semaphore.ts';
 import type { Budget } from '../suite/model-config.ts';
 import { Sandboxes } from '../trial/sandboxes.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { Builds } from './builds.ts';
 import type { ConfigRevisions } from './config-revision.ts';
-import type { Gate } from './gate.ts';
 
 /** What the trials of one batch share while some of them are in flight. */
 export interface BatchContext {
@@ -19,7 +19,7 @@ export interface BatchContext {
 }
 
 interface Kept extends BatchContext {
-  /** In flight. */
+  /** Trials in flight, and other users of the context. */
   trials: number;
   /** Read when the first trial asks. */
   plan: OpenBatch | undefined;
@@ -33,11 +33,11 @@ export interface BatchContextParts {
   ledger: Ledger;
   clock: Clock;
   revisions: ConfigRevisions;
-  /** Environments that are built at a time. */
-  buildGate: Gate;
-  /** Told when the environment of a run, by the service's id, is going to be built. */
+  /** Permits to build an environment. */
+  buildPermits: Semaphore;
+  /** Called when the environment of a run, by the service's id, is about to be built. */
   onBuild(run: string): void;
-  /** Whether a batch has trials that wait to be run. */
+  /** Whether a batch has queued trials. */
   hasMore(batch: BatchKey): boolean;
 }
 
@@ -52,7 +52,7 @@ export class BatchContexts implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** The context of a batch, kept until as many `release` it as took it. */
+  /** The context of a batch. It stays open until `release` has been called as often as `take`. */
   take(batch: BatchKey): BatchContext {
     const kept = this.#batches.get(batch) ?? this.#open();
     this.#batches.set(batch, kept);
@@ -68,7 +68,7 @@ export class BatchContexts implements AsyncDisposable {
     if (!this.#parts.hasMore(batch)) this.#budgets.delete(batch);
   }
 
-  /** A batch with its plan, read once while trials of it are in flight. Throws as {@link openBatch}. */
+  /** A batch with its plan, read once while trials of it are in flight. Throws as {@link openBatch} does. */
   planOf(batch: BatchKey): OpenBatch {
     const { ledger } = this.#parts;
     const kept = this.#batches.get(batch);
@@ -77,7 +77,7 @@ export class BatchContexts implements AsyncDisposable {
     return plan;
   }
 
-  /** What the models of a batch have used since this process first saw it. */
+  /** What the models of a batch have used since this process first saw the batch. */
   budgetOf(batch: BatchKey, limit: Budget): BudgetAccount {
     const kept = this.#budgets.get(batch) ?? openBudget(limit, this.#parts.clock.now());
     this.#budgets.set(batch, kept);
@@ -91,10 +91,11 @@ export class BatchContexts implements AsyncDisposable {
   }
 
   #open(): Kept {
-    const { engine, extraCertificates, runners, clock, revisions, buildGate: gate, onBuild } = this.#parts;
+    const { engine, extraCertificates, runners, clock, revisions, buildPermits, onBuild } = this.#parts;
     const { host } = revisions.current;
     const sandboxes = new Sandboxes(engine, extraCertificates, { runners, clock, host });
-    return { sandboxes, builds: new Builds({ sandboxes, gate, onBuild }), trials: 0, plan: undefined };
+    const builds = new Builds({ sandboxes, permits: buildPermits, onBuild });
+    return { sandboxes, builds, trials: 0, plan: undefined };
   }
 
   #close(sandboxes: Sandboxes): void {

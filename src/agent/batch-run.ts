@@ -12,7 +12,7 @@ export interface BatchRun {
   taskIndex: number;
 }
 
-/** As the service named it when it started the batch. */
+/** A run as the service named it when it started the batch. */
 export interface StartedRun {
   id: string;
   caseId: string;
@@ -30,28 +30,29 @@ export interface OpenBatch {
 
 export interface OpenRun extends BatchRun {
   key: RunKey;
-  /** The blob with the pulled setup; undefined until it was pulled. */
+  /** The blob with the pulled setup; undefined until the setup is pulled. */
   setup: string | undefined;
-  /** The service's id of its variant, where it is known. */
+  /** The service's id of the run's variant, if it is known. */
   variantId?: string | undefined;
 }
 
-/** Finds what was planned for a run. Throws `RUN_UNKNOWN` where that is nothing. */
+/** Finds what was planned for a run. Throws `RUN_UNKNOWN` if nothing was. */
 export function batchRun(plan: SuitePlan, started: StartedRun, taskIndex: number): BatchRun {
   const planned = plan.cases.find(({ request }) => request.id === started.caseId);
   const variant = plan.variants[started.variantIndex];
   if (!planned || !variant) {
-    throw new OffsiteError(
-      `the service started a run of case ${started.caseId} on variant ${started.variantIndex}, which was not asked for`,
-      { code: 'RUN_UNKNOWN', kind: 'infrastructure' },
-    );
+    const what = `a run of case ${started.caseId} on variant ${started.variantIndex}`;
+    throw new OffsiteError(`the service started ${what}, which Offsite did not ask for`, {
+      code: 'RUN_UNKNOWN',
+      kind: 'infrastructure',
+    });
   }
   return { id: started.id, case: planned, variant, taskIndex };
 }
 
 /**
- * A batch as the ledger has it. Read it under its lock: another process may have worked on it before. Throws
- * `NOT_RESUMABLE` for a batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
+ * A batch as the ledger has it. Hold the batch's lock when you call this, because another process may have
+ * changed it. Throws `NOT_RESUMABLE` for a batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
  */
 export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
@@ -63,9 +64,9 @@ export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
 }
 
 export function notResumable(name: string): OffsiteError {
-  return new OffsiteError(`${name} was begun by an Offsite that did not keep what resuming needs`, {
+  return new OffsiteError(`an Offsite that did not store what resuming needs started ${name}`, {
     code: 'NOT_RESUMABLE',
     kind: 'input',
-    hint: 'Run the suite again; the finished trials are reported all the same.',
+    hint: 'Run the suite again. The finished trials are still reported.',
   });
 }

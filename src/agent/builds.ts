@@ -1,25 +1,25 @@
+import type { Semaphore } from '../semaphore.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import type { Gate } from './gate.ts';
 
 interface Build {
-  /** Resolves once it is known whether there is anything to build. */
+  /** Resolves when it is known whether the environment must be built. */
   decided: Promise<unknown>;
   done: Promise<void>;
 }
 
 export interface BuildParts {
   sandboxes: Pick<Sandboxes, 'prepare'>;
-  /** How many are built at a time. What is there already waits for none. */
-  gate: Gate;
-  /** Told when a run's environment is not there and is going to be built. */
+  /** Permits to build. An environment that exists needs none. */
+  permits: Semaphore;
+  /** Called when a run's environment does not exist and is about to be built. */
   onBuild?: (run: string) => void;
 }
 
 /**
- * The environments of a batch's trials. Each is looked for when its first trial is, and built once, a few at
- * a time, where it is not there. A build takes no slot. Trials keep the order in which they came, but
- * overtake those whose environment is being built.
+ * Provides the environments of a batch's trials. The first trial of a run looks up the run's environment and
+ * builds it if it does not exist; a few builds run at a time, without a trial's permit. Trials keep their
+ * order, but overtake trials whose environment is being built.
  */
 export class Builds {
   readonly #parts: BuildParts;
@@ -31,9 +31,9 @@ export class Builds {
   }
 
   /**
-   * Resolves when the trial's image is there, or cannot be made: the trial's own attempt says why, then. All
-   * trials of a run wait for one build. Rejects only where the signal aborts; the next to ask starts the
-   * build again.
+   * Resolves when the trial's image exists, or cannot be built: then the trial's attempt fails with the
+   * reason. All trials of a run wait for one build. Rejects only if the signal aborts; the next caller starts
+   * the build again.
    */
   async ready(run: string, spec: TrialSpec, signal: AbortSignal): Promise<void> {
     const build = this.#ofRuns.get(run) ?? this.#begin(run, spec, signal);
@@ -60,15 +60,15 @@ export class Builds {
   }
 
   async #build(spec: TrialSpec, signal: AbortSignal, onBuild: () => void): Promise<void> {
-    const { sandboxes, gate } = this.#parts;
+    const { sandboxes, permits } = this.#parts;
     const building = () => {
       onBuild();
-      return gate.enter(signal);
+      return permits.acquire(signal);
     };
     try {
       await sandboxes.prepare(spec, signal, { building });
     } catch {
-      // Each trial's own attempt meets the same, and knows whose trouble it is.
+      // Each trial's own attempt meets the same error, and knows its cause.
       signal.throwIfAborted();
     }
   }

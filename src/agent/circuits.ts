@@ -8,23 +8,23 @@ import type { Cause } from '../trial/result.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 
-/** Milliseconds. */
+/** Milliseconds between two tries of what is down. */
 const waits: BackoffLimits = { first: 2_000, longest: 60_000 };
 
 export interface CircuitParts {
-  /** What it leads to, for messages: `the engine`, `the model small`. */
+  /** What the circuit guards, for messages: `the engine`, `the model small`. */
   name: string;
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
   /**
-   * Asks cheaply whether it works; rejects where it does not. Without one, a trial that is let through finds
-   * out.
+   * Checks cheaply whether the guarded thing works; rejects if it does not. Without a probe, one trial is let
+   * through to find out.
    */
   probe?: ((signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** Milliseconds that trials wait for it before they give up with `CIRCUIT_OPEN`. */
+  /** Milliseconds that trials wait before they give up with `CIRCUIT_OPEN`. */
   patienceMs: number;
-  /** Told when trials begin to wait, and when they go on. */
+  /** Called when trials begin to wait, and when they continue. */
   observe(event: CircuitEvent): void;
 }
 
@@ -32,7 +32,10 @@ export type CircuitEvent =
   | { kind: 'waiting'; for: string; reason: string }
   | { kind: 'resumed'; for: string };
 
-/** A trial that was let through. It says what it saw; where it says nothing, the next one is let through. */
+/**
+ * Lets a trial through. The trial says what it saw; if it says nothing before dispose, the next trial is let
+ * through.
+ */
 export interface Passage extends Disposable {
   worked(): void;
   failed(reason: string): void;
@@ -43,13 +46,13 @@ type State =
   | { _tag: 'open'; reason: string; failures: number; waitedMs: number; busy: boolean };
 
 /**
- * Keeps trials from something that is down: instead of failing one after another they wait, while one of
- * them, or a probe, tries again and again with growing pauses.
+ * Makes trials wait for something that is down, instead of letting them fail one after another. Meanwhile one
+ * trial, or a probe, tries it again with growing pauses.
  */
 export class Circuit {
   readonly #parts: CircuitParts;
   #state: State = { _tag: 'closed' };
-  /** Resolved and made anew at every change of state. */
+  /** Resolved and replaced at every change of state. */
   #change = Promise.withResolvers<void>();
 
   constructor(parts: CircuitParts) {
@@ -61,8 +64,8 @@ export class Circuit {
   }
 
   /**
-   * Resolves when a trial may go through. Rejects with `CIRCUIT_OPEN` when it stays down for too long, and
-   * when the signal aborts.
+   * Resolves when a trial may go through. Rejects with `CIRCUIT_OPEN` if the circuit stays open for too long,
+   * and if the signal aborts.
    */
   async pass(signal: AbortSignal): Promise<Passage> {
     for (;;) {
@@ -89,7 +92,7 @@ export class Circuit {
     }
   }
 
-  /** Opens the circuit where a probe confirms that it is down. Says whether it is. */
+  /** Opens the circuit if the probe fails. Resolves with whether the circuit is open. */
   async suspect(reason: string, signal: AbortSignal): Promise<boolean> {
     const { probe } = this.#parts;
     if (this.isOpen || !probe) return this.isOpen;
@@ -107,15 +110,15 @@ export class Circuit {
     const { clock, random, patienceMs, name } = this.#parts;
     if (state.waitedMs >= patienceMs) {
       throw new OffsiteError(
-        `${name} did not come back within ${Math.round(patienceMs / 1000)} s: ${state.reason}`,
+        `${name} was still down after ${Math.round(patienceMs / 1000)} s: ${state.reason}`,
         {
           code: 'CIRCUIT_OPEN',
           kind: 'infrastructure',
-          hint: 'Once it works again, `offsite resume` runs the trials that are left. What is finished is kept.',
+          hint: 'When it works again, `offsite resume` runs the remaining trials. Finished results are kept.',
         },
       );
     }
-    // Sums of waits, not a clock that may be set while we wait. Never quite nothing, or a probe would be a
+    // We add up waits, because a clock may be set while we wait. The wait is never 0, or probing would be a
     // busy loop.
     const ms = 250 + backoff(state.failures, waits, random);
     await clock.sleep(ms, signal);
@@ -187,7 +190,7 @@ async function unlessAborted(change: Promise<void>, signal: AbortSignal): Promis
   }
 }
 
-/** Milliseconds in which a working engine says that it is there. */
+/** Milliseconds within which a working engine answers. */
 const probeMs = 10_000;
 
 export interface CircuitsParts {
@@ -195,23 +198,23 @@ export interface CircuitsParts {
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
-  /** Milliseconds that trials wait for what is down. */
+  /** Milliseconds that trials wait for an engine or a model that is down. */
   patienceMs: number;
   observe(event: CircuitEvent): void;
 }
 
-/** A trial's permit to run. Disposing gives it back. */
+/** A permit to run a trial. Disposing gives it back. */
 export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Tells what spoilt the attempt, and what its models did; says whether all of it is down, so that the
-   * attempt does not count. Only what the gateway saw of a model keeps others from it: a harness can be made
-   * to say anything.
+   * Takes what spoilt the attempt, and what its models did. Resolves with whether the engine is down, so that
+   * the attempt does not count. Only a failure that the gateway saw opens a model's circuit, because an agent
+   * can make a harness say anything.
    */
   failed(cause: Cause, models: ModelAccount | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What trials depend on and may find down: the engine, and each model. */
+/** The circuits of what trials depend on: the engine, and each model. */
 export class Circuits {
   readonly #parts: CircuitsParts;
   readonly #engine: Circuit;
@@ -219,7 +222,7 @@ export class Circuits {
 
   constructor(parts: CircuitsParts) {
     this.#parts = parts;
-    // Any image would do: what counts is an answer.
+    // Any image name would do: only an answer counts.
     const probe = async (signal: AbortSignal) => {
       using deadline = startDeadline(parts.clock, probeMs, signal);
       await parts.engine.findImage('offsite/base', deadline.signal);
@@ -227,7 +230,7 @@ export class Circuits {
     this.#engine = new Circuit({ ...parts, name: 'the engine', probe });
   }
 
-  /** Resolves when all that a trial depends on seems to work, and it has its place. */
+  /** Resolves when engine and model seem to work and the trial has its permit. */
   async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Permit> {
     const applicant = { model: spec.model, maxParallel: maxParallelOf(spec) };
     for (;;) {
@@ -235,7 +238,7 @@ export class Circuits {
       const model = taken.use(await this.#model(spec.model).pass(signal));
       taken.use(await this.#engine.pass(signal));
       taken.use(await admission.enter(applicant, signal));
-      // It may have gone down while this one waited for its place.
+      // The engine may have failed while this trial waited for its permit.
       if (this.#engine.isOpen) continue;
       return this.#permit(model, taken.move());
     }
@@ -255,8 +258,8 @@ export class Circuits {
       worked: () => model.worked(),
       failed: async (cause, models, signal) => {
         const seen = models?.agent.modelFailure;
-        // One trial's failure is no proof that its model is down: attempts at it are counted, however many
-        // wait.
+        // A failed attempt still counts, however many trials wait: one trial's failure does not prove that
+        // its model is down.
         if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
         return cause.kind === 'infrastructure' && (await this.#engine.suspect(cause.message, signal));
       },

@@ -2,11 +2,11 @@ import type { Gateway } from '../gateway/gateway.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { HostEnvironment } from '../trial/host-environment.ts';
 
-/** One reading of the configuration, with what was made from it. */
+/** The configuration as read at one time, with what was made from it. */
 export interface ConfigRevision {
   config: Config;
   gateway: Gateway;
-  /** What sandboxes may ask for of the host's environment. */
+  /** The host's environment variables that sandboxes may use. */
   host: HostEnvironment;
   /** Trials at a time. */
   concurrency: number;
@@ -19,8 +19,8 @@ interface Kept {
 }
 
 /**
- * The current configuration, and earlier revisions that running trials still use. A revision's gateway closes
- * when it is no longer the current one and its last trial has ended.
+ * The current config revision, and earlier ones that running trials still use. A revision's gateway closes
+ * when another revision is current and the last trial that uses it has ended.
  */
 export class ConfigRevisions implements AsyncDisposable {
   #kept: Kept;
@@ -34,7 +34,7 @@ export class ConfigRevisions implements AsyncDisposable {
     return this.#kept.revision;
   }
 
-  /** The current revision, and what keeps its gateway open until it is disposed of. */
+  /** The current revision. Its gateway stays open at least until `use` is disposed. */
   use(): { revision: ConfigRevision; use: Disposable } {
     const kept = this.#kept;
     kept.users++;

@@ -7,11 +7,11 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Delivered, Delivery } from './delivery.ts';
 import { Loop, type Watchdog } from './loop.ts';
 
-/** Reports in flight at a time. A service that failed last gets one. */
+/** Reports in flight at a time; one while the service fails. */
 const atATime = 4;
 
 /**
- * Milliseconds between two looks at the outbox when nothing wakes the loop: another process may add a report.
+ * Milliseconds until the loop reads the outbox again when nothing wakes it: another process may add a report.
  */
 const idleMs = 60_000;
 
@@ -21,32 +21,32 @@ export interface DeliveryLoopParts {
   clock: Clock;
   /** The service's name in the ledger. */
   service: string;
-  /** Only the reports of one batch. */
+  /** If set, only the reports of this batch are delivered. */
   batch?: BatchKey | undefined;
   watchdog?: Watchdog | undefined;
   observe(report: PendingReport, delivered: Delivered): void;
-  /** For what the user should know meanwhile. */
+  /** Called with messages for the user. */
   note(message: string): void;
 }
 
-/** What ends the wait for the outbox to be empty. */
+/** Limits of the wait for an empty outbox. */
 export interface Grace {
   /** Milliseconds. */
   ms: number;
-  /** Deliveries in a row that fail. */
+  /** Failed deliveries in a row. */
   failures: number;
 }
 
 /**
- * Delivers the reports of one service in the background until it is disposed of. After a failure it waits
- * longer and longer before it asks the service again, and never gives up.
+ * Delivers the reports of one service in the background until it is disposed. After each failure in a row it
+ * waits longer before it asks the service again. It never gives up.
  */
 export class DeliveryLoop implements AsyncDisposable {
   readonly #parts: DeliveryLoopParts;
   readonly #ending = new AbortController();
   readonly #loop: Loop;
   readonly #running: Promise<void>;
-  /** Resolved and made anew whenever a round is over. */
+  /** Resolved and replaced at the end of each round. */
   #round = Promise.withResolvers<void>();
 
   constructor(parts: DeliveryLoopParts) {
@@ -57,23 +57,24 @@ export class DeliveryLoop implements AsyncDisposable {
       step: (signal) => this.#deliverDue(signal),
       failed(error) {
         if (!(error instanceof OffsiteError)) throw error;
-        // What the service took and the ledger could not note is sent again, which changes nothing there.
-        note(`the outbox cannot be kept up to date: ${messageOf(error)}`);
+        // If the service accepted a report and the ledger could not note it, the report is sent again. The
+        // service does not change the recorded trial then.
+        note(`the outbox cannot be updated: ${messageOf(error)}`);
       },
     });
     this.#running = this.#loop.run(this.#ending.signal);
-    // Whoever waits for the outbox, or disposes of the loop, gets it.
+    // `drain` and dispose reject with this error; here it only must not count as unhandled.
     this.#running.catch(() => undefined);
   }
 
-  /** There is something new in the outbox. */
+  /** Call this when the outbox has a new report. */
   wake(): void {
     this.#loop.wake();
   }
 
   /**
-   * Waits until the outbox holds nothing for this loop, but no longer than the grace. Returns how many
-   * reports are left. Rejects where the signal aborts.
+   * Waits until the outbox has no reports for this loop, but no longer than the grace allows. Resolves with
+   * the number of reports that are left. Rejects if the signal aborts.
    */
   async drain(grace: Grace, signal: AbortSignal): Promise<number> {
     const { delivery, clock } = this.#parts;
@@ -97,7 +98,7 @@ export class DeliveryLoop implements AsyncDisposable {
       for (;;) {
         const { count } = this.#backlog();
         const failed = delivery.failures - Math.min(before, delivery.failures);
-        // It is not asked again before the grace is over: there is nothing to wait for.
+        // The loop does not ask the service again within the grace, so waiting is pointless.
         const paused = delivery.pauseMs > grace.ms;
         if (count === 0 || late || paused || failed >= grace.failures) return count;
         await Promise.race([this.#round.promise, lateness, aborted.promise, this.#running]);
@@ -113,19 +114,19 @@ export class DeliveryLoop implements AsyncDisposable {
     await this.#running;
   }
 
-  /** One round. Resolves with the milliseconds until the next. */
+  /** One round. Resolves with the milliseconds until the next round. */
   async #deliverDue(signal: AbortSignal): Promise<number> {
     const { ledger, delivery, clock, service, batch, observe } = this.#parts;
     const limit = delivery.failures > 0 ? 1 : atATime;
     const due = ledger.outbox.due({ service, batch, now: clock.now(), limit });
     await Promise.all(due.map(async (report) => observe(report, await delivery.deliver(report, signal))));
     this.#endRound();
-    // Part of the round, so that nothing wakes the loop earlier.
+    // The pause is part of the round, so that nothing can wake the loop earlier.
     if (delivery.pauseMs > 0) await clock.sleep(delivery.pauseMs, signal);
     return due.length > 0 ? 0 : this.#idleMs();
   }
 
-  /** Until a report that was put off is due. */
+  /** Milliseconds until the next deferred report is due. */
   #idleMs(): number {
     const { nextAt = Number.POSITIVE_INFINITY } = this.#backlog();
     return Math.min(idleMs, Math.max(1, nextAt - this.#parts.clock.now()));

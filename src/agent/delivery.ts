@@ -8,13 +8,13 @@ import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /**
- * Milliseconds until an undelivered report is due again. The client has already repeated the call by then.
+ * Milliseconds until an undelivered report is due again. The client has already retried the call by then.
  */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
   | { kind: 'delivered' }
-  /** Still in the outbox: `queued` goes out again later, `parked` waits for a person. */
+  /** The report is still in the outbox: `queued` is sent again later, `parked` waits for a person. */
   | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
 
 export interface DeliveryParts {
@@ -27,19 +27,19 @@ export interface DeliveryParts {
 }
 
 /**
- * Brings reports of finished trials from the ledger's outbox to one service, and remembers how that service
- * wants them where the specification leaves it open.
+ * Delivers reports of finished trials from the ledger's outbox to one service. Where the specification is
+ * unclear, it remembers what this service accepts.
  */
 export class Delivery {
   readonly #parts: DeliveryParts;
-  /** What `id` names: the run, unless this service knew only the batch. */
+  /** What a report's `id` names: the run, unless this service accepts only the batch. */
   #identifier: 'run' | 'batch' = 'run';
-  /** Which events are sent: all, unless this service refused them. */
+  /** Which events are sent: all, unless this service refuses them. */
   #events: 'all' | 'started' = 'all';
 
-  /** Deliveries in a row that failed and may yet succeed. */
+  /** Deliveries in a row that failed and can still succeed. */
   #failures = 0;
-  /** By the clock of `parts`. */
+  /** Epoch milliseconds, by the clock of `parts`. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(parts: DeliveryParts) {
@@ -47,23 +47,23 @@ export class Delivery {
   }
 
   /**
-   * Deliveries in a row that failed although the reports are good: the service is down, or the key is
-   * refused.
+   * Deliveries in a row that failed although the reports are good: the service is down, or it refuses the
+   * key.
    */
   get failures(): number {
     return this.#failures;
   }
 
   /**
-   * Milliseconds that the service should be left alone; none where it works. Never longer than was decided,
-   * whatever the clock does.
+   * Milliseconds to wait before the next delivery; 0 if the service works. Never more than the longest wait,
+   * even if the clock is set back.
    */
   get pauseMs(): number {
     const left = this.#pausedUntil - this.#parts.clock.now();
     return this.#failures === 0 ? 0 : Math.min(waits.longest, Math.max(0, left));
   }
 
-  /** Delivers one report. Rejects only where the signal aborts; the report is then still queued. */
+  /** Delivers one report. Rejects only if the signal aborts; the report is still queued then. */
   async deliver(report: PendingReport, signal: AbortSignal): Promise<Delivered> {
     const { outbox } = this.#parts;
     try {
@@ -77,7 +77,10 @@ export class Delivery {
     return { kind: 'delivered' };
   }
 
-  /** Sends a report; one that the service has already, as it says with a conflict, counts as sent. */
+  /**
+   * Sends a report. If the service answers with a conflict because it already has the trial, that counts as
+   * sent.
+   */
   async #sendOnce(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     try {
       await this.#send(report, trial, this.#identifier, signal);
@@ -96,7 +99,7 @@ export class Delivery {
     signal: AbortSignal,
   ): Promise<void> {
     const id = identifier === 'run' ? report.runId : report.batchId;
-    // Others may be on their way meanwhile, so what this one tried counts, not what is known now.
+    // Other reports may be in flight and change `#events`, so this call remembers what it sent.
     const tried = this.#events;
     const events = tried === 'all' ? trial.events : trial.events.filter(isStarted);
     try {
@@ -115,8 +118,8 @@ export class Delivery {
   }
 
   /**
-   * The specification does not say whether a report's `id` is the run's or the batch's: a service that knows
-   * no such run is asked with the other.
+   * The specification does not say whether a report's `id` is the run's or the batch's. If the service does
+   * not know the run, we send the batch's.
    */
   async #sendByBatch(
     report: PendingReport,
@@ -135,12 +138,13 @@ export class Delivery {
     if (this.#events === 'started') return;
     this.#events = 'started';
     this.#parts.warn(
-      'this service refuses trajectory events; it gets the Started event alone, the rest stays in the ledger',
+      'this service refuses trajectory events; it gets only the Started event, the ledger keeps the others',
     );
   }
 
   /**
-   * Whether the service has the trial. Where it cannot say now, the conflict is tried again like any failure.
+   * Whether the service has recorded the trial. If it cannot be asked now, the report is retried like after
+   * any failure.
    */
   async #isRecorded(report: PendingReport, signal: AbortSignal): Promise<boolean> {
     for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
@@ -175,8 +179,8 @@ function refusesEvents(error: unknown): boolean {
 }
 
 /**
- * Whether asking again cannot help: the service understood, and said no (or the client will not send it), or
- * our own disk has lost the report. A refused key can be mended.
+ * Whether a retry cannot help: the service understood and refused the report, the client refuses to send it,
+ * or our disk has lost it. A refused key is not final, because the user can replace the key.
  */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
@@ -188,10 +192,11 @@ function nameOf({ runId, ordinal }: PendingReport): string {
 }
 
 /**
- * Delivers what could not be reported to this service before. Says how many went out. Rejects only where the
- * signal aborts.
+ * Delivers the reports that could not be delivered to this service earlier. Resolves with the number of
+ * delivered reports. Rejects only if the signal aborts.
  *
- * @param due only reports whose next try is due by then (epoch milliseconds); others failed a moment ago
+ * @param due epoch milliseconds; reports whose next try is due later are left out, because they failed just
+ *   now
  */
 export async function deliverLeftovers(
   { ledger, delivery, service }: { ledger: Ledger; delivery: Delivery; service: string },
@@ -206,9 +211,9 @@ export async function deliverLeftovers(
   for (const report of queued) {
     const outcome = await delivery.deliver(report, signal);
     if (outcome.kind === 'delivered') delivered++;
-    // The service does not answer: the rest would only wait as long for the same.
+    // The service does not answer, so the other reports would fail as well.
     else if (outcome.state === 'queued') break;
   }
-  if (delivered > 0) note(`reported ${delivered} of ${queued.length} results that were waiting`);
+  if (delivered > 0) note(`reported ${delivered} of ${queued.length} queued results`);
   return delivered;
 }

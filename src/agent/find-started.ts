@@ -7,12 +7,12 @@ import type { StartedRun } from './batch-run.ts';
 export type Found =
   | { kind: 'found'; id: string; runs: StartedRun[] }
   | { kind: 'none' }
-  /** More than one batch fits, so that it is not known which of them is ours. */
+  /** More than one batch fits, so it is unknown which of them is ours. */
   | { kind: 'several'; ids: string[] };
 
 /**
- * Looks for the batch that a call of `evals.start` may have started although no answer came: a local one of
- * the same cases and variants, started after the call, that nobody here owns.
+ * Searches for the batch that an unanswered call of `evals.start` may have started. A batch fits if it is
+ * local, has the same cases and variants, started after the call, and is not in the ledger.
  *
  * @param askedAt epoch milliseconds before the call
  * @param isOwned whether a batch is in the ledger already
@@ -29,7 +29,7 @@ export async function findStarted(
       request.id,
       await recentRuns(client, request.id, askedAt - foundRuns.time.clockDifference, signal),
     );
-    // A batch has runs of every case: where the first has none, there is no need to ask for a hundred others.
+    // A batch has runs of every case: if the first case has none, there is no need to ask for the others.
     if (byCase.get(request.id)?.length === 0) return { kind: 'none' };
   }
   const [first = []] = byCase.values();
@@ -59,8 +59,8 @@ async function recentRuns(
 }
 
 /**
- * The batch's runs in the order in which we asked for them; undefined where they are not exactly what we
- * asked for.
+ * The batch's runs in the order in which we asked for them; undefined if they are not exactly what we asked
+ * for.
  */
 function startedRuns(
   batchId: string,
@@ -69,7 +69,7 @@ function startedRuns(
 ): StartedRun[] | undefined {
   const runs: StartedRun[] = [];
   for (const { request } of plan.cases) {
-    // Newest first as listed; as they were started the other way round.
+    // The service lists the newest first; reversed, the runs are in the order in which they started.
     const left = (byCase.get(request.id) ?? [])
       .filter((run) => run.batchId === batchId && fits(run, plan))
       .toReversed();
@@ -92,6 +92,6 @@ function startedRuns(
 
 function fits({ suite, trials }: RunRecord, plan: SuitePlan): boolean {
   if (suite && suite.id !== plan.suite.id) return false;
-  // A service may list a trial only once it is recorded.
+  // A service may list a trial only after the trial is recorded.
   return (trials?.length ?? 0) <= plan.trials;
 }

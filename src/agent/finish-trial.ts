@@ -2,7 +2,7 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Attempt } from '../ledger/trials.ts';
+import type { AttemptRecord } from '../ledger/trials.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { reportOf } from '../trial/report.ts';
 import type { Cause, PhaseName, TrialResult } from '../trial/result.ts';
@@ -16,13 +16,13 @@ import { crashedTooOften, isStopped, resultOfStopped, tellBrokenHarness } from '
 export type AttemptEvent =
   | { kind: 'phase'; phase: PhaseName }
   | { kind: 'retried'; attempt: number; message: string }
-  /** It is finished, and cannot be stored yet. */
+  /** The trial is finished, but its result cannot be stored yet. */
   | { kind: 'unstored'; message: string }
-  /** Its harness did not work, as so many of its variant's before it did not; `place` counts it. */
-  | { kind: 'broken-harness'; place: number; told: string }
+  /** Its harness did not work. `position` counts such trials of its variant, from 1. */
+  | { kind: 'broken-harness'; position: number; told: string }
   | { kind: 'finished'; result: TrialResult };
 
-/** What attempts of a trial need. */
+/** What the attempts of a trial need. */
 export interface AttemptParts extends Omit<TrialParts, 'blobs'> {
   ledger: Ledger;
   admission: Admission;
@@ -37,7 +37,7 @@ export interface AttemptParts extends Omit<TrialParts, 'blobs'> {
 export interface AttemptSignals {
   /** Cancels the trial. */
   signal: AbortSignal;
-  /** Keeps a further attempt from beginning, and lets one that runs come to its end. */
+  /** Stops further attempts from starting, and lets a running attempt end. */
   admitted: AbortSignal;
 }
 
@@ -45,12 +45,12 @@ export interface AttemptSignals {
 const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
- * Runs a trial until it has a result that stands, and keeps that in the ledger with its report. An attempt
- * that infrastructure or model have spoilt is kept, and another is made, up to a limit; an agent that fails
- * is never run again. Rejects where the result cannot be kept, where no trial may be begun, and where a
- * signal aborts; the trial is queued again then.
+ * Runs a trial until it has a final result, and stores that in the ledger with its report. If the
+ * infrastructure or the model spoils an attempt, the attempt is kept and the trial is retried, up to a limit.
+ * A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, and if a
+ * signal aborts; the caller queues the trial again then.
  *
- * @param begun called when an attempt has its place, with the trial's sandbox not yet taken
+ * @param begun called when an attempt has its permit, before it takes the trial's sandbox
  */
 export async function finishTrial(
   spec: TrialSpec,
@@ -66,7 +66,7 @@ export async function finishTrial(
     const attempted = await attemptTrial(spec, key, { ...parts, last }, signals, observe, begun);
     if (attempted.kind === 'stands') return attempted.result;
     observe({ kind: 'retried', attempt: attempted.attempt.number, message: attempted.cause.message });
-    // While everything is down trials wait for that, and no attempt counts.
+    // While the engine is down, trials wait for it and no attempt counts.
     if (attempted.kind === 'outage') continue;
     failed++;
     await clock.sleep(backoff(failed, waits, random), signals.admitted);
@@ -75,7 +75,7 @@ export async function finishTrial(
 
 type Attempted =
   | { kind: 'stands'; result: TrialResult }
-  | { kind: 'spoilt' | 'outage'; attempt: Attempt; cause: Cause };
+  | { kind: 'spoilt' | 'outage'; attempt: AttemptRecord; cause: Cause };
 
 async function attemptTrial(
   spec: TrialSpec,
@@ -86,7 +86,7 @@ async function attemptTrial(
   begun: () => void,
 ): Promise<Attempted> {
   const { ledger, circuits } = parts;
-  // One that is not run needs neither engine nor model.
+  // A trial that does not run needs neither engine nor model.
   using passage = isStopped(ledger, key) ? undefined : await circuits.enter(spec, parts.admission, admitted);
   const stopped = isStopped(ledger, key);
   const given = stopped
@@ -101,7 +101,7 @@ async function attemptTrial(
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
-  // A model that nobody asked is not known to work.
+  // If the trial did not call its model, it does not show that the model works.
   if (!spoilt && !given && result.cause?.kind !== 'harness') passage?.worked();
   const report = reportOf(result, {
     caseName: spec.caseName,
@@ -117,15 +117,15 @@ async function attemptTrial(
     signal,
   );
   observe({ kind: 'finished', result });
-  const place = stopped ? 0 : ledger.trials.brokenHarnesses.place(key);
-  const told = tellBrokenHarness(place, spec, cause);
-  if (told !== undefined) observe({ kind: 'broken-harness', place, told });
+  const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
+  const told = tellBrokenHarness(position, spec, cause);
+  if (told !== undefined) observe({ kind: 'broken-harness', position, told });
   return { kind: 'stands', result };
 }
 
 async function runAttempt(
   spec: TrialSpec,
-  attempt: Attempt,
+  attempt: AttemptRecord,
   parts: AttemptParts,
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,
@@ -142,21 +142,21 @@ async function runAttempt(
   }
 }
 
-/** What spoilt an attempt that is none of the agent's doing; undefined where its result stands. */
+/** What spoilt an attempt through no fault of the agent's; undefined if the result is final. */
 function spoiltBy({ verdict, cause }: TrialResult): Cause | undefined {
   if (verdict !== 'void') return undefined;
   return cause?.kind === 'infrastructure' || cause?.kind === 'model' ? cause : undefined;
 }
 
-/** Tries to put a finished result on disk, the first included. */
+/** How often we try to store a finished result, the first try included. */
 const tries = 5;
 
-/** Milliseconds between them. */
+/** Milliseconds between the tries. */
 const storeWaits: BackoffLimits = { first: 1_000, longest: 8_000 };
 
 /**
- * Puts a finished result on disk. Where the disk does not take it, the result stays in memory and is tried
- * again a few times: others may make room. Rejects with the last error, after saying so.
+ * Stores a finished result on disk. If that fails, the result stays in memory and is tried again a few times,
+ * because space may become free. Calls `note` before each further try. Rejects with the last error.
  */
 async function storeResult(
   store: () => Promise<void>,
@@ -167,7 +167,7 @@ async function storeResult(
     try {
       return await store();
     } catch (error) {
-      // A defect of ours does not go away by waiting.
+      // Waiting does not help against a defect of ours.
       if (!(error instanceof OffsiteError) || attempt >= tries || signal.aborted) throw error;
       note(`the result cannot be stored and is kept in memory: ${messageOf(error)}`);
     }

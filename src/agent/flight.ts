@@ -12,7 +12,7 @@ export interface InFlight {
   state: 'looking' | 'building' | 'ready' | 'running';
 }
 
-/** With what the worker needs of it. */
+/** A trial in flight, with what the worker needs to run it. */
 export interface WorkedTrial extends InFlight {
   spec: TrialSpec;
   context: BatchContext;
@@ -38,20 +38,21 @@ interface ModelLimit {
 }
 
 /**
- * The trials that a worker has taken from the queue, and which others may join them. As many are in flight as
- * run at a time, and as many again that are ready to follow. A trial whose environment is being built, or
- * whose model is down, does not count. Of a model that takes few requests only a few trials join. So no trial
- * holds up another that could run, and memory does not grow with the queue.
+ * Holds the trials that a worker has taken from the queue, and decides which others may join them. At most
+ * twice the concurrency is in flight: half to run, half to follow. A trial does not count while its
+ * environment is being built or its model is down. If a model takes few requests at a time, only a few of
+ * its trials may join. So no trial holds up another that could run, and the number of trials that the worker
+ * keeps does not grow with the queue.
  */
 export class Flight<Trial extends InFlight> {
   readonly #isDown: (model: string) => boolean;
   readonly #trials = new Map<TrialKey, Trial>();
-  /** The models of the variants that were looked into, by {@link variantOf}. */
+  /** The models of the variants seen so far, by {@link variantOf}. */
   readonly #models = new Map<string, ModelLimit>();
-  /** Models whose trials gave up waiting, with the reason. Their trials stay queued. */
+  /** The models whose trials gave up waiting, with the reason. Their trials stay queued. */
   readonly #givenUp = new Map<string, unknown>();
 
-  /** @param isDown whether trials of a model wait for it to come back */
+  /** @param isDown whether trials of a model wait until it works again */
   constructor(isDown: (model: string) => boolean) {
     this.#isDown = isDown;
   }
@@ -68,7 +69,7 @@ export class Flight<Trial extends InFlight> {
     return this.#trials.get(key);
   }
 
-  /** Whether a trial may join. The next ask of the queue leaves its variant out where it may not. */
+  /** Whether a trial may join. If not, {@link leftOut} names its variant from now on. */
   hasRoomFor(trial: QueuedTrial, spec: InFlight['spec']): boolean {
     const limit = { model: spec.model, maxParallel: maxParallelOf(spec) };
     this.#models.set(variantOf(trial), limit);
@@ -84,7 +85,7 @@ export class Flight<Trial extends InFlight> {
     if (this.#trials.size === 0) this.#models.clear();
   }
 
-  /** How many may be taken from the queue at this concurrency. */
+  /** How many more trials the worker may take from the queue at this concurrency. */
   room(concurrency: number): number {
     const counted = this.trials.filter(
       ({ state, spec }) => state === 'running' || (state !== 'building' && !this.#isDown(spec.model)),
@@ -92,7 +93,7 @@ export class Flight<Trial extends InFlight> {
     return 2 * concurrency - counted.length;
   }
 
-  /** What the queue is not asked for. */
+  /** What the worker does not ask the queue for now. */
   leftOut(): Required<Pick<LeftOut, 'trials' | 'variants'>> & { runs: number[] } {
     const building = this.trials.filter(({ state }) => state === 'building');
     const full = [...this.#models].filter(([, limit]) => this.#isFull(limit));
@@ -103,14 +104,18 @@ export class Flight<Trial extends InFlight> {
     };
   }
 
-  /** The environment of a run, by the service's id, is being built: its trials wait. */
+  /**
+   * Notes that the environment of a run is being built, so that its trials wait.
+   *
+   * @param run the service's id
+   */
   isBuilding(run: string): void {
     for (const one of this.trials) {
       if (one.trial.runId === run && one.state === 'looking') one.state = 'building';
     }
   }
 
-  /** Lets no other trial of a model join: it is down for too long. */
+  /** Lets no other trial of a model join, because the model is down for too long. */
   giveUp(model: string, error: unknown): void {
     this.#givenUp.set(model, error);
   }
@@ -121,8 +126,8 @@ export class Flight<Trial extends InFlight> {
   }
 
   /**
-   * Whether enough trials of a model are in flight. While it is down, one that waits for it finds out when it
-   * works.
+   * Whether enough trials of a model are in flight. While the model is down, one waiting trial is enough: it
+   * finds out when the model works again.
    */
   #isFull({ model, maxParallel = Number.POSITIVE_INFINITY }: ModelLimit): boolean {
     if (this.#givenUp.has(model)) return true;

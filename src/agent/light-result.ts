@@ -2,7 +2,7 @@ import type { TrajectoryEntry } from '../contract/report.ts';
 import type { TrialResult } from '../trial/result.ts';
 
 /**
- * A result without what makes results large; numbers, names and verdicts are there. The ledger has it whole.
+ * A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result.
  */
 export function lightResult(result: TrialResult): TrialResult {
   const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;

@@ -10,10 +10,10 @@ export interface LoopParts {
   /** Milliseconds that one step may take. */
   stepMs: number;
   /**
-   * One round of the work. Resolves with the milliseconds until the next one. The loop may be woken earlier.
+   * One round of the work. Resolves with the milliseconds until the next round; `wake` may start it earlier.
    */
   step(signal: AbortSignal): Promise<number>;
-  /** Told of a step that failed. The loop continues after a pause, unless this throws. */
+  /** Called when a step fails. The loop continues after a pause, unless this throws. */
   failed(error: unknown): void;
 }
 
@@ -77,7 +77,7 @@ export class Loop {
 /** Milliseconds that a loop may be late on a busy machine before it counts as stuck. */
 const latenessMs = 60_000;
 
-/** A loop calls it to say that it is alive, and within how many milliseconds it calls again. */
+/** A loop calls this to say that it is alive, and that it calls again within so many milliseconds. */
 type Beat = (withinMs: number) => void;
 
 /**

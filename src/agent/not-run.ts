@@ -7,34 +7,33 @@ import type { Cause, TrialResult } from '../trial/result.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
-/** Trials of one variant, in one batch, whose harness did not work, before the others are not run. */
+/** After this many trials of a variant in a batch whose harness did not work, its other trials do not run. */
 const mostBroken = 3;
 
-/** Lines of what a harness printed that a warning shows: the reason, and the end. */
+/** How many first and last lines of a harness's output a warning shows: the reason, and the end. */
 const firstLines = 4;
 const lastLines = 8;
 
 /**
- * Whether a trial is not to be run, by what the ledger knows: so a batch that is resumed goes on as it was.
+ * Whether a trial must not run because its variant is stopped. Only the ledger decides this, so a resumed
+ * batch decides the same.
  */
 export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
   return ledger.trials.brokenHarnesses.count(trial) >= mostBroken;
 }
 
-/** The result of a trial that is not run. Gives up the sandbox that was begun for it. */
+/** The result of a trial that does not run. Gives up the sandbox that was started ahead for it. */
 export function resultOfStopped(
   spec: TrialSpec,
   { clock, sandboxes }: { clock: Clock; sandboxes: Sandboxes },
 ): TrialResult {
   sandboxes.forget(spec);
   const now = clock.now();
+  const failure = `${spec.harness} ended with an error before it asked its model anything`;
+  const message = `not run: the variant was stopped after ${mostBroken} trials in which ${failure}`;
   return {
     verdict: 'void',
-    cause: {
-      kind: 'harness',
-      phase: 'harness',
-      message: `not run: the variant was stopped after ${mostBroken} trials in which ${spec.harness} ended with an error before it asked its model anything`,
-    },
+    cause: { kind: 'harness', phase: 'harness', message },
     notRun: true,
     startedAt: now,
     finishedAt: now,
@@ -44,24 +43,25 @@ export function resultOfStopped(
 }
 
 /**
- * What a user is told of a trial whose harness did not work: at the first of a variant what to look at, and
- * when it is stopped.
+ * The warning about a trial whose harness did not work; undefined if there is nothing new to say. The first
+ * such trial of a variant gets what to check, the last one says that the variant is stopped.
  */
 export function tellBrokenHarness(
-  place: number,
+  position: number,
   { harness, profile, model }: TrialSpec,
   cause: Cause | undefined,
 ): string | undefined {
-  if (place === 1) {
+  if (position === 1) {
     const printed = shown(cause?.output?.trim().split('\n') ?? []);
     const of = profile.name === undefined ? 'its profile' : `the profile ${profile.name}`;
+    const check = `Check install, version, args and env of ${of}, and the wire of the model`;
     return [
       `warning: ${cause?.message}`,
       ...(printed.length > 0 ? ['it printed:', ...printed.map((line) => `  ${line}`)] : []),
-      `such a trial is void, and no result of ${model}. Check install, version, args and env of ${of}, and the wire of the model`,
+      `such a trial is void and says nothing about ${model}. ${check}`,
     ].join('\n');
   }
-  if (place === mostBroken) {
+  if (position === mostBroken) {
     return `${harness} did not work in ${mostBroken} trials: the other trials of this variant are not run`;
   }
   return undefined;
@@ -73,8 +73,7 @@ function shown(lines: readonly string[]): readonly string[] {
 }
 
 /**
- * The result of a trial that its process came to its end with too often to be tried again; undefined of any
- * other.
+ * The void result of a trial that crashed Offsite too often to be tried again; undefined for any other trial.
  */
 export function crashedTooOften(
   { errors, deaths, detail }: CrashCount,
@@ -84,15 +83,15 @@ export function crashedTooOften(
   const where = detail === undefined ? '' : `; please report ${detail}`;
   const message =
     errors >= defects.count.crashes
-      ? `Offsite itself failed ${errors} times while it ran this trial, which is not tried again${where}`
-      : `Offsite's process died ${deaths} times while it ran this trial, which is not tried again`;
+      ? `Offsite itself failed ${errors} times while it ran this trial; the trial is not tried again${where}`
+      : `Offsite's process died ${deaths} times while it ran this trial; the trial is not tried again`;
   return {
     verdict: 'void',
     cause: { kind: 'infrastructure', phase: 'sandbox', message },
     startedAt: now,
     finishedAt: now,
     phases: [],
-    // What its attempts used went with their processes.
+    // What its attempts used is lost with their processes.
     modelUnmeasured: true,
   };
 }

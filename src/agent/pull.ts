@@ -6,8 +6,8 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 
 /**
- * Pulls the setups of runs that the ledger does not have yet, and queues the trials of these runs, whatever
- * the setups say.
+ * Pulls the setups that the ledger does not have yet, and queues the trials of their runs, even if a setup is
+ * unusable.
  */
 export async function pullSetups(
   batch: OpenBatch,
@@ -21,7 +21,7 @@ export async function pullSetups(
   const toQueue: PulledRun[] = [];
   for (const run of unknown) {
     const record = pulled.get(run.id);
-    if (!record) throw new Error(`run ${run.id} was pulled but is not here`);
+    if (!record) throw new Error(`run ${run.id} was pulled but its record is missing`);
     toQueue.push(await pulledRun(run, record, batch.plan.trials, ledger));
   }
   ledger.queue.add(toQueue);
@@ -34,15 +34,15 @@ async function pulledRun(
   ledger: Ledger,
 ): Promise<PulledRun> {
   const listed = record.trials?.map(({ ordinal }) => ordinal) ?? [];
-  // A service may list a trial only once it is recorded.
+  // A service may list a trial only after the trial is recorded.
   const ordinals = listed.length > 0 ? listed : Array.from({ length: trials }, (_, n) => n);
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   return { run: run.key, setup, variantId: record.variant?.id, ordinals };
 }
 
 /**
- * The records of runs, as the service has them now, by run id. Asks page after page of each case until all
- * its runs are found. Throws where the service does not list a run that it has started.
+ * The run records that the service has now, by run id. Reads page after page of each case until all its runs
+ * are found. Throws `RUN_NOT_LISTED` if the service does not list a run that it started.
  */
 async function pullRuns(
   client: Client,
@@ -63,7 +63,7 @@ async function pullRuns(
         {
           code: 'RUN_NOT_LISTED',
           kind: 'infrastructure',
-          hint: 'Check that the key may read runs (evals:read) and belongs to the organization that started them.',
+          hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.',
         },
       );
     }

@@ -15,15 +15,15 @@ import {
 import { lookFor, recordBatch } from './start-batch.ts';
 import { readPlan } from './stored-plan.ts';
 
-/** What was begun and has not come to its end. */
+/** A batch that was started and is not finished. */
 export type Resumable =
   | { kind: 'batch'; batch: StoredBatch }
-  /** `evals.start` was asked, and the process died before it knew the answer. */
+  /** `evals.start` was called, and the process died before it knew the answer. */
   | { kind: 'start'; start: OpenStart };
 
 /**
- * All that can be resumed at a service, oldest first. Other processes may work on some of it; {@link resume}
- * tells.
+ * Everything that can be resumed at a service: starts, then batches, each oldest first. Other processes may
+ * work on some of them; {@link resume} finds out.
  */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
@@ -33,7 +33,7 @@ export function resumable(ledger: Ledger, service: string): Resumable[] {
   );
 }
 
-/** What a batch was planned as; undefined where it is not known, which {@link resume} says. */
+/** The plan of a batch; undefined if the ledger has none, for which {@link resume} throws `NOT_RESUMABLE`. */
 export function planOf(what: Resumable, ledger: Ledger): SuitePlan | undefined {
   const stored = what.kind === 'batch' ? what.batch.plan : what.start.plan;
   return stored === undefined ? undefined : readPlan(ledger.blobs.readJson(stored)).plan;
@@ -43,13 +43,13 @@ export type Resumed =
   | { kind: 'finished'; batch: FinishedBatch }
   /** Another process works on it. */
   | { kind: 'busy' }
-  /** The service has started nothing, so that there is nothing to resume. */
+  /** The service did not start the batch, so there is nothing to resume. */
   | { kind: 'never-started' };
 
 /**
- * Continues a batch, whatever stopped it: trials with a result are not run again, half-run ones start again
- * as a new attempt, and reports go out. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and
- * as {@link workOffBatch}.
+ * Continues a batch, whatever stopped it. Trials with a result do not run again, interrupted trials start
+ * again with a new attempt, and reports are delivered. Throws `NOT_RESUMABLE` for a batch that an older
+ * Offsite started, and as {@link workOffBatch} does.
  */
 export async function resume(
   what: Resumable,
@@ -73,21 +73,21 @@ export async function resume(
   }
   await checkPlanned(batch.plan, parts, signal);
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
-  const halfRun = ledger.queue.interrupt(scope);
-  if (halfRun > 0) observe({ kind: 'note', message: `${halfRun} half-run trials start afresh` });
+  const interrupted = ledger.queue.interrupt(scope);
+  if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });
   const finished = await workOffBatch(batch, name, parts, signal, observe);
   endLock();
   return { kind: 'finished', batch: finished };
 }
 
-/** The batch of a start whose answer was never read; undefined where the service has none. */
+/** The batch of a start whose answer was never read; undefined if the service has none. */
 async function lostBatch(
   start: OpenStart,
   parts: BatchParts,
   signal: AbortSignal,
 ): Promise<OpenBatch | undefined> {
   const { ledger } = parts;
-  // The process that held the lock may have read the answer just before we got it.
+  // The process that held the lock before us may have read the answer.
   const known = ledger.batches.ofStart(start.key);
   if (known) return openBatch(known, ledger);
   const plan = readPlan(ledger.blobs.readJson(start.plan));

@@ -40,7 +40,7 @@ interface BatchLimits {
   attempts: number;
   /** Milliseconds that trials wait for an engine or a model that is down. */
   patienceMs: number;
-  /** How long the last reports are waited for. */
+  /** How long to wait for the last reports. */
   grace: Grace;
 }
 
@@ -57,7 +57,7 @@ export interface BatchTrial {
 }
 
 export type BatchEvent =
-  /** `trials` are those that have no result yet. */
+  /** `trials` are the trials without a result. */
   | { kind: 'started'; batchId: string; trials: BatchTrial[] }
   | (AttemptEvent & { trial: BatchTrial })
   | { kind: 'report'; trial: BatchTrial; delivered: Delivered }
@@ -65,7 +65,7 @@ export type BatchEvent =
   | CircuitEvent;
 
 export interface FinishedTrial extends BatchTrial {
-  /** Without its texts, which the ledger has: a batch may have very many. */
+  /** Without the texts, which the ledger has: a batch may have very many trials. */
   result: TrialResult;
 }
 
@@ -76,8 +76,8 @@ export interface FinishedBatch {
 }
 
 /**
- * Starts a planned batch at the service, runs its trials, and reports each as soon as it is done. Rejects
- * where the batch cannot be started, and as {@link workOffBatch}; `resume` continues then.
+ * Starts a planned batch at the service, runs its trials, and reports each as soon as it is finished. Rejects
+ * if the batch cannot be started, and as {@link workOffBatch} does; `resume` continues the batch then.
  */
 export async function runBatch(
   plan: SuitePlan,
@@ -94,7 +94,7 @@ export async function runBatch(
   return finished;
 }
 
-/** Throws where the engine cannot run the sandboxes of a plan. */
+/** Throws if the engine cannot run the sandboxes of a plan. */
 export async function checkPlanned(
   { variants }: SuitePlan,
   { engine }: Pick<BatchParts, 'engine'>,
@@ -108,9 +108,10 @@ export async function checkPlanned(
 }
 
 /**
- * Queues the trials of a batch, and works until each has a result and is reported. Rejects where a trial
- * cannot be finished or `signal` aborts, and in the end where no trial can be made of what the service says
- * of a run. What was finished is in the ledger then, its sandboxes are gone, and the batch can be resumed.
+ * Queues the trials of a batch, and works until each has a result and is reported. Rejects if a trial cannot
+ * be finished or `signal` aborts, and at the end if the service's record of a run cannot be turned into
+ * trials. Then the finished trials are in the ledger, the sandboxes are removed, and the batch can be
+ * resumed.
  *
  * @param lock the name of the batch's lock, which the caller holds
  */
@@ -142,7 +143,7 @@ export async function workOffBatch(
       monotonic: () => performance.now(),
       scope: { service, lock, batch: batch.key, origin: 'planned' },
       checks: false,
-      onTrouble: 'stop',
+      onFailure: 'stop',
       observe: (event) => {
         progress.worked(event);
         if (event.kind === 'finished') loop.wake();
@@ -153,8 +154,8 @@ export async function workOffBatch(
   await loop.drain(limits.grace, signal);
   progress.throwRefused();
   if (ledger.reserve.spent) {
-    const message = `the disk of ${ledger.dataFolder} was full: the last results took the room kept for them`;
-    observe({ kind: 'note', message });
+    const happened = `the disk of ${ledger.dataFolder} was full`;
+    observe({ kind: 'note', message: `${happened}: the last results used the space reserved for them` });
   }
   const trials = ledger.queue.ofBatch(batch.key).map((trial): FinishedTrial => {
     if (trial.result === undefined) throw new Error(`trial ${trial.key} was left without a result`);
@@ -165,15 +166,15 @@ export async function workOffBatch(
   return { id: batch.id, runs: batch.runs, trials };
 }
 
-/** Tells what happens to a batch, in terms of its plan. */
+/** Reports what happens to a batch, in terms of its plan. */
 class BatchProgress {
-  /** Of trials that were finished since, by their keys. */
+  /** The results of the trials that this process finished, by trial key. */
   readonly results = new Map<number, TrialResult>();
   readonly #observe: (event: BatchEvent) => void;
   readonly #byKey: Map<number, BatchRun>;
   readonly #byId: Map<string, BatchRun>;
-  /** Reports whose delay was told. */
-  readonly #putOff = new Set<number>();
+  /** The trials whose report was deferred, and the user knows. */
+  readonly #deferred = new Set<number>();
   #refused: Error | undefined;
 
   constructor({ runs }: OpenBatch, observe: (event: BatchEvent) => void) {
@@ -203,7 +204,7 @@ class BatchProgress {
         this.#refused ??= error;
         this.#observe({
           kind: 'note',
-          message: `${run.case.request.name}: no trial is run: ${error.message}`,
+          message: `${run.case.request.name}: its trials cannot run: ${error.message}`,
         });
         return;
       }
@@ -215,18 +216,18 @@ class BatchProgress {
     this.#observe({ ...event, trial: this.trialOf(event.trial) });
   }
 
-  /** Tells of each report once when it is put off, and again when it is delivered or refused for good. */
+  /** Reports each delivery once when it is deferred, and again when it is delivered or refused for good. */
   reported(report: PendingReport, delivered: Delivered): void {
     const run = this.#byId.get(report.runId);
     if (!run) return;
     if (delivered.kind === 'kept' && delivered.state === 'queued') {
-      if (this.#putOff.has(report.trial)) return;
-      this.#putOff.add(report.trial);
+      if (this.#deferred.has(report.trial)) return;
+      this.#deferred.add(report.trial);
     }
     this.#observe({ kind: 'report', trial: { run, ordinal: report.ordinal }, delivered });
   }
 
-  /** Throws why no trial of a run could be started, where there is one. */
+  /** If the trials of a run could not start, throws the first reason. */
   throwRefused(): void {
     if (this.#refused) throw this.#refused;
   }

@@ -15,8 +15,8 @@ import type { ConfigRevision } from './config-revision.ts';
 import { ownTrialSpec } from './trial-spec.ts';
 import { knownVariant } from './variants.ts';
 
-/** What is remembered of a found run besides its setup. */
-export interface FoundMemory {
+/** What the ledger keeps of a found run besides its setup. */
+export interface FoundRunDetails {
   variant: RunVariant | undefined;
 }
 
@@ -25,7 +25,7 @@ export type Specified = { kind: 'ready'; spec: TrialSpec } | NotReady;
 /** Why a trial cannot be run now. */
 export type NotReady = { reason: string; error?: OffsiteError } & (
   | {
-      /** Until the configuration changes; with `again`, until the machine may have. */
+      /** Until the configuration changes; with `again`, until the machine may have changed. */
       kind: 'waiting';
       again: boolean;
     }
@@ -41,9 +41,9 @@ export interface SpecParts {
 }
 
 /**
- * What is to be done in a queued trial, or why it cannot be run. Rejects only for defects of ours.
+ * What to do in a queued trial, or why it cannot run. Rejects only for defects of ours.
  *
- * @param check looks whether this machine has what the trial needs
+ * @param check throws an OffsiteError if this machine lacks what the trial needs
  */
 export async function specify(
   trial: QueuedTrial,
@@ -63,17 +63,17 @@ export async function specify(
   }
 }
 
-/** Looks whether engine, environment and models have what trials ask for. Each sandbox is asked for once. */
+/** Checks that engine, environment and models have what trials need. Checks each sandbox once. */
 export class MachineCheck {
   readonly #engine: Engine;
-  /** Sandboxes, as JSON, that the engine was seen to be able to run. */
+  /** The sandboxes, as JSON, that the engine can run. */
   readonly #seen = new Set<string>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
   }
 
-  /** Throws an OffsiteError that says what is missing. Rejects where the signal aborts. */
+  /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
   async look(spec: TrialSpec, { host, gateway }: ConfigRevision, signal: AbortSignal): Promise<void> {
     const { sandbox, model, modelConfig, user, judges } = spec;
     passedEnvironment(sandbox, host);
@@ -91,13 +91,13 @@ export class MachineCheck {
     await checkModels({ variants: [{ model, modelConfig, userModel: user?.model }], judges }, gateway);
   }
 
-  /** Asks for every sandbox again: an image may be gone. */
+  /** Checks every sandbox again from now on, because an image may no longer exist. */
   forget(): void {
     this.#seen.clear();
   }
 }
 
-/** What no other configuration and no other day would change. */
+/** Error codes that no change of the configuration and no waiting can remedy. */
 const parking = new Set([
   'SETUP_MISSING',
   'SETUP_UNREADABLE',
@@ -111,7 +111,7 @@ const parking = new Set([
 function found(trial: QueuedTrial, parts: SpecParts): Specified {
   const { harnesses, revision } = parts;
   const { config } = revision;
-  const { variant: names } = trial.memory as FoundMemory;
+  const { variant: names } = trial.details as FoundRunDetails;
   const cell = cellOf(trial, names, parts);
   if (cell.kind === 'ambiguous') return { kind: 'waiting', reason: cell.reason, again: false };
   if (cell.kind === 'planned') return { kind: 'ready', spec: plannedSpec(trial, cell, parts) };
@@ -123,7 +123,7 @@ function found(trial: QueuedTrial, parts: SpecParts): Specified {
     return { kind: 'ready', spec: foundSpec(trial, known.variant, parts) };
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
-    // Whatever the service may have put there.
+    // The service may have sent anything.
     return { kind: 'parked', reason: `its setup cannot be read: ${messageOf(error)}` };
   }
 }
@@ -131,18 +131,18 @@ function found(trial: QueuedTrial, parts: SpecParts): Specified {
 function planned(trial: QueuedTrial, parts: SpecParts): Specified {
   const batch = parts.batches.planOf(trial.batch);
   const run = batch.runs.find(({ key }) => key === trial.run);
-  if (!run) throw new Error(`trial ${trial.key} is of a run that batch ${batch.id} does not have`);
+  if (!run) throw new Error(`trial ${trial.key} belongs to a run that batch ${batch.id} does not have`);
   return { kind: 'ready', spec: plannedSpec(trial, { ...run, batch }, parts) };
 }
 
 /**
- * What to do in a trial of a run that somebody else planned: the texts of its setup, which the service has
- * expanded already; whatever validations the validator declares; everything captured. Throws `SETUP_MISSING`,
- * `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
+ * What to do in a trial of a run that somebody else planned. It uses the texts of the setup, which the
+ * service has already expanded, accepts every validation that the validator declares, and captures
+ * everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;
-  // A case without texts of its own: what was pulled differs from all of them, so that it stays as it is.
+  // The case has no texts, so the pulled texts differ from them and are not expanded again.
   const bare = { request: { id: caseId, name: caseName }, local: noExtras };
   const judges = [...revision.config.daemon.judges];
   const run = { taskIndex: 0, case: bare, variant, prompt: '', batchId, judges };
@@ -165,11 +165,11 @@ function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord
 
 type Cell =
   | ({ kind: 'planned' } & PlannedRun)
-  /** The run is of a batch that this agent did not plan, or of none of its cases. */
+  /** This agent did not plan the run's batch, or the run belongs to none of the batch's cases. */
   | { kind: 'unplanned' }
   | { kind: 'ambiguous'; reason: string };
 
-/** The planned case and variant that a run repeats which somebody added to a batch of this agent. */
+/** The planned case and variant of a run that somebody added to a batch of this agent. */
 function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
   if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined)
     return { kind: 'unplanned' };

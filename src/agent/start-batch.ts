@@ -12,7 +12,10 @@ import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 import { type KnownPlan, storedPlan } from './stored-plan.ts';
 
-/** Milliseconds before each look for a batch whose start got no answer: the service may still be at it. */
+/**
+ * Milliseconds before each search for a batch whose start got no answer: the service may still be starting
+ * it.
+ */
 const lookAfterMs = [1_000, 4_000, 10_000];
 
 export interface StartParts {
@@ -30,9 +33,9 @@ export interface LockedBatch {
 }
 
 /**
- * Starts a planned batch at the service. The intent is on disk before the service is asked, so that no batch
- * is forgotten and none started twice: where the answer is lost, the batch is looked for. Throws what the
- * call threw, and `START_UNKNOWN`.
+ * Starts a planned batch at the service. The intent is on disk before the service is asked, so no batch is
+ * forgotten and none is started twice: if the answer is lost, we search for the batch. Throws what the call
+ * threw, `START_UNKNOWN` and `START_AMBIGUOUS`.
  */
 export async function startBatch(
   known: KnownPlan,
@@ -41,7 +44,7 @@ export async function startBatch(
 ): Promise<LockedBatch> {
   const name = `batch-${randomUUID()}`;
   const lock = ledger.takeLock(name);
-  if (!lock) throw new Error(`somebody has the new lock ${name}`);
+  if (!lock) throw new Error(`another process holds the new lock ${name}`);
   try {
     return { batch: await startUnder(name, known, { client, ledger, clock, service }, signal), lock };
   } catch (error) {
@@ -50,7 +53,11 @@ export async function startBatch(
   }
 }
 
-/** The same under a lock, by its name, that the caller holds and keeps. */
+/**
+ * Starts a planned batch like {@link startBatch}, under a lock that the caller already holds.
+ *
+ * @param lock the lock's name
+ */
 export async function startUnder(
   lock: string,
   known: KnownPlan,
@@ -82,7 +89,7 @@ async function askToStart(
       ledger.starts.refused(start.key, messageOf(error));
       throw error;
     }
-    // Interrupted: `offsite resume` looks for it.
+    // On an interruption, `offsite resume` searches for the batch later.
     signal.throwIfAborted();
     for (const ms of lookAfterMs) {
       await clock.sleep(ms, signal);
@@ -91,11 +98,11 @@ async function askToStart(
     }
     ledger.starts.unknown(start.key, error.message);
     throw new OffsiteError(
-      `nobody knows whether the service started the batch, and it lists none that fits: ${error.detail}`,
+      `it is unknown whether the service started the batch, and it lists no batch that fits: ${error.detail}`,
       {
         code: 'START_UNKNOWN',
         kind: 'infrastructure',
-        hint: 'Nothing was run. Once the service works, `offsite runs` shows whether the batch is there; if not, run the suite again.',
+        hint: 'No trial ran. `offsite runs` shows whether the batch exists. If not, run the suite again.',
         cause: error,
       },
     );
@@ -103,8 +110,8 @@ async function askToStart(
 }
 
 /**
- * The batch that an unanswered call started; undefined where there is none. Throws `START_AMBIGUOUS` where
- * several fit.
+ * The batch that an unanswered call started; undefined if there is none. Throws `START_AMBIGUOUS` if several
+ * batches fit.
  */
 export async function lookFor(
   { plan }: KnownPlan,
@@ -122,11 +129,11 @@ export async function lookFor(
     case 'several':
       ledger.starts.unknown(start.key, `several fit: ${found.ids.join(', ')}`);
       throw new OffsiteError(
-        `the answer to evals.start was lost, and several batches at the service may be the one: ${found.ids.join(', ')}`,
+        `the answer to evals.start was lost, and several batches at the service fit: ${found.ids.join(', ')}`,
         {
           code: 'START_AMBIGUOUS',
           kind: 'infrastructure',
-          hint: 'Nothing was run, so that no trial runs twice. Run the suite again if none of them is wanted.',
+          hint: 'No trial ran, so that none runs twice. If you need no batch of these, run the suite again.',
         },
       );
   }
@@ -151,7 +158,7 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
       caseName: run.case.request.name,
       variant: run.variant.name,
       variantIndex: run.variantIndex,
-      memory: runDetails(run.case),
+      details: runDetails(run.case),
     })),
   });
   return {
@@ -168,9 +175,9 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
 }
 
 /**
- * The suite's prompt as text, read from the service where it holds it. Throws an `input` error where that
- * text names a variable that a case does not have: a prompt in the suite file was checked when the file was
- * read, this one can only be now.
+ * The suite's prompt as text, read from the service if the service holds it. Throws an `input` error if that
+ * text names a variable that a case does not have. (A prompt in the suite file is checked when the file is
+ * read.)
  */
 export async function resolvePrompt(plan: SuitePlan, client: Client, signal: AbortSignal): Promise<string> {
   const { prompt } = plan.suite;
@@ -184,7 +191,7 @@ export async function resolvePrompt(plan: SuitePlan, client: Client, signal: Abo
   });
   if (unknown.length > 0) {
     throw new OffsiteError(
-      `the prompt ${id} of the service names what is not a variable: ${unknown.join(', ')}`,
+      `the service's prompt ${id} uses variables that are not defined: ${unknown.join(', ')}`,
       {
         code: 'PROMPT_VARIABLE_UNKNOWN',
         kind: 'input',

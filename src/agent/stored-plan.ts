@@ -1,12 +1,12 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
-/** Of the stored form. A plan of another version is not read. */
+/** The version of the stored form. A plan of another version is refused. */
 const version = 1;
 
 /**
- * A planned batch with its prompt's text, as the ledger keeps it: all that is needed to continue without the
- * suite's files.
+ * A planned batch with its prompt's text, as the ledger keeps it. It suffices to continue the batch without
+ * the suite's files.
  */
 export interface KnownPlan {
   plan: SuitePlan;
@@ -28,7 +28,7 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
   return { version, prompt, plan: { ...plan, variants } };
 }
 
-/** Reads what {@link storedPlan} made. Throws `PLAN_UNREADABLE` for one of another version of Offsite. */
+/** Reads what {@link storedPlan} returned. Throws `PLAN_UNREADABLE` for a plan of another version. */
 export function readPlan(stored: unknown): KnownPlan {
   const kept = stored as { version: number; prompt: string; plan: SuitePlan };
   if (kept.version !== version) {

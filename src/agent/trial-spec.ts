@@ -12,17 +12,17 @@ export interface OwnRun {
   taskIndex: number;
   case: PlannedCase;
   variant: PlannedVariant;
-  /** The suite's prompt as it was sent. */
+  /** The suite's prompt as this agent sent it. */
   prompt: string;
   batchId: string;
-  /** Models that validators may ask. */
+  /** The models that validators may call. */
   judges: string[];
 }
 
 /**
- * What to do in a trial of a run that this agent started: the texts of the pulled `setup`, and from our own
- * request what a run record has no place for. A text that comes back as it was sent is not expanded yet; any
- * other has been.
+ * What to do in a trial of a run that this agent started. The texts come from the pulled `setup`; what a run
+ * record has no field for comes from our own request. If a text comes back exactly as we sent it, the service
+ * has not expanded its variables, so we do; any other text is already expanded.
  */
 export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const { record, variant } = run;
@@ -46,7 +46,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     prompt: expanded(setup.prompt, run.prompt) ?? '',
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
-    // A plan that an older Offsite stored has none.
+    // A plan that an older Offsite stored does not have this field.
     verifyPlace: details.verifyPlace ?? freshVerify,
     validator:
       validator === undefined
@@ -81,12 +81,12 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
 }
 
 /**
- * Throws `SETUP_MISSING`, and `SETUP_UNREADABLE` for one that is not as documented: the client takes them as
- * they come.
+ * Checks a setup, because the client passes setups on unchecked. Throws `SETUP_MISSING`, and
+ * `SETUP_UNREADABLE` for a setup that is not as documented.
  */
 function readSetup({ id, setup }: OwnRun['record']): Setup {
   if (!setup) {
-    throw new OffsiteError(`the service gave run ${id} no setup, so that there is nothing to run`, {
+    throw new OffsiteError(`the service gave run ${id} no setup, so there is nothing to run`, {
       code: 'SETUP_MISSING',
       kind: 'infrastructure',
     });

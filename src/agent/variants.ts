@@ -9,8 +9,8 @@ export type KnownVariant =
   | { kind: 'unknown'; reason: string };
 
 /**
- * Looks up what a run record calls its variant in the configuration: connection ids by the names they are
- * configured for, a profile that the record does not name by its harness.
+ * Finds the variant that a run record names in the configuration. Connection ids are looked up by their
+ * configured names. If the record names no profile, the harness's configured profile is used.
  */
 export function knownVariant(
   names: RunVariant | undefined,
@@ -30,14 +30,14 @@ export function knownVariant(
     ...(profile && { profile }),
     ...(userModel && { userModel }),
   };
-  // Found runs have no simulated user: their records do not carry one.
+  // Found runs have no simulated user, because a run record has no field for one.
   const surroundings = { config, harnesses, meetsUser: false };
   const variant = plannedVariant(source, surroundings, (key, message) => issues.push(`${key}: ${message}`));
   if (variant && issues.length === 0) return { kind: 'known', variant };
   return { kind: 'unknown', reason: issues.join('; ') };
 }
 
-/** The name that is configured to stand for a connection id; the id itself where none is. */
+/** The name that is configured for a connection id; the id itself if there is none. */
 function ownName(id: string, connections: Readonly<Record<string, string>>): string {
   return Object.keys(connections).find((name) => connections[name] === id) ?? id;
 }

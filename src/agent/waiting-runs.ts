@@ -1,20 +1,20 @@
 import type { RunKey } from '../ledger/batches.ts';
 
-/** Why a run's trials are not begun. */
+/** A run whose trials do not start now, and why. */
 export interface WaitingRun {
-  /** `waiting` for the configuration or the machine to change; `parked` since it can never be run here. */
+  /** `waiting` until the configuration or the machine changes; `parked` because it can never run here. */
   kind: 'waiting' | 'parked';
   run: string;
   case: string;
   reason: string;
 }
 
-/** Milliseconds until a run that waits for the machine, not for its configuration, is tried again. */
+/** Milliseconds until a run that waits for the machine, not for the configuration, is tried again. */
 const retryMs = 60_000;
 
 /**
- * The runs that cannot be begun now. Not on disk: after a start, and whenever the configuration is read anew,
- * all are tried again.
+ * The runs that cannot start now. They are not stored on disk: all are tried again after a restart, and
+ * whenever the configuration is read again.
  */
 export class WaitingRuns {
   readonly #monotonic: () => number;
@@ -26,8 +26,8 @@ export class WaitingRuns {
   }
 
   /**
-   * Keeps a run from being begun: until the configuration changes, or with `again` for a minute. Says whether
-   * that is news: a reason that is many runs' is told once.
+   * Keeps a run from starting until the configuration changes, or with `again` for a minute. Returns whether
+   * the reason is new: a reason that many runs share is logged once.
    */
   add(key: RunKey, run: WaitingRun, { again = false }: { again?: boolean } = {}): boolean {
     this.#runs.set(key, { ...run, retryAt: again ? this.#monotonic() + retryMs : Number.POSITIVE_INFINITY });
@@ -36,25 +36,25 @@ export class WaitingRuns {
     return isNews;
   }
 
-  /** Keys of the runs that are to be left alone now. */
+  /** The keys of the runs that must not start now. */
   keys(): RunKey[] {
     const now = this.#monotonic();
     for (const [key, { retryAt }] of this.#runs) if (retryAt <= now) this.#runs.delete(key);
     return [...this.#runs.keys()];
   }
 
-  /** What waits for the machine is tried again at once: it may have changed. */
+  /** Lets the runs that wait for the machine start again at once, because the machine may have changed. */
   retry(): void {
     for (const [key, { retryAt }] of this.#runs) if (Number.isFinite(retryAt)) this.#runs.delete(key);
   }
 
-  /** Everything is tried again, and told again. */
+  /** Lets every run start again, and makes every reason count as new again. */
   clear(): void {
     this.#runs.clear();
     this.#told.clear();
   }
 
-  /** By the service's id. */
+  /** @param runId the service's id */
   forget(runId: string): void {
     for (const [key, { run }] of this.#runs) if (run === runId) this.#runs.delete(key);
   }

@@ -15,12 +15,12 @@ import { MachineCheck, type NotReady, specify } from './specify.ts';
 import { WaitingRuns } from './waiting-runs.ts';
 
 /**
- * Milliseconds between two looks at the queue when nothing tells of anything new: a run may have waited for
- * its time.
+ * Milliseconds until the worker looks at the queue again when nothing wakes it: a waiting run may be due for
+ * another try.
  */
 const idleMs = 10_000;
 
-/** Milliseconds without new trials after one could not be finished, as on a full disk. */
+/** Milliseconds without new trials after a trial could not be finished, for example on a full disk. */
 const blockedMs = 15_000;
 
 export interface WorkerParts {
@@ -34,40 +34,42 @@ export interface WorkerParts {
   random: () => number;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;
-  /** What of the queue is the worker's. Its caller holds the lock. */
+  /** The part of the queue that this worker runs. The caller holds its lock. */
   scope: QueueScope;
   revisions: ConfigRevisions;
   /** Attempts of a trial that fails through no fault of the agent's. */
   attempts: number;
   /** Milliseconds that trials wait for an engine or a model that is down. */
   patienceMs: number;
-  /** Whether each trial is checked against engine and configuration first, since its plan was not. */
+  /**
+   * Whether to check each trial against engine and configuration first. Needed if its plan was not checked.
+   */
   checks: boolean;
   /**
-   * What follows where a trial cannot be finished: `pause` puts it back and starts no trial for some seconds,
-   * `stop` starts no other.
+   * What the worker does when it cannot finish a trial: `pause` queues it again and starts no trial for some
+   * seconds, `stop` queues it again and starts no more trials.
    */
-  onTrouble: 'pause' | 'stop';
+  onFailure: 'pause' | 'stop';
   observe(event: WorkEvent): void;
-  /** The worker may take more trials. */
+  /** Called when the worker may take more trials. */
   changed?: (() => void) | undefined;
 }
 
 export type WorkEvent =
   | { kind: 'begun'; trial: QueuedTrial }
   | (AttemptEvent & { trial: QueuedTrial })
-  /** `isNews` unless the same reason was told before. */
+  /** `isNews` unless an event with the same reason came before. */
   | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
-  /** It could not be finished, and was put back. */
+  /** The trial could not be finished and is queued again. */
   | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
   | CircuitEvent;
 
 /**
- * Runs the trials of its part of the queue, oldest first. Its caller either works off what there is, or calls
- * `fill` again and again until it ends the worker.
+ * Runs the trials of its part of the queue, oldest first. The caller either calls `workOff` once, or `fill`
+ * repeatedly until it stops the worker.
  */
 export class Worker implements AsyncDisposable {
-  /** Runs that cannot be started now. */
+  /** Runs whose trials cannot start now. */
   readonly waiting: WaitingRuns;
   readonly #parts: WorkerParts;
   readonly #admission: Admission;
@@ -75,13 +77,13 @@ export class Worker implements AsyncDisposable {
   readonly #batches: BatchContexts;
   readonly #check: MachineCheck;
   readonly #flight: Flight<WorkedTrial>;
-  /** Aborted to put back what has not begun. */
+  /** Aborted to queue again the trials that have no permit yet. */
   #admitted = new AbortController();
   readonly #stopped = new AbortController();
   #blocked: { reason: string; until: number } | undefined;
-  /** What ended the work of a worker that stops at trouble. */
-  #trouble: { error: unknown } | undefined;
-  /** Resolved and made anew whenever more trials may be taken. */
+  /** Why the work ended, if `onFailure` is `stop`. */
+  #failure: { error: unknown } | undefined;
+  /** Resolved and replaced whenever the worker may take more trials. */
   #change = Promise.withResolvers<void>();
 
   constructor(parts: WorkerParts) {
@@ -102,7 +104,7 @@ export class Worker implements AsyncDisposable {
     this.#flight = new Flight((model) => this.#circuits.isOpen(model));
     this.#batches = new BatchContexts({
       ...parts,
-      buildGate: this.#admission.builds,
+      buildPermits: this.#admission.builds,
       onBuild: (run) => {
         this.#flight.isBuilding(run);
         this.#changed();
@@ -111,7 +113,7 @@ export class Worker implements AsyncDisposable {
     });
   }
 
-  /** Takes trials until there are enough. Resolves with the milliseconds until the next look. */
+  /** Takes trials until enough are in flight. Resolves with the milliseconds until the next call is due. */
   async fill(signal: AbortSignal): Promise<number> {
     const { ledger, scope, monotonic } = this.#parts;
     if (this.#blocked && this.#blocked.until > monotonic()) return this.#blocked.until - monotonic();
@@ -122,21 +124,22 @@ export class Worker implements AsyncDisposable {
       const next = ledger.queue.next(scope, room, this.#leftOut());
       if (next.length === 0) return idleMs;
       for (const trial of next) {
-        // While the one before was looked into, somebody may have said stop.
+        // Somebody may have stopped the worker while the previous trial was checked.
         if (!this.#isHeld) await this.#take(trial, signal);
       }
     }
   }
 
   /**
-   * Works until nothing is left that can be started. Rejects where the signal aborts, then with what stopped
-   * the work, then with why a trial gave up waiting.
+   * Works until no trial is left that can be started. Rejects, in this order of precedence: with the signal's
+   * reason if it aborts, with the failure that stopped the work, or with the reason why a trial gave up
+   * waiting.
    */
   async workOff(signal: AbortSignal): Promise<void> {
     const { batch } = this.#parts.scope;
     using shared = new DisposableStack();
     if (batch !== undefined) {
-      // What the trials of the batch share is kept between them.
+      // Keeps the context of the batch open between its trials.
       this.#batches.take(batch);
       shared.defer(() => this.#batches.release(batch));
     }
@@ -158,32 +161,32 @@ export class Worker implements AsyncDisposable {
       signal.removeEventListener('abort', stop);
     }
     signal.throwIfAborted();
-    if (this.#trouble) throw this.#trouble.error;
+    if (this.#failure) throw this.#failure.error;
     for (const error of this.#flight.givenUp) throw error;
   }
 
-  /** Starts no more trials; those that wait for a permit go back to the queue. */
+  /** Starts no more trials; those that wait for a permit are queued again. */
   hold(): void {
-    const reason = new OffsiteError('no trial is begun now', { code: 'HELD', kind: 'infrastructure' });
-    this.#admitted.abort(reason);
+    const message = 'the worker starts no trials now';
+    this.#admitted.abort(new OffsiteError(message, { code: 'HELD', kind: 'infrastructure' }));
     this.#changed();
   }
 
   /** Starts trials again after {@link hold}. */
-  goOn(): void {
+  resume(): void {
     if (this.#isHeld) this.#admitted = new AbortController();
     this.#changed();
   }
 
   /**
-   * Ends the trials that run: what they found so far is kept with their attempts, and they are queued again.
+   * Ends the running trials. Their attempts keep what they found so far, and the trials are queued again.
    */
   stop(reason: unknown): void {
     this.hold();
     this.#stopped.abort(reason);
   }
 
-  /** Takes a run's open trials out of the queue, and ends those that run. Returns how many there were. */
+  /** Removes a run's open trials from the queue, and ends those that run. Returns how many there were. */
   cancel(runId: string): number {
     const { ledger, scope } = this.#parts;
     const open = ledger.queue.openTrials(scope, runId).map(({ key }) => key);
@@ -194,18 +197,18 @@ export class Worker implements AsyncDisposable {
     return open.length;
   }
 
-  /** Resolves when nothing is in flight. */
+  /** Resolves when no trial is in flight. */
   async empty(): Promise<void> {
     while (this.#flight.size > 0) await Promise.all(this.#flight.trials.map(({ ended }) => ended));
   }
 
-  /** Whether nothing is in flight, and nothing waits that could be started. */
+  /** Whether no trial is in flight, and no queued trial could be started. */
   get isWorkedOff(): boolean {
     const { ledger, scope } = this.#parts;
     return this.#flight.size === 0 && ledger.queue.next(scope, 1, this.#leftOut()).length === 0;
   }
 
-  /** Trials at a time. */
+  /** How many trials may run at a time. */
   get concurrency(): number {
     return this.#admission.concurrency;
   }
@@ -215,17 +218,17 @@ export class Worker implements AsyncDisposable {
     this.#changed();
   }
 
-  /** Why no trial is begun although there are some. */
+  /** Why no trial starts although some are queued. */
   get blocked(): string | undefined {
     return this.#blocked?.reason;
   }
 
-  /** Those that run. */
+  /** The trials that run. */
   running(): { trial: QueuedTrial; running: Running }[] {
     return this.#flight.trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
   }
 
-  /** Removes its sandboxes. Whoever disposes has waited until it is {@link empty}. */
+  /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#batches[Symbol.asyncDispose]();
   }
@@ -253,7 +256,7 @@ export class Worker implements AsyncDisposable {
     const specified = await specify(trial, parts, check);
     signal.throwIfAborted();
     if (specified.kind !== 'ready') {
-      // By another configuration it may be ready.
+      // The current configuration may make it ready.
       if (revision !== revisions.current) return;
       const again = specified.kind === 'waiting' && specified.again;
       const { kind, reason } = specified;
@@ -322,7 +325,7 @@ export class Worker implements AsyncDisposable {
   #observe(inFlight: WorkedTrial, event: AttemptEvent): void {
     if (event.kind === 'phase' && inFlight.running) inFlight.running.phase = event.phase;
     if (event.kind === 'retried') {
-      // It may have failed for an image that is gone by now.
+      // It may have failed because its image no longer exists.
       this.#check.forget();
       inFlight.state = 'ready';
       inFlight.running = undefined;
@@ -331,40 +334,42 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Queues a trial again. With a trouble of its own no other is begun, since none would fare better: the disk
-   * is full, mostly.
+   * Queues a trial again. After a failure the worker starts no other trial for now: usually the disk is full,
+   * so that other trials would fail as well.
    */
-  #putBack({ trial, spec }: WorkedTrial, trouble: { error: unknown } | undefined): void {
+  #putBack({ trial, spec }: WorkedTrial, failure: { error: unknown } | undefined): void {
     const { ledger, scope } = this.#parts;
-    if (trouble && isOutage(trouble.error)) {
-      this.#giveUp(spec.model, trouble.error);
+    if (failure && isOutage(failure.error)) {
+      this.#giveUp(spec.model, failure.error);
       return;
     }
     try {
-      // Of a result that could not be kept the attempt is still open.
+      // If the result could not be stored, its attempt is still open.
       ledger.queue.putBack(scope, trial.key);
     } catch (error) {
-      this.#block(trial, trouble?.error ?? error);
+      this.#block(trial, failure?.error ?? error);
       return;
     }
-    if (trouble) this.#block(trial, trouble.error);
+    if (failure) this.#block(trial, failure.error);
   }
 
-  /** Starts no more trials of a model that is down for too long, or none at all where the engine is. */
+  /**
+   * Starts no more trials of a model that is down for too long, or no trials at all if the engine is down.
+   */
   #giveUp(model: string, error: unknown): void {
     this.#flight.giveUp(model, error);
     if (this.#circuits.isEngineOpen) this.hold();
   }
 
   #block(trial: QueuedTrial, error: unknown): void {
-    const { onTrouble, observe, monotonic } = this.#parts;
+    const { onFailure, observe, monotonic } = this.#parts;
     const reason = messageOf(error);
     observe({ kind: 'put-back', trial, error, isNews: this.#blocked?.reason !== reason });
-    if (onTrouble === 'pause') {
+    if (onFailure === 'pause') {
       this.#blocked = { reason, until: monotonic() + blockedMs };
       return;
     }
-    this.#trouble ??= { error };
+    this.#failure ??= { error };
     this.hold();
   }
 

@@ -9,13 +9,13 @@ export interface BackedUp {
   folder: string;
   blobs: number;
   byteSize: number;
-  /** Blobs that were not whole, and are not in the backup. */
+  /** Damaged blobs, which are not in the backup. */
   damaged: string[];
 }
 
 /**
- * Copies the ledger, as it is at this moment, and all blobs to a new folder, which can be used as a data
- * folder. The folder gets its name once it is whole. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
+ * Copies the ledger's current state and all blobs to a new folder, which can be used as a data folder. The
+ * folder gets its name when it is complete. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
  */
 export async function backUpLedger(
   { records, blobs }: Ledger,
@@ -24,17 +24,17 @@ export async function backUpLedger(
 ): Promise<BackedUp> {
   const folder = resolve(target);
   if (existsSync(folder)) {
-    throw new OffsiteError(`${folder} exists; a backup is made in a new folder`, {
+    throw new OffsiteError(`${folder} exists; a backup needs a new folder`, {
       code: 'BACKUP_EXISTS',
       kind: 'input',
-      hint: 'Name one that does not exist yet.',
+      hint: 'Name a folder that does not exist yet.',
     });
   }
   const partial = `${folder}.partial`;
   try {
     await rm(partial, { recursive: true, force: true });
     await mkdir(partial, { recursive: true, mode: 0o700 });
-    // The database first: what it names by now is among the blobs that are listed after.
+    // We copy the database first: the blobs, listed later, then include all that it refers to.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);
     const copies = new BlobStore(join(partial, 'blobs'));
@@ -55,10 +55,10 @@ export async function backUpLedger(
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     signal.throwIfAborted();
-    throw new OffsiteError(`cannot back the ledger up to ${folder}: ${messageOf(error)}`, {
+    throw new OffsiteError(`cannot back up the ledger to ${folder}: ${messageOf(error)}`, {
       code: 'BACKUP_FAILED',
       kind: 'infrastructure',
-      hint: 'Check that there is room, and that the folder above it can be written.',
+      hint: 'Check that the disk has space, and that you can write to the parent folder.',
       cause: error,
     });
   }

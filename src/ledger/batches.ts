@@ -13,9 +13,9 @@ export interface NewBatch {
   file: string | undefined;
   /** The blob with the planned batch; without one the batch cannot be resumed. */
   plan?: string | undefined;
-  /** Name of the lock that whoever works on the batch holds. */
+  /** The name of the lock that a process holds while it works on the batch. */
   lock?: string | undefined;
-  /** The intent that this batch fulfils. */
+  /** The start from which this batch comes. */
   start?: StartKey | undefined;
   runs: NewRun[];
 }
@@ -27,10 +27,10 @@ export interface NewRun {
   caseName: string;
   /** The variant's name, for people. */
   variant: string;
-  /** The variant's place in the plan. */
+  /** The variant's index in the plan. */
   variantIndex?: number | undefined;
-  /** What the run record's setup has no place for. Kept as JSON. */
-  memory: unknown;
+  /** What the run record's setup has no field for. Stored as JSON, in the column `memory`. */
+  details: unknown;
 }
 
 export interface StoredBatch {
@@ -53,21 +53,22 @@ export interface StoredRun {
   caseId: string;
   variantIndex: number;
   /**
-   * The service's id of its variant; undefined until it was pulled, and in runs that an older Offsite pulled.
+   * The service's id of its variant; undefined until the run is pulled, and in runs that an older Offsite
+   * pulled.
    */
   variantId: string | undefined;
-  /** The blob with the pulled setup; undefined until it was pulled. */
+  /** The blob with the pulled setup; undefined until the run is pulled. */
   setup: string | undefined;
 }
 
-/** A run as the service has told it. */
+/** A run as the service describes it. */
 export interface PulledRun {
   run: RunKey;
   /** The service's id of its variant. */
   variantId?: string | undefined;
   /** The blob with the run's setup. */
   setup: string | undefined;
-  /** Of its trials. */
+  /** The ordinals of its trials. */
   ordinals: readonly number[];
 }
 
@@ -83,11 +84,11 @@ export interface FoundRun {
   caseName: string;
   /** The service's id of its variant. */
   variant: string;
-  /** What is to be remembered of the record besides its setup. Kept as JSON. */
-  memory: unknown;
+  /** What to keep of the record besides its setup. Stored as JSON, in the column `memory`. */
+  details: unknown;
   /** The blob with the run's setup. */
   setup: string | undefined;
-  /** Of the trials that are to be run. */
+  /** The ordinals of the trials to run. */
   ordinals: readonly number[];
 }
 
@@ -104,7 +105,8 @@ export class Batches {
     const records = this.#records;
     return records.transaction(() => {
       const key = records.run(
-        'INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
         batch.service,
         batch.id,
         batch.suite,
@@ -123,22 +125,22 @@ export class Batches {
     });
   }
 
-  /** Whether a batch of the service is in the ledger already. */
+  /** Whether the ledger has a batch of the service. */
   has(service: string, id: string): boolean {
     return this.#records.get('SELECT 1 FROM batches WHERE service = ? AND id = ?', service, id) !== undefined;
   }
 
-  /** Batches by their id; more than one where services give the same. */
+  /** The batches with an id; more than one if services use the same id. */
   find(id: string): StoredBatch[] {
     return this.#records.all('SELECT * FROM batches WHERE id = ?', id).map(batchOf);
   }
 
-  /** The batch that came of a start. */
+  /** The batch that a start led to. */
   ofStart(start: StartKey): StoredBatch | undefined {
     return this.#records.all('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
   }
 
-  /** Throws where there is none. */
+  /** Throws if there is none. */
   byKey(key: BatchKey): StoredBatch {
     const [batch] = this.#records.all('SELECT * FROM batches WHERE key = ?', key).map(batchOf);
     if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
@@ -157,7 +159,7 @@ export class Batches {
       .map(batchOf);
   }
 
-  /** Those that were planned; a run that was found and claimed has no plan. */
+  /** The planned runs of a batch; a run that was found and claimed has no plan. */
   runs(batch: BatchKey): StoredRun[] {
     return this.#records
       .all("SELECT * FROM runs WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key", batch)
@@ -172,7 +174,7 @@ export class Batches {
       }));
   }
 
-  /** The key of a run of the service, where the ledger has it. */
+  /** The key of a run of the service, if the ledger has it. */
   findRun(service: string, batchId: string, runId: string): RunKey | undefined {
     const row = this.#records.get(
       `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
@@ -185,8 +187,8 @@ export class Batches {
   }
 
   /**
-   * Adds a run that was found, and queues its trials. False where the ledger has the run already, whoever
-   * works on it.
+   * Adds a run that was found, and queues its trials. Returns false if the ledger already has the run, no
+   * matter which process works on it.
    */
   claim(run: FoundRun): boolean {
     const records = this.#records;
@@ -198,7 +200,8 @@ export class Batches {
   }
 
   /**
-   * The run's batch: a known one, even one that somebody else started (a cell of it was rerun), or a new one.
+   * The run's batch: one that the ledger has, even if another process started it (somebody reran one of its
+   * cells), or a new one.
    */
   #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
     const records = this.#records;
@@ -219,7 +222,8 @@ export class Batches {
 
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
     const key = this.#records.run(
-      `INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
+      `INSERT INTO runs
+         (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
        VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, 'found')`,
       batch,
       run.id,
@@ -227,7 +231,7 @@ export class Batches {
       run.caseName,
       run.variant,
       run.variant,
-      JSON.stringify(run.memory),
+      JSON.stringify(run.details),
       run.setup ?? null,
     );
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
@@ -236,7 +240,8 @@ export class Batches {
 
   #addRun(batch: BatchKey, run: NewRun): RunKey {
     const key = this.#records.run(
-      'INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_index, memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_index, memory)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       batch,
       run.id,
       run.taskIndex,
@@ -244,7 +249,7 @@ export class Batches {
       run.caseName,
       run.variant,
       run.variantIndex ?? null,
-      JSON.stringify(run.memory),
+      JSON.stringify(run.details),
     );
     this.#records.note({ subject: 'run', key, state: 'started' });
     return key;

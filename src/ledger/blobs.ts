@@ -13,8 +13,8 @@ export interface Blob {
 }
 
 /**
- * Contents kept under their own hash (`blobs/ab/abcd…`): written beside, synced, then renamed, so that a blob
- * that is there is whole, also after a crash.
+ * Stores contents under their own hash (`blobs/ab/abcd…`). A content is written to a partial file, synced,
+ * then renamed, so every stored blob is complete, even after a crash.
  */
 export class BlobStore {
   readonly folder: string;
@@ -24,8 +24,9 @@ export class BlobStore {
   readonly #redactor: Redactor | undefined;
 
   /**
-   * @param reserve given back where the disk is full
-   * @param redactor takes secrets out of all that is put; hash and size are those of what is left
+   * @param reserve released when the disk is full
+   * @param redactor removes secrets from everything that is stored; hash and size are those of the redacted
+   *   content
    */
   constructor(folder: string, reserve?: Reserve, redactor?: Redactor) {
     this.folder = folder;
@@ -39,8 +40,8 @@ export class BlobStore {
   }
 
   /**
-   * Keeps content, streaming; throws an `infrastructure` error where it cannot be written (for example a full
-   * disk).
+   * Stores content, streaming. Throws the `infrastructure` error `BLOB_NOT_WRITTEN` if it cannot be written,
+   * for example because the disk is full.
    */
   put(given: Uint8Array | AsyncIterable<Uint8Array>): Promise<Blob> {
     return this.#keep(this.#redacted(given));
@@ -53,7 +54,7 @@ export class BlobStore {
     try {
       const blob = await this.#write(partial, content instanceof Uint8Array ? [content] : content);
       const target = this.pathOf(blob.sha256);
-      // One of another size was cut short by a failing disk: what is at hand now is better.
+      // A failing disk cut a stored blob of another size short, so the new content replaces it.
       if (existsSync(target) && (await stat(target)).size === blob.byteSize) {
         await rm(partial);
         this.#touch(blob.sha256);
@@ -70,13 +71,13 @@ export class BlobStore {
       throw new OffsiteError(`cannot store a result in ${this.folder}: ${messageOf(error)}`, {
         code: 'BLOB_NOT_WRITTEN',
         kind: 'infrastructure',
-        hint: 'Check that the disk is not full and the folder can be written.',
+        hint: 'Check that the disk is not full and that you can write to the folder.',
         cause: error,
       });
     }
   }
 
-  /** The blob of a content that is stored already: many runs have the same setup. */
+  /** The blob of a content, if it is already stored: many runs have the same setup. */
   #kept(content: Uint8Array): Blob | undefined {
     const sha256 = createHash('sha256').update(content).digest('hex');
     const size = statSync(this.pathOf(sha256), { throwIfNoEntry: false })?.size;
@@ -90,7 +91,7 @@ export class BlobStore {
     return content instanceof Uint8Array ? this.#redactor.whole(content) : this.#redactor.bytes(content);
   }
 
-  /** Keeps a value as JSON; returns the blob's hash. */
+  /** Stores a value as JSON. Resolves with the blob's hash. */
   async putJson(value: unknown): Promise<string> {
     const written = this.#redactor?.json(value) ?? JSON.stringify(value);
     return (await this.#keep(Buffer.from(written))).sha256;
@@ -112,7 +113,7 @@ export class BlobStore {
     return JSON.parse(this.read(sha256).toString('utf8'));
   }
 
-  /** The content of a blob; undefined where it is missing or damaged. */
+  /** The content of a blob; undefined if it is missing or damaged. */
   tryRead(sha256: string): Buffer | undefined {
     try {
       return this.read(sha256);
@@ -122,7 +123,7 @@ export class BlobStore {
     }
   }
 
-  /** Reads a blob as a stream and compares its hash, whatever its size. */
+  /** Reads a blob as a stream, so it may have any size, and compares its hash. */
   async verify(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
     const hash = createHash('sha256');
     try {
@@ -133,13 +134,15 @@ export class BlobStore {
     return hash.digest('hex') === sha256 ? 'whole' : 'damaged';
   }
 
-  /** Its size and when it was last put, in bytes and epoch milliseconds; undefined where it is not there. */
+  /**
+   * A blob's size in bytes and when it was last put in epoch milliseconds; undefined if it does not exist.
+   */
   stat(sha256: string): { byteSize: number; putAt: number } | undefined {
     const found = statSync(this.pathOf(sha256), { throwIfNoEntry: false });
     return found && { byteSize: found.size, putAt: found.mtimeMs };
   }
 
-  /** All there are, and what a crash left of some that were being written. */
+  /** All blobs, and the partial files that a crash left. */
   async list(): Promise<{ blobs: Set<string>; partials: string[] }> {
     const blobs = new Set<string>();
     const partials: string[] = [];
@@ -154,7 +157,7 @@ export class BlobStore {
     await rm(this.pathOf(sha256), { force: true });
   }
 
-  /** What nothing refers to yet must not look old: `offsite ledger prune` removes that. */
+  /** Makes a blob look new, because `offsite ledger prune` removes old blobs that nothing refers to. */
   #touch(sha256: string): void {
     const now = new Date();
     utimesSync(this.pathOf(sha256), now, now);
@@ -165,15 +168,13 @@ export class BlobStore {
       return readFileSync(this.pathOf(sha256));
     } catch (error) {
       const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      throw new OffsiteError(
-        `the stored blob ${this.pathOf(sha256)} ${missing ? 'is missing' : `cannot be read: ${messageOf(error)}`}`,
-        {
-          code: missing ? 'BLOB_MISSING' : 'BLOB_DAMAGED',
-          kind: 'infrastructure',
-          hint: damageHint,
-          cause: error,
-        },
-      );
+      const what = missing ? 'is missing' : `cannot be read: ${messageOf(error)}`;
+      throw new OffsiteError(`the stored blob ${this.pathOf(sha256)} ${what}`, {
+        code: missing ? 'BLOB_MISSING' : 'BLOB_DAMAGED',
+        kind: 'infrastructure',
+        hint: damageHint,
+        cause: error,
+      });
     }
   }
 
@@ -200,7 +201,7 @@ function isFull(thrown: unknown): boolean {
   return (thrown as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** Writes all of a chunk; may be done over, as its place is given. */
+/** Writes all of a chunk at a position, so that a failed write can be repeated. */
 async function writeAt(handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < chunk.byteLength; ) {
     const { bytesWritten } = await handle.write(chunk, done, chunk.byteLength - done, position + done);
@@ -209,9 +210,9 @@ async function writeAt(handle: FileHandle, chunk: Uint8Array, position: number):
 }
 
 const partialPrefix = 'partial-';
-const damageHint = 'Look at the rest with `offsite ledger check`; a backup may still have it.';
+const damageHint = 'Check the other blobs with `offsite ledger check`. A backup may still have this one.';
 
-/** A rename is durable only once its folder is. */
+/** A rename is durable only after its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r');
   await handle.sync();

@@ -8,7 +8,7 @@ interface Broken {
   endedAt: number;
 }
 
-/** A variant of a batch, and since when the ledger has the run that is asked about. */
+/** The variant of the trial that is asked about, and since when the ledger has the trial's run. */
 interface Asked {
   batch: number;
   variant: string;
@@ -17,9 +17,10 @@ interface Asked {
 }
 
 /**
- * The trials whose harness did not work, by batch and variant: whether more of a variant are worth running. A
- * variant's are read once and kept, as every trial that begins asks. Those that ended before a run came into
- * the ledger do not count for it: who has a cell run again may have mended it.
+ * The trials whose harness did not work, by batch and variant. They decide whether more trials of a variant
+ * are worth running. Every trial that starts asks, so each variant is read once and cached. Trials that ended
+ * before a run was added to the ledger do not count for that run: a person who reruns a cell may have
+ * repaired the harness.
  */
 export class BrokenHarnesses {
   readonly #records: Records;
@@ -29,17 +30,17 @@ export class BrokenHarnesses {
     this.#records = records;
   }
 
-  /** How many there are of a trial's variant. */
+  /** How many there are in a trial's variant. */
   count(trial: TrialKey): number {
     return this.#of(trial).length;
   }
 
-  /** Which one of them a trial is, from 1; 0 where it is none. */
-  place(trial: TrialKey): number {
+  /** A trial's position among them, from 1; 0 if it is not one of them. */
+  position(trial: TrialKey): number {
     return this.#of(trial).findIndex((broken) => broken.trial === trial) + 1;
   }
 
-  /** Notes a trial whose result the ledger has. */
+  /** Adds a trial whose result the ledger already has. */
   add(trial: TrialKey, endedAt: number): void {
     const known = this.#variant(this.#asked(trial));
     if (!known.some((broken) => broken.trial === trial)) known.push({ trial, endedAt });
@@ -53,7 +54,8 @@ export class BrokenHarnesses {
   #asked(trial: TrialKey): Asked {
     const row = this.#records.get(
       `SELECT runs.batch, runs.variant, runs.variant_index,
-         (SELECT min(changes.at) FROM changes WHERE changes.subject = 'run' AND changes.of = runs.key) AS since
+         (SELECT min(changes.at) FROM changes
+           WHERE changes.subject = 'run' AND changes.of = runs.key) AS since
        FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
       trial,
     );
@@ -75,7 +77,8 @@ export class BrokenHarnesses {
            JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
          WHERE runs.batch = ? AND runs.variant = ? AND runs.variant_index IS ? AND trials.state = 'finished'
            AND attempts.ending = 'void' AND attempts.ended_at IS NOT NULL
-           AND CASE WHEN json_valid(attempts.cause) THEN json_extract(attempts.cause, '$.kind') END = 'harness'
+           AND CASE WHEN json_valid(attempts.cause)
+             THEN json_extract(attempts.cause, '$.kind') END = 'harness'
          ORDER BY attempts.ended_at, attempts.key`,
         batch,
         variant,

@@ -3,21 +3,21 @@ import type { Ledger } from './ledger.ts';
 import { artifactReferences, directReferences, mentionedHashes, type Reference } from './references.ts';
 
 export interface CheckedLedger {
-  /** What SQLite found wrong; undefined where nothing is. */
+  /** What SQLite found wrong; undefined if nothing is. */
   database: string | undefined;
-  /** Blobs looked at. */
+  /** How many blobs were checked. */
   blobs: number;
-  /** Blobs whose content is not what it was. */
+  /** Blobs whose content has changed. */
   damaged: Reference[];
-  /** Blobs that something needs and that are not there. */
+  /** Blobs that are needed and do not exist. */
   missing: Reference[];
-  /** Blobs that nothing needs: a crash, or work that goes on, leaves some. */
+  /** How many blobs nothing needs: a crash leaves some, and so do trials that are still running. */
   orphaned: number;
 }
 
 /**
- * Looks at everything: the database's pages and indexes, every blob's content, and whether all that is needed
- * is there.
+ * Checks the whole ledger: the database's pages and indexes, every blob's content, and that all needed blobs
+ * exist.
  */
 export async function checkLedger({ records, blobs }: Ledger, signal: AbortSignal): Promise<CheckedLedger> {
   const found: CheckedLedger = { database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 };
@@ -25,7 +25,7 @@ export async function checkLedger({ records, blobs }: Ledger, signal: AbortSigna
     records.check('full');
   } catch (error) {
     if (!(error instanceof OffsiteError)) throw error;
-    // What the database says of blobs cannot be trusted then.
+    // What a damaged database says about blobs cannot be trusted.
     return { ...found, database: error.message };
   }
   const needed = new Map<string, Reference>();
@@ -39,7 +39,7 @@ export async function checkLedger({ records, blobs }: Ledger, signal: AbortSigna
     signal.throwIfAborted();
     if (!needed.has(sha256) && !mentioned.has(sha256)) found.orphaned++;
     if ((await blobs.verify(sha256)) === 'damaged') {
-      found.damaged.push(needed.get(sha256) ?? { sha256, what: 'a blob that nothing names' });
+      found.damaged.push(needed.get(sha256) ?? { sha256, what: 'a blob that nothing refers to' });
     }
   }
   found.blobs = stored.size;

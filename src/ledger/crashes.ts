@@ -2,20 +2,20 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { TrialKey } from './batches.ts';
 import type { Records } from './records.ts';
 
-/** How often a process came to its end while it ran attempts of a trial. */
+/** How often a process ended while it ran attempts of a trial. */
 export interface CrashCount {
-  /** By an error that nobody expected, and that was noted before anything else was done. */
+  /** Ends by an unexpected error, which the process noted before it did anything else. */
   errors: number;
-  /** Without a word: killed, out of memory, a machine switched off. */
+  /** Ends without a note: killed, out of memory, machine switched off. */
   deaths: number;
-  /** The last file that says more. */
+  /** The newest file with details. */
   detail: string | undefined;
 }
 
-/** Which attempts a process came to its end with. What a method has returned from is on disk. */
+/** The attempts during which a process ended. When a method returns, its change is on disk. */
 export class Crashes {
   readonly #records: Records;
-  /** Which attempt whatever runs now runs for. */
+  /** The attempt to which the code that runs now belongs. */
   readonly #scope = new AsyncLocalStorage<number>();
   readonly #running = new Set<number>();
 
@@ -24,8 +24,8 @@ export class Crashes {
   }
 
   /**
-   * Does an attempt's work. An error that escapes from it, however much later and from whichever callback, is
-   * known to be this attempt's.
+   * Does an attempt's work. {@link escaped} attributes an error that escapes from it to this attempt, even if
+   * it escapes later and from a callback.
    */
   async within<Result>(attempt: number, work: () => Promise<Result>): Promise<Result> {
     this.#running.add(attempt);
@@ -37,8 +37,10 @@ export class Crashes {
   }
 
   /**
-   * Notes an error that escaped, to be called where it arrived: for the attempt that it is of, or for all
-   * that run where that cannot be told. `detail` names the file that says more.
+   * Notes an error that escaped. Call it in the handler that caught the error. Blames the attempt to which
+   * the error belongs, or all running attempts if that is unknown.
+   *
+   * @param detail the file with details
    */
   escaped(detail: string): void {
     const own = this.#scope.getStore();
@@ -66,7 +68,7 @@ export class Crashes {
 }
 
 /**
- * Notes, within a transaction, an attempt whose process is gone; one that an error was noted of stays that.
+ * Notes, within a transaction, an attempt whose process died. An attempt with a noted error stays unchanged.
  */
 export function noteDeath(records: Records, attempt: number): void {
   add(records, attempt, 'death', null);

@@ -1,6 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
 
-/** SQLite's result codes (sqlite.org/rescode.html); extended ones carry the primary one in their low byte. */
+/**
+ * SQLite's result codes (sqlite.org/rescode.html). Extended codes carry the primary code in their low byte.
+ */
 const results = {
   busy: 5,
   readOnly: 8,
@@ -12,11 +14,12 @@ const results = {
 };
 
 const damagedHint =
-  'Take the newest backup (`offsite ledger backup` makes them, FILE.before-vN are older ones), or name another data folder. Results stay in the folder `blobs`.';
+  'Use the newest backup (of `offsite ledger backup`, or FILE.before-vN), or name another data folder. ' +
+  'The results stay in the folder `blobs`.';
 
 /**
- * What an SQLite error means to a user. Errors that are defects of ours, such as a broken constraint, come
- * back as they are.
+ * What an SQLite error means to a user. Returns errors that are defects of ours, such as a broken constraint,
+ * unchanged.
  *
  * @param file the database's file, for the message
  */
@@ -31,7 +34,7 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
       return failure(
         'DISK_FULL',
         `the disk of ${file} is full`,
-        'Free some space, then `offsite resume`. What was stored before is safe.',
+        'Free some space, then run `offsite resume`. Everything stored before is safe.',
       );
     case results.corrupt:
     case results.notDatabase:
@@ -40,7 +43,7 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
       return failure(
         'DATABASE_BUSY',
         `another process has kept ${file} locked for too long`,
-        'See which other Offsite uses this data folder, and whether it is stuck.',
+        'Check which other Offsite process uses this data folder, and whether it is stuck.',
       );
     case results.readOnly:
     case results.inputOutput:
@@ -48,7 +51,7 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
       return failure(
         'DATABASE_UNUSABLE',
         `${file} cannot be used`,
-        'Check that the disk works, is not full, and that the folder can be written.',
+        'Check that the disk works and is not full, and that you can write to the folder.',
       );
     default:
       return thrown;

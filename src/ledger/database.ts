@@ -6,10 +6,10 @@ import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
 /**
- * Opens a SQLite file durably (WAL, every commit synced) and brings it up to date: `migrations[n]` takes
- * version n to n + 1. A backup (`FILE.before-vN`) is made before a file that holds data is migrated. Throws
- * an `infrastructure` error where the file cannot be opened, is damaged, or was written by a newer version of
- * Offsite; `DATA_FOLDER_OPEN` where others could read it.
+ * Opens a SQLite file durably (WAL, every commit synced) and migrates it: `migrations[n]` takes version n to
+ * n + 1. Before it migrates a file that holds data, it makes a backup (`FILE.before-vN`). Throws an
+ * `infrastructure` error if the file cannot be opened, is damaged, or was written by a newer version of
+ * Offsite, and `DATA_FOLDER_OPEN` if other users could read it.
  */
 export function openDatabase(file: string, migrations: readonly string[]): DatabaseSync {
   try {
@@ -31,7 +31,9 @@ export function openDatabase(file: string, migrations: readonly string[]): Datab
     throw new OffsiteError(`cannot open the database ${file}: ${messageOf(error)}`, {
       code: 'DATABASE_UNUSABLE',
       kind: 'infrastructure',
-      hint: 'Check that the folder can be written and the disk is not full; --data-folder or OFFSITE_HOME names another.',
+      hint:
+        'Check that you can write to the folder and that the disk is not full, ' +
+        'or name another folder with --data-folder or OFFSITE_HOME.',
       cause: error,
     });
   }
@@ -49,7 +51,7 @@ function migrate(
       {
         code: 'DATABASE_NEWER',
         kind: 'infrastructure',
-        hint: 'It was written by a newer Offsite: use that one, or name another data folder.',
+        hint: 'A newer Offsite wrote it: use that Offsite, or name another data folder.',
       },
     );
   }
@@ -74,8 +76,8 @@ function versionOf(database: DatabaseSync): number {
 }
 
 /**
- * Runs `change` in one transaction that is written when it returns and undone when it throws. Not to be
- * nested.
+ * Runs `change` in one transaction, which is committed when it returns and rolled back when it throws. Do not
+ * nest transactions.
  */
 export function inTransaction<Result>(database: DatabaseSync, change: () => Result): Result {
   database.exec('BEGIN IMMEDIATE');

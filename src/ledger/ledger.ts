@@ -15,12 +15,12 @@ import { Starts } from './starts.ts';
 import { Trials } from './trials.ts';
 
 /**
- * The durable local record in the data folder: what was started, every attempt, every result, the reports
- * still to deliver, and a journal of every change of these. What a method has returned from is on disk.
+ * The durable record in the data folder: what was started, every attempt, every result, the reports to
+ * deliver, and a journal of all changes. When a method returns, its change is on disk.
  */
 export class Ledger implements Disposable {
   readonly dataFolder: string;
-  /** Room for the last results on a disk that fills up; taken by whoever runs trials. */
+  /** Disk space for the last results when the disk fills up. A process that runs trials takes it. */
   readonly reserve: Reserve;
   readonly blobs: BlobStore;
   readonly starts: Starts;
@@ -29,15 +29,15 @@ export class Ledger implements Disposable {
   readonly queue: Queue;
   readonly crashes: Crashes;
   readonly outbox: Outbox;
-  /** The tables themselves, for what looks at all of them: check, backup, prune. */
+  /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
   /**
-   * Opens the ledger of a data folder, creating it, and looks for damage. Errors as {@link openDatabase}, and
-   * `DATABASE_DAMAGED`.
+   * Opens or creates the ledger of a data folder, and checks it for damage. Throws as {@link openDatabase}
+   * does, and `DATABASE_DAMAGED`.
    *
-   * @param watch told of every transaction
-   * @param redactor takes secrets out of all that is kept
+   * @param watch called around every transaction
+   * @param redactor removes secrets from everything that is stored
    */
   constructor(
     dataFolder: string,
@@ -64,7 +64,7 @@ export class Ledger implements Disposable {
     this.outbox = new Outbox(this.records, this.blobs);
   }
 
-  /** Takes a lock of this data folder, freed when the process ends; undefined where another has it. */
+  /** Takes a lock of this data folder, freed when the process ends; undefined if another process holds it. */
   takeLock(name: string): Lock | undefined {
     return takeLock(this.dataFolder, name);
   }

@@ -6,14 +6,14 @@ import { databaseFailure } from './database-failure.ts';
 
 export interface Lock extends Disposable {
   readonly name: string;
-  /** Takes the file away as well: for what nobody will lock again. */
+  /** Releases the lock and removes its file. Use it for a lock that nobody will take again. */
   remove(): void;
 }
 
 /**
- * Takes a lock of the data folder, which the operating system frees when this process ends, however it ends;
- * undefined where another process (or another part of this one) has it. Node has no flock: an exclusive
- * transaction on an empty SQLite file holds the same.
+ * Takes a lock of the data folder; undefined if another process, or another part of this one, holds it. The
+ * operating system frees the lock when this process ends, however it ends. Node has no flock, so the lock is
+ * an exclusive transaction on an empty SQLite file.
  *
  * @param name letters, digits and dashes
  */
@@ -37,7 +37,7 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
     return {
       name,
       remove() {
-        // While it is held: whoever opened it just before gets a lock that nobody else asks for.
+        // Removed while held: a process that opened the file just before gets a lock that nobody else takes.
         rmSync(file, { force: true });
         release();
       },

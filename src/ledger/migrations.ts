@@ -1,6 +1,6 @@
 /**
- * Steps of the ledger's schema; `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Never
- * edit one that was released.
+ * The migrations of the ledger's schema; `migrations[n]` takes version n to n + 1. Times are epoch
+ * milliseconds. Never edit a released migration.
  */
 export const migrations: readonly string[] = [
   `

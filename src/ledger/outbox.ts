@@ -4,12 +4,12 @@ import type { BatchKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Records, Value } from './records.ts';
 
-/** `queued` is to be delivered, `parked` was refused for good and waits for a person. */
+/** `queued` reports wait for delivery; `parked` reports were refused for good and wait for a person. */
 export type ReportState = 'queued' | 'delivered' | 'parked';
 
-/** A report that the service has not taken yet. */
+/** A report that the service has not accepted yet. */
 export interface PendingReport {
-  /** The trial's key in the ledger; names the report. */
+  /** The trial's key in the ledger, which is also the report's. */
   trial: TrialKey;
   service: string;
   batchId: string;
@@ -20,13 +20,13 @@ export interface PendingReport {
   tries: number;
   /** Epoch milliseconds of the next try. */
   nextAt: number;
-  /** What the service said last. */
+  /** The service's last answer. */
   answer: string | undefined;
 }
 
 export interface DueReports {
   service: string;
-  /** Only those of one batch. */
+  /** If set, only the reports of this batch. */
   batch?: BatchKey | undefined;
   /** Epoch milliseconds. */
   now: number;
@@ -34,8 +34,8 @@ export interface DueReports {
 }
 
 const pending = `
-  SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, trials.ordinal,
-         reports.state, reports.tries, reports.next_at, reports.answer
+  SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id,
+         trials.ordinal, reports.state, reports.tries, reports.next_at, reports.answer
   FROM reports
   JOIN trials ON trials.key = reports.trial
   JOIN runs ON runs.key = trials.run
@@ -48,7 +48,7 @@ const due = `
   JOIN batches ON batches.key = runs.batch
   WHERE reports.state = 'queued' AND batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
 
-/** Reports of finished trials on their way to the service: none leaves it before the service has taken it. */
+/** Reports of finished trials for the service. A report stays here until the service has accepted it. */
 export class Outbox {
   readonly #records: Records;
   readonly #blobs: BlobStore;
@@ -58,17 +58,17 @@ export class Outbox {
     this.#blobs = blobs;
   }
 
-  /** All that is not delivered, oldest first. */
+  /** All reports that are not delivered, oldest first. */
   pending(): PendingReport[] {
     return this.#select(`${pending} WHERE reports.state <> 'delivered' ORDER BY reports.trial`);
   }
 
-  /** The queued report of one trial, if it is not delivered or parked. */
+  /** The report of one trial, if it is queued. */
   ofTrial(trial: TrialKey): PendingReport | undefined {
     return this.#select(`${pending} WHERE reports.state = 'queued' AND reports.trial = ?`, trial)[0];
   }
 
-  /** Those to be sent now, oldest first. */
+  /** The reports to send now, oldest first. */
   due({ service, batch, now, limit }: DueReports): PendingReport[] {
     const keys = this.#records.all(
       `SELECT reports.trial ${due} AND (next_at <= ?3 OR next_at > ?3 + ?4) ORDER BY reports.trial LIMIT ?5`,
@@ -81,7 +81,7 @@ export class Outbox {
     return keys.flatMap(({ trial }) => this.ofTrial(Number(trial)) ?? []);
   }
 
-  /** Reports still queued for a service, and when the next of them is due (epoch milliseconds). */
+  /** How many reports are queued for a service, and when the next one is due (epoch milliseconds). */
   backlog({ service, batch }: Pick<DueReports, 'service' | 'batch'>): {
     count: number;
     nextAt: number | undefined;
@@ -96,8 +96,8 @@ export class Outbox {
   }
 
   /**
-   * What a service has not taken: how much is on its way, how much waits for a person, and since when the
-   * oldest (epoch milliseconds).
+   * What a service has not accepted: how many reports are queued, how many wait for a person, and when the
+   * oldest queued one's trial finished (epoch milliseconds).
    */
   standing(service: string): { queued: number; parked: number; oldestAt: number | undefined } {
     const row = this.#records.get(
@@ -117,7 +117,7 @@ export class Outbox {
     };
   }
 
-  /** Throws `BLOB_MISSING` or `BLOB_DAMAGED` where the disk has lost it. */
+  /** The report's content. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it. */
   body(trial: TrialKey): ReportedTrial {
     const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);
     return this.#blobs.readJson(String(row?.body)) as ReportedTrial;
@@ -131,7 +131,7 @@ export class Outbox {
     );
   }
 
-  /** The service could not take it now. */
+  /** Notes that the service could not accept the report now. */
   deferred(trial: TrialKey, answer: string, nextAt: number): void {
     this.#change(
       trial,
@@ -142,7 +142,7 @@ export class Outbox {
     );
   }
 
-  /** The service will not take it: it waits for a person. */
+  /** Notes that the service refuses the report for good, so that it waits for a person. */
   parked(trial: TrialKey, answer: string): void {
     this.#change(
       trial,
@@ -152,7 +152,7 @@ export class Outbox {
     );
   }
 
-  /** Makes a report due at once, parked or not. */
+  /** Makes a queued or parked report due at once. */
   retry(trial: TrialKey): void {
     this.#change(
       trial,
@@ -162,7 +162,7 @@ export class Outbox {
     );
   }
 
-  /** Gives a report up. The trial's result stays in the ledger. */
+  /** Removes a report. The trial's result stays in the ledger. */
   drop(trial: TrialKey): void {
     this.#change(trial, { state: 'dropped', detail: 'by hand' }, 'DELETE FROM reports WHERE trial = ?');
   }

@@ -6,16 +6,15 @@ import type { Records } from './records.ts';
 import { directReferences, mentionedHashes } from './references.ts';
 
 /**
- * Milliseconds: a blob that nothing names is left for so long, as a trial that runs will name it when it
- * ends.
+ * Milliseconds for which a blob that nothing refers to is kept: a running trial may refer to it when it ends.
  */
 const youngMs = 24 * 60 * 60_000;
 
 export interface PruneOptions {
-  /** Epoch milliseconds: what ended before goes. */
+  /** Epoch milliseconds. Batches that ended before this time are removed. */
   before: number;
   now: number;
-  /** Only says what would go. */
+  /** Removes nothing, and only counts what would be removed. */
   dryRun: boolean;
 }
 
@@ -23,7 +22,7 @@ export interface Pruned {
   batches: number;
   trials: number;
   blobs: number;
-  /** Of the blobs. */
+  /** Bytes of the removed blobs. */
   byteSize: number;
 }
 
@@ -42,8 +41,8 @@ const ofBatches = (batches: string) => ({
 });
 
 /**
- * Removes what is over: old batches whose every trial is finished and reported, and blobs that nothing names
- * any more. Whatever is not delivered stays, however old.
+ * Removes old batches whose trials are all finished and reported, and blobs that nothing refers to any more.
+ * Batches with undelivered reports stay, however old they are.
  */
 export async function pruneLedger(
   { records, blobs }: Ledger,
@@ -92,7 +91,7 @@ function removeBatches(records: Records, keys: string, before: number): void {
     ]) {
       records.run(`DELETE FROM changes WHERE subject = '${subject}' AND of IN (${of})`, keys);
     }
-    // From below, as rows may not point to what is gone.
+    // Children first, because a row must not refer to a deleted row.
     records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM crashes WHERE attempt IN (${attempts})`, keys);
     records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);

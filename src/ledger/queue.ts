@@ -4,23 +4,23 @@ import type { Records, Row, Value } from './records.ts';
 import { finishAbove, queueTrials } from './trial-states.ts';
 
 /**
- * The lock that a daemon holds as long as it runs. The batches it starts name it, and runs that it finds
- * belong to it.
+ * The lock that a daemon holds while it runs. It guards the batches that the daemon starts and the runs that
+ * it finds.
  */
 export const daemonLock = 'daemon';
 
-/** The part of the queue that one worker works on: it holds the lock. */
+/** The part of the queue that one worker runs. The worker's process holds the lock. */
 export interface QueueScope {
   /** The service's name in the ledger. */
   service: string;
   lock: string;
-  /** Only one batch. */
+  /** If set, only this batch. */
   batch?: BatchKey | undefined;
-  /** Only runs that their batch was started with. */
+  /** If set, only the runs with which their batch was started. */
   origin?: 'planned' | undefined;
 }
 
-/** A trial that has no result yet, with what is known of its run. */
+/** A trial without a result, with what the ledger knows of its run. */
 export interface QueuedTrial {
   key: TrialKey;
   ordinal: number;
@@ -28,26 +28,26 @@ export interface QueuedTrial {
   runId: string;
   caseId: string;
   caseName: string;
-  /** The planned variant's name; of a run that was found, the service's id of its variant. */
+  /** The planned variant's name; for a run that was found, the service's id of its variant. */
   variant: string;
-  /** The variant's place in the batch's plan; undefined for a run that was found. */
+  /** The variant's index in the batch's plan; undefined for a run that was found. */
   variantIndex: number | undefined;
-  memory: unknown;
+  details: unknown;
   /** The blob with the run's setup. */
   setup: string | undefined;
   batch: BatchKey;
   batchId: string;
-  /** Whether the run is one that its batch was started with, or was `found` by listing. */
+  /** `planned` if the batch was started with this run, `found` if a poll found it. */
   origin: 'planned' | 'found';
 }
 
-/** All that the ledger knows of where a trial stands. */
+/** The state of a trial in the ledger. */
 export interface StoredTrial {
   key: TrialKey;
   run: RunKey;
   ordinal: number;
   state: 'queued' | 'running' | 'finished';
-  /** The blob with the whole result, once finished. */
+  /** The blob with the whole result; undefined until the trial is finished. */
   result: string | undefined;
 }
 
@@ -55,17 +55,17 @@ export interface StoredTrial {
 export interface LeftOut {
   trials?: Iterable<TrialKey>;
   runs?: Iterable<RunKey>;
-  /** As {@link variantOf} names them. */
+  /** Names as {@link variantOf} returns them. */
   variants?: Iterable<string>;
 }
 
 /**
- * Why a trial is not run although it has no result here: another agent has reported it, or a person has
+ * Why a trial without a result must not run: another agent has reported it (`elsewhere`), or a person has
  * canceled its run.
  */
 export type Withdrawal = 'elsewhere' | 'canceled';
 
-/** A run that was found belongs to the daemon, whoever started its batch. */
+/** A run that was found belongs to the daemon, no matter which process started its batch. */
 const inScope = `
   FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
   WHERE batches.service = ?1
@@ -74,7 +74,7 @@ const inScope = `
 
 const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
 
-/** The trials that are to be run, of every batch and run in the ledger. */
+/** The trials to run, of every batch and run in the ledger. */
 export class Queue {
   readonly #records: Records;
 
@@ -82,7 +82,7 @@ export class Queue {
     this.#records = records;
   }
 
-  /** Keeps what the service told of runs, and queues their trials, all or nothing. */
+  /** Stores what the service says about runs, and queues their trials, in one transaction. */
   add(pulled: readonly PulledRun[]): void {
     const records = this.#records;
     records.transaction(() => {
@@ -95,7 +95,7 @@ export class Queue {
     });
   }
 
-  /** Trials to be run, oldest first. */
+  /** The next trials to run, oldest first. */
   next(scope: QueueScope, limit: number, except: LeftOut = {}): QueuedTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
     const rows = this.#records.all(
@@ -104,7 +104,8 @@ export class Queue {
          batches.key AS batch, batches.id AS batch_id ${waiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
          AND runs.key NOT IN (SELECT value FROM json_each(?6))
-         AND json_array(batches.key, runs.variant, runs.variant_index) NOT IN (SELECT value FROM json_each(?7))
+         AND json_array(batches.key, runs.variant, runs.variant_index)
+           NOT IN (SELECT value FROM json_each(?7))
        ORDER BY trials.key LIMIT ?8`,
       ...valuesOf(scope),
       JSON.stringify([...trials]),
@@ -115,12 +116,12 @@ export class Queue {
     return rows.map(queuedTrial);
   }
 
-  /** How many trials wait to be run. */
+  /** How many trials are queued. */
   count(scope: QueueScope): number {
     return Number(this.#records.get(`SELECT count(*) AS count ${waiting}`, ...valuesOf(scope))?.count ?? 0);
   }
 
-  /** Those of a batch's planned runs, except what was withdrawn. */
+  /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
   ofBatch(batch: BatchKey): StoredTrial[] {
     return this.#records
       .all(
@@ -140,8 +141,7 @@ export class Queue {
   }
 
   /**
-   * The trials of a run, named by the service's id, that have no result; none where the scope has no such
-   * run.
+   * The trials of a run, by the service's id, that have no result; none if the scope does not have the run.
    */
   openTrials(scope: QueueScope, runId: string): { key: TrialKey; ordinal: number }[] {
     return this.#records
@@ -155,7 +155,7 @@ export class Queue {
   }
 
   /**
-   * Takes trials out of the queue for good. What one of them has found stays, and one that runs may still
+   * Removes trials from the queue for good. Their attempts stay in the ledger, and a running trial may still
    * finish.
    */
   withdraw(trials: readonly TrialKey[], why: Withdrawal): void {
@@ -169,12 +169,12 @@ export class Queue {
     });
   }
 
-  /** Ends the attempts of a process that died; their trials are queued again. Returns how many there were. */
+  /** Ends the attempts of a process that died, and queues their trials again. Returns how many there were. */
   interrupt(scope: QueueScope): number {
     return this.#interrupt(scope, undefined);
   }
 
-  /** Queues a trial again whose attempt could not be ended, as on a full disk. */
+  /** Queues a trial again whose attempt could not be ended, for example because the disk was full. */
   putBack(scope: QueueScope, trial: TrialKey): void {
     this.#interrupt(scope, trial);
   }
@@ -190,7 +190,7 @@ export class Queue {
     if (attempts.length === 0) return 0;
     return records.transaction(() => {
       for (const { key, trial: of } of attempts) {
-        // The process that puts one back lives.
+        // With `trial`, the attempt's process is alive: it calls this itself.
         if (trial === undefined) noteDeath(records, Number(key));
         records.run(
           "UPDATE attempts SET ended_at = ?, ending = 'interrupted' WHERE key = ?",
@@ -206,7 +206,7 @@ export class Queue {
   }
 }
 
-/** Names a variant of a batch: trials of one variant have one model. */
+/** A unique name for a variant of a batch. All trials of a variant have the same model. */
 export function variantOf({ batch, variant, variantIndex }: QueuedTrial): string {
   return JSON.stringify([batch, variant, variantIndex ?? null]);
 }
@@ -225,7 +225,7 @@ function queuedTrial(row: Row): QueuedTrial {
     caseName: String(row.case_name),
     variant: String(row.variant),
     variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
-    memory: JSON.parse(String(row.memory)),
+    details: JSON.parse(String(row.memory)),
     setup: row.setup === null ? undefined : String(row.setup),
     batch: Number(row.batch),
     batchId: String(row.batch_id),

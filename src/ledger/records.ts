@@ -8,33 +8,33 @@ import type { Reserve } from './reserve.ts';
 export type Value = string | number | null;
 export type Row = Record<string, unknown>;
 
-/** Keys are the ledger's own. */
+/** The ledger assigns keys; ids come from the service. */
 export type BatchKey = number;
 export type RunKey = number;
 export type TrialKey = number;
 
-/** What the ledger's changes are about. */
+/** What a change in the journal is about. */
 export type Subject = 'start' | 'batch' | 'run' | 'trial' | 'attempt' | 'report';
 
 export interface Change {
   subject: Subject;
   /** The subject's key in its own table; a report has its trial's. */
   key: number;
-  /** What it is from now on. */
+  /** The subject's new state. */
   state: string;
   /** Why, for people. */
   detail?: string | undefined;
 }
 
-/** Told of every transaction, so that a test can end the process around each. */
+/** Called around every transaction, so that a test can kill the process there. */
 export interface TransactionWatch {
   before(): void;
   after(): void;
 }
 
 /**
- * The ledger's database: statements prepared once, errors that a user understands, and a journal of every
- * change of state.
+ * The ledger's database: it prepares statements once, turns SQLite errors into errors that a user
+ * understands, and keeps a journal of every change of state.
  */
 export class Records implements Disposable {
   readonly file: string;
@@ -49,7 +49,7 @@ export class Records implements Disposable {
     database: DatabaseSync;
     clock: Clock;
     watch?: TransactionWatch | undefined;
-    /** Given back where the disk is full. */
+    /** Released when the disk is full. */
     reserve?: Reserve | undefined;
   }) {
     this.file = parts.file;
@@ -64,8 +64,8 @@ export class Records implements Disposable {
   }
 
   /**
-   * Runs `change` in one transaction that is on disk when this returns, and undone where it throws. Not to be
-   * nested.
+   * Runs `change` in one transaction, which is on disk when this returns and rolled back if `change` throws.
+   * Do not nest transactions.
    */
   transaction<Result>(change: () => Result): Result {
     this.#watch?.before();
@@ -75,8 +75,8 @@ export class Records implements Disposable {
   }
 
   /**
-   * Once more with the reserve given back, where the disk is full: a transaction that failed has changed
-   * nothing.
+   * Does `work`. If the disk is full, releases the reserve and does `work` once more: a failed transaction
+   * has changed nothing.
    */
   #withRoom<Result>(work: () => Result): Result {
     try {
@@ -104,7 +104,7 @@ export class Records implements Disposable {
 
   /** Rows one by one, for tables that are too large for one list. */
   *each(statement: string, ...values: Value[]): Generator<Row, void, undefined> {
-    // Not a kept statement: another use of it meanwhile would start it over.
+    // This statement is not cached: another use of it during the iteration would restart it.
     const rows = this.#guarded(() => this.#database.prepare(statement).iterate(...values));
     for (;;) {
       const next = this.#guarded(() => rows.next());
@@ -113,7 +113,7 @@ export class Records implements Disposable {
     }
   }
 
-  /** Notes a change of state in the journal; belongs into the transaction that makes it. */
+  /** Writes a change of state to the journal. Call it in the transaction that makes the change. */
   note({ subject, key, state, detail }: Change): void {
     this.run(
       'INSERT INTO changes (at, subject, of, state, detail) VALUES (?, ?, ?, ?, ?)',
@@ -126,8 +126,8 @@ export class Records implements Disposable {
   }
 
   /**
-   * Looks for damage. `quick` reads every page once (about 1 ms a MB); `full` compares indexes with their
-   * tables too, in three times that. Throws `DATABASE_DAMAGED`.
+   * Checks for damage. `quick` reads every page once (about 1 ms per MB); `full` also compares indexes with
+   * their tables, and takes three times as long. Throws `DATABASE_DAMAGED`.
    */
   check(depth: 'quick' | 'full'): void {
     const pragma = depth === 'quick' ? 'quick_check' : 'integrity_check';

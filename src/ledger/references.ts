@@ -8,10 +8,11 @@ export interface Reference {
   what: string;
 }
 
-/** Blobs that rows name. The parameter is JSON of the keys of batches that do not count. */
+/** The blobs that rows refer to. The parameter is a JSON array of the keys of batches to leave out. */
 const rows = `
   SELECT plan AS sha256, 'the plan of a start of ' || suite AS what FROM starts
-    WHERE NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key AND batches.key IN (SELECT value FROM json_each(?1)))
+    WHERE NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key
+      AND batches.key IN (SELECT value FROM json_each(?1)))
   UNION ALL SELECT plan, 'the plan of batch ' || id FROM batches
     WHERE plan IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?1))
   UNION ALL SELECT setup, 'the setup of run ' || id FROM runs
@@ -24,11 +25,13 @@ const results = `
   SELECT trials.result AS sha256, 'the result of trial ' || trials.ordinal || ' of run ' || runs.id AS what
     FROM trials JOIN runs ON runs.key = trials.run
     WHERE trials.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))
-  UNION ALL SELECT attempts.result, 'attempt ' || attempts.number || ' of trial ' || trials.ordinal || ' of run ' || runs.id
+  UNION ALL
+  SELECT attempts.result,
+      'attempt ' || attempts.number || ' of trial ' || trials.ordinal || ' of run ' || runs.id
     FROM attempts JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
     WHERE attempts.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))`;
 
-/** The blobs that the ledger's rows name themselves. */
+/** The blobs that the ledger's rows refer to directly. */
 export function* directReferences(records: Records, except: readonly BatchKey[] = []): Generator<Reference> {
   for (const statement of [rows, results]) {
     for (const row of records.each(statement, JSON.stringify(except))) {
@@ -37,7 +40,7 @@ export function* directReferences(records: Records, except: readonly BatchKey[] 
   }
 }
 
-/** The artifacts that results name: the files that harnesses made. Results that cannot be read name none. */
+/** The artifacts that results refer to: the files that harnesses made. Skips results that cannot be read. */
 export function* artifactReferences(records: Records, blobs: BlobStore): Generator<Reference> {
   for (const { text, what } of resultTexts(records, blobs, [])) {
     const { artifacts = [] } = JSON.parse(text) as { artifacts?: { path: string; sha256: string }[] };
@@ -46,7 +49,8 @@ export function* artifactReferences(records: Records, blobs: BlobStore): Generat
 }
 
 /**
- * Every hash that a result mentions anywhere, as it may name blobs in places that this version does not know.
+ * Every hash that a result mentions anywhere, because a result may refer to blobs in fields that this version
+ * does not know.
  */
 export function* mentionedHashes(
   records: Records,
@@ -61,7 +65,7 @@ export function* mentionedHashes(
 function* resultTexts(records: Records, blobs: BlobStore, except: readonly BatchKey[]) {
   for (const row of records.each(results, JSON.stringify(except))) {
     const sha256 = String(row.sha256);
-    // A damaged or missing one is told of by the check itself.
+    // The check itself reports damaged and missing results.
     const text = blobs.tryRead(sha256)?.toString('utf8');
     if (text !== undefined) yield { text, what: String(row.what) };
   }

@@ -1,14 +1,14 @@
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Bytes: the results of the trials that run when a disk fills up. */
+/** Bytes, enough for the results of the trials that run when the disk fills up. */
 const reserveBytes = 8 * 1024 ** 2;
 
 const chunk = Buffer.alloc(1024 ** 2, 0x5a);
 
 /**
- * Room that is taken while there is some, and given back when there is none: a result that is finished on a
- * full disk must still find its place.
+ * Disk space that is taken while the disk has some and released when it is full, so that the results of
+ * running trials can still be stored on a full disk.
  */
 export class Reserve {
   readonly #file: string;
@@ -18,12 +18,12 @@ export class Reserve {
     this.#file = join(dataFolder, 'reserve');
   }
 
-  /** Whether the disk was full and the room has been given back. */
+  /** Whether the disk was full and the space has been released. */
   get spent(): boolean {
     return this.#spent;
   }
 
-  /** Takes the room, unless it is taken already. Where the disk has too little, nothing is taken. */
+  /** Takes the space, unless it is already taken. If the disk has too little, takes none. */
   take(): void {
     if (existsSync(this.#file)) return;
     try {
@@ -35,15 +35,16 @@ export class Reserve {
         closeSync(file);
       }
     } catch (error) {
-      // Another process has taken it at this moment; or there is no room, and what was got of it is better
-      // given back.
+      // EEXIST: another process has just taken it. Otherwise the disk has too little space, and we release
+      // what we got.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(this.#file, { force: true });
     }
   }
 
   /**
-   * Does `work`; where the disk is full, once more with the room given back. `isFull` tells of an error
-   * whether that was it.
+   * Does `work`. If the disk is full, releases the space and does `work` once more.
+   *
+   * @param isFull whether an error means that the disk is full
    */
   async lend<Result>(work: () => Promise<Result>, isFull: (thrown: unknown) => boolean): Promise<Result> {
     try {
@@ -54,7 +55,7 @@ export class Reserve {
     }
   }
 
-  /** Gives the room back. Says whether there was any. */
+  /** Releases the space. Returns whether there was any. */
   giveBack(): boolean {
     this.#spent = true;
     const taken = existsSync(this.#file);

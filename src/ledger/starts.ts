@@ -2,7 +2,7 @@ import type { Records, Row } from './records.ts';
 
 export type StartKey = number;
 
-/** `asking` while nobody knows what came of it. */
+/** `asking` until the result of the call is known. */
 export type StartState = 'asking' | 'started' | 'refused' | 'unknown';
 
 export interface NewStart {
@@ -13,11 +13,11 @@ export interface NewStart {
   file: string | undefined;
   /** The blob with the planned batch. */
   plan: string;
-  /** Name of the lock that the starting process holds. */
+  /** The name of the lock that the starting process holds. */
   lock: string;
 }
 
-/** A call of `evals.start` of which it is not known what came of it. */
+/** A call of `evals.start` whose result is not known. */
 export interface OpenStart extends NewStart {
   key: StartKey;
   /** Epoch milliseconds before the call. */
@@ -25,7 +25,7 @@ export interface OpenStart extends NewStart {
 }
 
 /**
- * Intents to start a batch. Each is on disk before the service is asked, since the answer may never arrive.
+ * Intents to start a batch. Each is on disk before the service is asked, because the answer may never arrive.
  */
 export class Starts {
   readonly #records: Records;
@@ -39,7 +39,8 @@ export class Starts {
     const askedAt = records.now();
     return records.transaction(() => {
       const key = records.run(
-        "INSERT INTO starts (service, suite, file, plan, lock, asked_at, state) VALUES (?, ?, ?, ?, ?, ?, 'asking')",
+        `INSERT INTO starts (service, suite, file, plan, lock, asked_at, state)
+         VALUES (?, ?, ?, ?, ?, ?, 'asking')`,
         start.service,
         start.suite,
         start.file ?? null,
@@ -52,23 +53,23 @@ export class Starts {
     });
   }
 
-  /** The service certainly started nothing. */
+  /** Notes that the service certainly did not start the batch. */
   refused(key: StartKey, why: string): void {
     this.#end(key, 'refused', why);
   }
 
-  /** Nobody knows: the service could not tell either. It is given up. */
+  /** Gives a start up: it stays unknown whether the service started the batch. */
   unknown(key: StartKey, why: string): void {
     this.#end(key, 'unknown', why);
   }
 
-  /** The last intent to start what a file holds. */
+  /** The last start of the batch in a file. */
   ofFile(file: string): (OpenStart & { state: StartState }) | undefined {
     const row = this.#records.get('SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1', file);
     return row && { ...openStart(row), state: row.state as StartState };
   }
 
-  /** Those whose process may have died before it knew. */
+  /** The starts whose result is not known; their process may have died. */
   open(): OpenStart[] {
     return this.#records.all("SELECT * FROM starts WHERE state = 'asking' ORDER BY key").map(openStart);
   }

@@ -1,8 +1,8 @@
 import type { Records, RunKey, TrialKey } from './records.ts';
 
 /**
- * Ends a trial's run where it was the last of it, and the batch where the run was. Belongs into the
- * transaction that ends the trial.
+ * Finishes a trial's run if the trial was its last open one, and the batch if the run was its last open one.
+ * Call it in the transaction that ends the trial.
  */
 export function finishAbove(records: Records, trial: TrialKey): void {
   const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
@@ -19,7 +19,7 @@ export function finishAbove(records: Records, trial: TrialKey): void {
 
 /**
  * Inserts a run's trials, except those that it has already: a run whose setup the service did not give is
- * pulled again. Belongs into the transaction that adds the run.
+ * pulled again. Call it in the transaction that adds the run.
  */
 export function queueTrials(records: Records, run: RunKey, ordinals: readonly number[]): void {
   for (const ordinal of ordinals) {

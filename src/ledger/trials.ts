@@ -8,7 +8,8 @@ import { finishAbove } from './trial-states.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
 
-export interface Attempt {
+/** An attempt as the ledger knows it. */
+export interface AttemptRecord {
   key: number;
   trial: TrialKey;
   /** From 1. */
@@ -16,32 +17,32 @@ export interface Attempt {
 }
 
 /**
- * How an attempt ended that is not the trial's result: `void` by itself, which counts towards the limit;
- * `outage` while all of the engine or the model was down; `canceled` by its user; `interrupted` because its
- * process died.
+ * How an attempt ended that did not give the trial its result. `void`: it failed by itself, which counts
+ * towards the limit. `outage`: the engine was down. `canceled`: its user ended it. `interrupted`: its process
+ * died.
  */
 export type Abandonment = 'void' | 'outage' | 'canceled' | 'interrupted';
 
 export interface FinishedTrial {
   verdict: Verdict;
-  /** Why there is no verdict. Kept as JSON. */
+  /** Why there is no verdict. Stored as JSON. */
   cause?: unknown;
-  /** Everything that was found. Kept as JSON. */
+  /** The whole result. Stored as JSON. */
   result: unknown;
-  /** What the service is told. */
+  /** What the service gets. */
   report: ReportedTrial;
 }
 
-/** Trials and their attempts. What a method has returned from is on disk. */
+/** Trials and their attempts. When a method returns, its change is on disk. */
 export class Trials {
   readonly #records: Records;
   readonly #blobs: BlobStore;
 
   readonly #redactor: Redactor | undefined;
-  /** Those of this ledger's trials. */
+  /** The broken harnesses among this ledger's trials. */
   readonly brokenHarnesses: BrokenHarnesses;
 
-  /** @param redactor takes secrets out of causes; the blobs have their own */
+  /** @param redactor removes secrets from causes; the blob store has its own */
   constructor(records: Records, blobs: BlobStore, redactor?: Redactor) {
     this.#records = records;
     this.#blobs = blobs;
@@ -49,7 +50,7 @@ export class Trials {
     this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
-  beginAttempt(trial: TrialKey): Attempt {
+  beginAttempt(trial: TrialKey): AttemptRecord {
     const records = this.#records;
     return records.transaction(() => {
       const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
@@ -66,7 +67,7 @@ export class Trials {
     });
   }
 
-  /** Attempts that failed for a reason of their own, in this process and in earlier ones. */
+  /** How many attempts ended as `void`, in this process and in earlier ones. */
   failedAttempts(trial: TrialKey): number {
     const row = this.#records.get(
       "SELECT count(*) AS count FROM attempts WHERE trial = ? AND ending = 'void'",
@@ -75,9 +76,13 @@ export class Trials {
     return Number(row?.count ?? 0);
   }
 
-  /** Ends an attempt that leaves its trial to be run again. `result`, what it had found, is kept with it. */
+  /**
+   * Ends an attempt and queues its trial again.
+   *
+   * @param result what the attempt found; the ledger keeps it with the attempt
+   */
   async abandonAttempt(
-    attempt: Attempt,
+    attempt: AttemptRecord,
     ending: Exclude<Abandonment, 'interrupted'>,
     cause?: unknown,
     result?: unknown,
@@ -90,9 +95,9 @@ export class Trials {
   }
 
   /**
-   * Keeps a trial's result and queues its report, both or neither. Throws where the disk does not take it.
+   * Stores a trial's result and queues its report, both or neither. Throws if they cannot be written to disk.
    */
-  async finish(attempt: Attempt, finished: FinishedTrial): Promise<void> {
+  async finish(attempt: AttemptRecord, finished: FinishedTrial): Promise<void> {
     const result = await this.#blobs.putJson(finished.result);
     const body = await this.#blobs.putJson(finished.report);
     const records = this.#records;

@@ -48,7 +48,7 @@ test('a model that takes few requests at a time holds back its own trials and no
   await settled();
   await clock.pass(1_000);
   expect(entered.length).toBe(2);
-  expect(admission.trials.inside).toBe(2);
+  expect(admission.trials.held).toBe(2);
 });
 
 test('nothing begins where there is no room, and the place is free again', async () => {
@@ -56,7 +56,7 @@ test('nothing begins where there is no room, and the place is free again', async
     throw new Error('the disk is full');
   });
   await expect(admission.enter(free, never)).rejects.toThrow('the disk is full');
-  expect(admission.trials.inside).toBe(0);
+  expect(admission.trials.held).toBe(0);
 });
 
 test('the number of trials at a time can be changed while they run', async () => {

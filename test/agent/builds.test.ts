@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Builds } from '../../src/agent/builds.ts';
-import { Gate } from '../../src/agent/gate.ts';
+import { Semaphore } from '../../src/semaphore.ts';
 import { specOf } from '../trial/trial-bench.ts';
 import { settled } from './test-clock.ts';
 
@@ -29,7 +29,7 @@ function builds({ atATime = 2, signal = new AbortController().signal } = {}) {
   const names = ['a', 'b', 'c', 'd'];
   let asked = 0;
   const prepare = (_spec: unknown, _signal: AbortSignal, options = {}) => run(names[asked++] ?? '', options);
-  const under = new Builds({ sandboxes: { prepare }, gate: new Gate(atATime) });
+  const under = new Builds({ sandboxes: { prepare }, permits: new Semaphore(atATime) });
   const ask = (name: string) =>
     void under.ready(name, spec, signal).then(
       () => ready.push(name),

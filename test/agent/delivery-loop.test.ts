@@ -32,7 +32,7 @@ async function loopOver(trials: number, steps: Step[]) {
   );
   const clock = handClock();
   const ledger = opened.use(new Ledger(folder, clock));
-  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
+  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
   const batch = ledger.batches.add({
     service: 'there',
     id: 'batch_1',

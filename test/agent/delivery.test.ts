@@ -45,7 +45,7 @@ async function deliver(steps: Step[], times = 1) {
     id: 'batch_1',
     suite: 'S',
     file: undefined,
-    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} }],
+    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
   });
   const warnings: string[] = [];
   const delivery = new Delivery({

@@ -97,13 +97,13 @@ describe('a batch whose start got no answer', () => {
     expect(batch.id).toBe(newest?.batchId);
   });
 
-  test('is not guessed at where another of the same kind is nobody’s: it is said, and nothing is started', async () => {
+  test('fails with START_AMBIGUOUS if several batches fit, and starts nothing', async () => {
     using ledger = new Ledger(folder, systemClock);
     await front.ask('evals.start', startRequest(plan, 'nothing'));
     loseFirstAnswer();
     await expect(start(ledger)).rejects.toMatchObject({
       code: 'START_AMBIGUOUS',
-      hint: expect.stringContaining('Nothing was run'),
+      hint: expect.stringContaining('No trial ran'),
     });
     expect(front.asked.filter((operation) => operation === 'evals.start')).toHaveLength(1);
   });

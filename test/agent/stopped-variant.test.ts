@@ -92,7 +92,7 @@ function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch')
   const { key } = ledger.batches.add({
     ...{ service: 's', id, suite: 'S', file: undefined },
     runs: variants.map((variant, variantIndex) => ({
-      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A', memory: {} },
+      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A', details: {} },
       ...{ variant, variantIndex },
     })),
   });
@@ -122,7 +122,7 @@ test('a variant whose harness does not work is warned of once, and stopped after
     ...Array(2).fill(['passed', undefined, false]),
   ]);
   const told = bench.told.filter((event) => event.kind === 'broken-harness');
-  expect(told.map(({ place }) => place)).toEqual([1, 3]);
+  expect(told.map(({ position }) => position)).toEqual([1, 3]);
   expect(told[0]?.told).toMatch(
     /warning: fixture-cli ended with an error[\s\S]*no such option[\s\S]*Check install/,
   );
@@ -145,7 +145,7 @@ test('trials that run at the same time are warned of once', async () => {
   expect(results.every(({ cause }) => cause?.kind === 'harness')).toBe(true);
   expect(results.filter(({ notRun }) => notRun).length).toBeGreaterThanOrEqual(1);
   const told = bench.told.filter((event) => event.kind === 'broken-harness');
-  expect(told.map(({ place }) => place).toSorted()).toEqual([1, 3]);
+  expect(told.map(({ position }) => position).toSorted()).toEqual([1, 3]);
 });
 
 test('a variant stays stopped when its batch is resumed, and other batches are not', async () => {
@@ -166,7 +166,7 @@ test('a run that is queued anew after its variant was stopped is run', async () 
   const found = { service: 's', batchId: 'batch', suite: 'S', caseId: 'a', caseName: 'A', variant: 'fast' };
   const claim = (id: string, trials: number) => {
     const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
-    bench.ledger.batches.claim({ ...found, id, memory: {}, setup: undefined, ordinals });
+    bench.ledger.batches.claim({ ...found, id, details: {}, setup: undefined, ordinals });
     return bench.ledger.queue.openTrials({ service: 's', lock: daemonLock }, id).map(({ key }) => key);
   };
   expect(kindsOf(await bench.finish(of(claim('first', 4), broken)))).toEqual([

@@ -72,7 +72,7 @@ describe.concurrent('offsite run', () => {
       env: service.env,
     });
     expect(exitCode).toBe(3);
-    expect(stderr).toMatch(/two: no trial is run: the setup of run \S+ is not as documented: verify: /);
+    expect(stderr).toMatch(/two: its trials cannot run: the setup of run \S+ is not as documented: verify: /);
     expect(stderr).toMatch(/✓ one/);
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({
       runs: [{ trials: [{ status: 'reported' }] }],
@@ -96,7 +96,7 @@ describe.concurrent('offsite run', () => {
       env,
     });
     expect(next.exitCode).toBe(0);
-    expect(next.stderr).toContain('reported 1 of 1 results that were waiting');
+    expect(next.stderr).toContain('reported 1 of 1 queued results');
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({
       runs: [{ trials: [{ status: 'reported' }] }],
     });

@@ -28,7 +28,7 @@ test.skipIf(process.getuid?.() !== 0)(
       await letGo(batch, running.ended);
       const { exitCode, stdout, stderr } = await running.ended;
       expect([exitCode, stdout], stderr).toEqual([3, '']);
-      expect(stderr).toMatch(/the disk of \S+ is full: .* no more trials are begun/);
+      expect(stderr).toMatch(/the disk of \S+ is full: .* no more trials start/);
       expect(stderr).toContain('offsite resume');
       expect(stderr).not.toContain('    at ');
       rmSync(filler);

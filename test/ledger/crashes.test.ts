@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 function openBatch(ledger: Ledger) {
-  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
+  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
   const batch = ledger.batches.add({
     service: 's',
     id: 'batch',

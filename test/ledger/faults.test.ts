@@ -39,7 +39,7 @@ const at = (now: number): Clock => ({ ...systemClock, now: () => now });
 
 /** Adds a batch of one trial that is finished, and delivered if so told. Returns the hash of its result. */
 async function addFinished(ledger: Ledger, id: string, delivered: boolean): Promise<string> {
-  const run = { id: `run_${id}`, taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
+  const run = { id: `run_${id}`, taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
   const batch = ledger.batches.add({ service: 's', id, suite: 'S', file: undefined, runs: [run] });
   const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
   const artifact = await ledger.blobs.put(Buffer.from(`artifact of ${id}`));
@@ -166,7 +166,7 @@ describe('pruning', () => {
     });
   });
 
-  test('leaves a blob that nothing names yet: a trial that runs will', async () => {
+  test('keeps a young blob that nothing refers to, because a running trial may refer to it later', async () => {
     using ledger = new Ledger(folder, systemClock);
     const { sha256 } = await ledger.blobs.put(Buffer.from('of a trial that runs'));
     await pruneLedger(ledger, { before: Date.now(), now: Date.now(), dryRun: false }, never);

@@ -33,7 +33,7 @@ function withOneTrial(ledger: Ledger) {
     caseId: 'a',
     caseName: 'A',
     variant: 'v',
-    memory: { variables: {} },
+    details: { variables: {} },
   };
   const batch = ledger.batches.add({
     service: 'embedded',

@@ -35,7 +35,7 @@ function found(id: string, more: Partial<FoundRun> = {}): FoundRun {
     caseId: 'a',
     caseName: 'A',
     variant: 'v_1',
-    memory: { variant: { id: 'v_1', model: 'm' } },
+    details: { variant: { id: 'v_1', model: 'm' } },
     setup: undefined,
     ordinals: [0, 1],
     ...more,
@@ -48,7 +48,7 @@ function next(limit = 100, except: LeftOut = {}) {
 
 /** An own batch with one run of two queued trials. */
 function planned(lock: string) {
-  const run = { id: 'run_own', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', memory: {} };
+  const run = { id: 'run_own', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
   const { key } = ledger.batches.add({
     service,
     id: `batch_${lock}`,

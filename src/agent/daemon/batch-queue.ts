@@ -9,15 +9,15 @@ import { type QueueFolderParts, startQueued } from './queue-folder.ts';
 import { queuedFiles } from './ticket.ts';
 
 /**
- * The batches that this data folder is to start: those of the queue's files, and those that an earlier daemon
- * had begun to start.
+ * Starts the batches of this data folder: those of the queue's files, and those that an earlier daemon began
+ * to start.
  */
 export class BatchQueue {
   readonly #parts: QueueFolderParts;
   #isRecovered = false;
-  /** Batches that cannot continue yet, and were logged. */
-  readonly #told = new Set<string>();
-  /** How the last look at all of it ended. */
+  /** Batches that cannot continue yet and are already logged. */
+  readonly #logged = new Set<string>();
+  /** How the last round ended. */
   #last: 'none' | 'begun' | 'stuck' = 'none';
 
   constructor(parts: QueueFolderParts) {
@@ -25,8 +25,8 @@ export class BatchQueue {
   }
 
   /**
-   * Starts what can be started. Resolves with the milliseconds until the next look; rejects as {@link
-   * startQueued}.
+   * Starts the batches that can start. Resolves with the milliseconds until the next round; rejects as
+   * {@link startQueued} does.
    */
   async begin(signal: AbortSignal): Promise<number> {
     try {
@@ -41,21 +41,21 @@ export class BatchQueue {
   }
 
   async #recover(signal: AbortSignal): Promise<boolean> {
-    const unmended = await recover(this.#parts, signal);
-    for (const trouble of unmended) {
-      // Every few seconds the same would only hide the rest.
-      if (!this.#told.has(trouble.batch)) this.#parts.log.error(trouble, 'a batch cannot continue yet');
-      this.#told.add(trouble.batch);
+    const stuck = await recover(this.#parts, signal);
+    for (const one of stuck) {
+      // The same line every few seconds would hide the other lines.
+      if (!this.#logged.has(one.batch)) this.#parts.log.error(one, 'a batch cannot continue yet');
+      this.#logged.add(one.batch);
     }
-    return unmended.length === 0;
+    return stuck.length === 0;
   }
 
-  /** Whether every batch could be started when it was last looked. */
+  /** Whether every batch could be started in the last round. */
   get isBegun(): boolean {
     return this.#last === 'begun';
   }
 
-  /** Whether a look brought all that could be started, and nothing has come since. */
+  /** Whether the last round started every batch that can start, and no file has come since. */
   async isOver(): Promise<boolean> {
     if (this.#last === 'stuck') return true;
     const files = await queuedFiles(this.#parts.ledger.dataFolder);
@@ -71,32 +71,32 @@ export interface RecoverParts {
 }
 
 /** A batch that cannot continue yet. */
-interface Unmended {
+interface StuckBatch {
   batch: string;
   reason: string;
 }
 
 /**
- * Mends what an earlier daemon of the data folder left half done: pulls the setups of batches that it had
- * started, and gives up calls whose answer was lost and whose file in the queue somebody has removed. A batch
- * that cannot be mended holds up no other: resolves with those there are.
+ * Completes what an earlier daemon of this data folder left half done. Pulls the setups of batches that it
+ * started, and gives up calls whose answer was lost if somebody removed their file from the queue. Resolves
+ * with the batches that cannot continue yet; they do not hold up the others.
  */
-async function recover(parts: RecoverParts, signal: AbortSignal): Promise<Unmended[]> {
+async function recover(parts: RecoverParts, signal: AbortSignal): Promise<StuckBatch[]> {
   const { ledger, service } = parts;
   for (const start of ledger.starts.open()) {
     if (start.service !== service || start.lock !== daemonLock) continue;
     if (start.file === undefined || !existsSync(start.file))
       ledger.starts.unknown(start.key, 'its file was removed');
   }
-  const unmended: Unmended[] = [];
+  const stuck: StuckBatch[] = [];
   for (const batch of ledger.batches.open()) {
     if (batch.service !== service || batch.lock !== daemonLock) continue;
     try {
       await pullSetups(openBatch(batch, ledger), parts, signal);
     } catch (error) {
       signal.throwIfAborted();
-      unmended.push({ batch: batch.id, reason: messageOf(error) });
+      stuck.push({ batch: batch.id, reason: messageOf(error) });
     }
   }
-  return unmended;
+  return stuck;
 }

@@ -7,7 +7,10 @@ import { controlRequests } from '../../bounds/callers.ts';
 import { listenTo } from '../../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 
-/** Bytes of a path that a Unix socket can have, its final zero left out: 108 on Linux, 104 on macOS. */
+/**
+ * The longest path of a Unix socket in bytes, without its final zero. The limit is 108 on Linux, 104 on
+ * macOS.
+ */
 const longestPath = 103;
 
 export function controlSocketOf(dataFolder: string): string {
@@ -15,13 +18,13 @@ export function controlSocketOf(dataFolder: string): string {
 }
 
 /**
- * Serves the routes on the data folder's socket, for its owner alone. Whoever calls holds the daemon's lock:
- * a socket that is there already was left by a daemon that died. Throws `SOCKET_UNUSABLE`.
+ * Serves the routes on the data folder's socket, which only its owner can open. The caller holds the daemon's
+ * lock, so a socket that already exists was left by a daemon that died. Throws `SOCKET_UNUSABLE`.
  */
 export async function openControlSocket(dataFolder: string, routes: Hono): Promise<AsyncDisposable> {
   const path = controlSocketOf(dataFolder);
   if (Buffer.byteLength(path) > longestPath) {
-    throw unusable(path, `its path is longer than the ${longestPath} bytes that a socket's can be`);
+    throw unusable(path, `its path is longer than the ${longestPath} bytes that a socket allows`);
   }
   rmSync(path, { force: true });
   const limits = {
@@ -31,9 +34,10 @@ export async function openControlSocket(dataFolder: string, routes: Hono): Promi
   };
   const server = createServer(limits, getRequestListener(routes.fetch));
   server.maxConnections = controlRequests.count.connections;
-  // A connection that cannot be accepted, as when all files are in use, is its client's trouble.
+  // If a connection cannot be accepted, for example because all file descriptors are in use, its client finds
+  // out.
   listenTo(server, {}, () => undefined);
-  // The socket is made within `listen`, and must not be anybody else's for a moment.
+  // `listen` creates the socket. No other user may have access to it, not even for a moment.
   const before = process.umask(0o177);
   try {
     await new Promise<void>((resolve, reject) => {

@@ -8,7 +8,7 @@ import type { ConfigRevisions } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
 import type { DaemonStatus } from './status.ts';
 
-/** What a daemon is made of. Whoever makes it holds the data folder's lock for daemons. */
+/** What a daemon is made of. Its creator holds the data folder's lock for daemons. */
 export interface DaemonParts {
   engine: Engine;
   runners: readonly Runner[];
@@ -33,12 +33,12 @@ export interface DaemonParts {
 /** How a daemon ended. */
 export interface DaemonEnd {
   finished: DaemonStatus['finished'];
-  /** Results that the service has not taken. */
+  /** Results that the service has not accepted. */
   unreported: number;
-  /** Trials that are still to be run: those of runs that wait or are parked, and those that were put back. */
+  /** Trials that are still queued: those of waiting and parked runs, and those that were queued again. */
   queued: number;
   /** Whether every batch in the queue could be started. */
   isBegun: boolean;
-  /** Where looking for runs failed last. */
-  troubles: DaemonStatus['polls'];
+  /** The poll targets whose last poll failed. */
+  pollFailures: DaemonStatus['polls'];
 }

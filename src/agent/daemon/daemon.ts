@@ -12,8 +12,8 @@ import { HealthWatch } from './health.ts';
 import { watchedLoop } from './loops.ts';
 import { Metrics } from './metrics.ts';
 import { observeWork } from './observe-work.ts';
-import { Places } from './places.ts';
 import { poll } from './poll.ts';
+import { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
@@ -22,30 +22,30 @@ import { watchQueue } from './ticket.ts';
 const attempts = 3;
 
 /**
- * Milliseconds that the last reports are waited for, and failures in a row after which they no longer are.
+ * How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row.
  */
 const grace = { ms: 60_000, failures: 3 };
 
-/** Milliseconds between two looks whether a daemon that is to end by itself has come to its end. */
+/** Milliseconds between two checks whether a daemon with `once` is done. */
 const overMs = 200;
 
 /**
- * Finds runs, claims them, runs their trials and reports them until it is told to end. All that must not be
- * lost is in the ledger: after a crash, the next daemon that uses this data folder continues.
+ * Finds runs, claims them, runs their trials and reports them until it is told to end. Everything that must
+ * not be lost is in the ledger: after a crash, the next daemon that uses this data folder continues.
  */
 export class Daemon {
   readonly metrics = new Metrics();
   readonly #parts: DaemonParts;
   readonly #startedAt: number;
   readonly #watchdog: Watchdog;
-  readonly #places: Places;
+  readonly #pollTargets: PollTargets;
   readonly #health: HealthWatch;
   readonly #queue: BatchQueue;
   readonly #worker: Worker;
   readonly #loops: { poll: Loop; queue: Loop; work: Loop; health: Loop };
-  /** Aborted when nothing more is to be begun. */
+  /** Aborted when the daemon must start nothing more. */
   readonly #intake = new AbortController();
-  /** Aborted when reports are no longer waited for. */
+  /** Aborted when the daemon must no longer wait for reports. */
   readonly #hurry = new AbortController();
   #delivery: DeliveryLoop | undefined;
   #mode: Mode = 'working';
@@ -55,7 +55,7 @@ export class Daemon {
     this.#parts = parts;
     this.#startedAt = monotonic();
     this.#watchdog = new Watchdog(monotonic);
-    this.#places = new Places(revisions.current.config.daemon, { monotonic, random });
+    this.#pollTargets = new PollTargets(revisions.current.config.daemon, { monotonic, random });
     const shared = { ...parts, watchdog: this.#watchdog, metrics: this.metrics };
     this.#health = new HealthWatch({ ...shared, changed: (health) => this.#healthChanged(health) });
     const wakeWork = () => this.#loops.work.wake();
@@ -63,17 +63,17 @@ export class Daemon {
       ...parts,
       scope: { service, lock: daemonLock },
       attempts,
-      // A daemon has nothing better to do than to wait.
+      // A daemon waits as long as it takes.
       patienceMs: Number.POSITIVE_INFINITY,
       checks: true,
-      onTrouble: 'pause',
+      onFailure: 'pause',
       observe: (event) => {
         observeWork(event, shared);
         if (event.kind === 'finished') this.#delivery?.wake();
       },
       changed: wakeWork,
     });
-    const look = { ...shared, places: this.#places, claimed: wakeWork };
+    const look = { ...shared, targets: this.#pollTargets, claimed: wakeWork };
     this.#queue = new BatchQueue({
       ...parts,
       gateway: () => revisions.current.gateway,
@@ -88,13 +88,13 @@ export class Daemon {
   }
 
   /**
-   * Works until it is told to end, or with `once` until all that there is has been run and reported.
-   * Everything it made on the engine is gone then, but for what `engine` itself removes.
+   * Works until it is told to end, or with `once` until everything it found has run and is reported. Then
+   * everything it made on the engine is removed, except what `engine` removes itself.
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
-    const halfRun = ledger.queue.interrupt({ service, lock: daemonLock });
-    if (halfRun > 0) log.info({ trials: halfRun }, 'half-run trials start afresh');
+    const interrupted = ledger.queue.interrupt({ service, lock: daemonLock });
+    if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials start again');
     ledger.reserve.take();
     await using opened = new AsyncDisposableStack();
     opened.use(this.#worker);
@@ -120,40 +120,41 @@ export class Daemon {
     } finally {
       await this.#worker.empty();
     }
-    await this.#deliverTheRest(delivery);
+    await this.#deliverRemaining(delivery);
     return this.#end();
   }
 
   /**
-   * Begins no trial until {@link unpause}; those that run go on. As all that can be told, answers with a line
-   * for people.
+   * Starts no trial until {@link unpause}; running trials continue. Like every command, it returns a line for
+   * people.
    */
   pause(): string {
     if (this.#mode !== 'working') return `nothing to pause: the daemon is ${this.#mode}`;
     this.#setMode('paused');
     this.#worker.hold();
-    return 'paused: trials that run go on, no other is begun';
+    return 'paused: running trials continue, no other trial starts';
   }
 
   unpause(): string {
     if (this.#mode !== 'paused') return `nothing to unpause: the daemon is ${this.#mode}`;
     this.#setMode('working');
-    this.#worker.goOn();
+    this.#worker.resume();
     return 'working again';
   }
 
-  /** Begins nothing more, and ends once the trials that run have ended and their reports are out. */
+  /** Starts nothing more, and ends when the running trials have ended and are reported. */
   drain(): string {
     if (this.#mode === 'working' || this.#mode === 'paused') {
       this.#setMode('draining');
       this.#worker.hold();
       this.#intake.abort(new Error('the daemon drains'));
     }
-    return `${this.#mode}: ${this.#worker.running().length} trials run; the daemon ends when they have ended and are reported`;
+    const running = this.#worker.running().length;
+    return `${this.#mode}: ${running} trials run; the daemon ends when they have ended and are reported`;
   }
 
   /**
-   * Ends the trials that run: what they found is kept with their attempts, and they are queued again. Ends
+   * Ends the running trials: their attempts keep what they found, and the trials are queued again. Ends
    * without waiting for reports.
    */
   cancel(): void {
@@ -161,10 +162,10 @@ export class Daemon {
     this.#setMode('canceling');
     const reason = 'the daemon was told to stop';
     this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));
-    this.#hurry.abort(new Error('the daemon is told to hurry'));
+    this.#hurry.abort(new Error('the daemon was told to stop'));
   }
 
-  /** Takes a run's open trials out of the queue for good. Returns how many. */
+  /** Removes a run's open trials from the queue for good. Returns how many there were. */
   cancelRun(runId: string): number {
     const canceled = this.#worker.cancel(runId);
     if (canceled > 0) this.#parts.log.warn({ run: runId, trials: canceled }, 'canceled a run');
@@ -178,12 +179,11 @@ export class Daemon {
   }
 
   /**
-   * Uses another revision of the configuration for all that starts from now on. Its gateway is closed with
-   * the others.
+   * Uses another config revision for everything that starts from now on. `revisions` closes its gateway.
    */
   change(revision: ConfigRevision): void {
     this.#parts.revisions.replace(revision);
-    this.#places.change(revision.config.daemon);
+    this.#pollTargets.change(revision.config.daemon);
     this.#worker.waiting.clear();
     this.changeConcurrency(revision.concurrency);
     this.#loops.poll.wake();
@@ -193,7 +193,7 @@ export class Daemon {
     return statusOf(this.#parts, {
       mode: this.#mode,
       startedAt: this.#startedAt,
-      places: this.#places,
+      targets: this.#pollTargets,
       metrics: this.metrics,
       health: this.#health,
       worker: this.#worker,
@@ -202,20 +202,21 @@ export class Daemon {
 
   #healthChanged({ ok, troubles }: DaemonStatus['health']): void {
     this.#parts.log.warn({ troubles }, ok ? 'all is well again' : 'not well');
-    // What could not be begun while the engine was down may go now.
+    // Runs that could not start while the engine was down may start now.
     this.#worker.waiting.retry();
     this.#loops.work.wake();
   }
 
-  /** Ends the daemon once nothing is left to be begun. */
+  /** Ends the daemon when nothing is left to start. */
   async #drainWhenDone(): Promise<void> {
     while (!this.#intake.signal.aborted) {
-      if ((await this.#queue.isOver()) && this.#places.allLooked && this.#worker.isWorkedOff) this.drain();
+      const isPolled = this.#pollTargets.allPolled;
+      if ((await this.#queue.isOver()) && isPolled && this.#worker.isWorkedOff) this.drain();
       else await this.#parts.clock.sleep(overMs);
     }
   }
 
-  async #deliverTheRest(delivery: DeliveryLoop): Promise<void> {
+  async #deliverRemaining(delivery: DeliveryLoop): Promise<void> {
     try {
       await delivery.drain(grace, this.#hurry.signal);
     } catch (error) {
@@ -224,9 +225,9 @@ export class Daemon {
   }
 
   #end(): DaemonEnd {
-    const { finished, outbox, queued, polls: troubles } = this.status();
+    const { finished, outbox, queued, polls: pollFailures } = this.status();
     const unreported = outbox.queued + outbox.parked;
-    return { finished, unreported, queued, isBegun: this.#queue.isBegun, troubles };
+    return { finished, unreported, queued, isBegun: this.#queue.isBegun, pollFailures };
   }
 
   #setMode(mode: Mode): void {

@@ -18,12 +18,12 @@ export interface DeliverParts {
   log: Logger;
 }
 
-/** Delivers what is in the outbox, watched and logged, from now on. */
+/** Starts a loop that delivers the outbox, watched and logged. */
 export function openDelivery(parts: DeliverParts): DeliveryLoop {
   return new DeliveryLoop({
     ...parts,
     observe: (report, delivered) => observeDelivery(report, delivered, parts),
-    note: (message) => parts.log.warn({ reason: message }, 'the outbox cannot be kept up to date'),
+    note: (message) => parts.log.warn({ reason: message }, 'cannot update the outbox'),
   });
 }
 

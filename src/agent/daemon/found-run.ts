@@ -3,11 +3,11 @@ import type { RunRecord } from '../../contract/record.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import type { FoundMemory } from '../specify.ts';
+import type { FoundRunDetails } from '../specify.ts';
 
 /**
- * The trials of a run that are to be run off the platform and that nobody has begun: none of a run that is
- * not local, or is over.
+ * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
+ * is not local, or is over.
  */
 export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
   const isOpen = status === undefined || status === 'queued' || status === 'running';
@@ -15,15 +15,15 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
   if (trials && trials.length > 0) {
     return trials.filter((trial) => trial.status === 'queued').map(({ ordinal }) => ordinal);
   }
-  // A service may list a trial only once it is recorded; then all that are planned are open.
+  // A service may list a trial only after it is recorded; if it lists none, all planned trials are open.
   return Array.from({ length: distribution?.trials ?? 0 }, (_, ordinal) => ordinal);
 }
 
 /**
- * Brings the ledger in line with a listed run: claims it where it is new and to be run, and takes trials out
- * of the queue that another agent has ended meanwhile. Says whether it was claimed.
+ * Updates the ledger from a listed run. Claims the run if it is new and has trials to run, and removes trials
+ * from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
-export async function takeNotice(
+export async function syncRun(
   record: RunRecord,
   caseId: string,
   { ledger, service }: { ledger: Ledger; service: string },
@@ -37,7 +37,7 @@ export async function takeNotice(
   if (ordinals.length === 0) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   if (mayBeBeingStarted(record, ledger, service)) return false;
-  const memory: FoundMemory = { variant: record.variant };
+  const details: FoundRunDetails = { variant: record.variant };
   const run: FoundRun = {
     service,
     batchId,
@@ -46,7 +46,7 @@ export async function takeNotice(
     caseId,
     caseName: record.case?.name ?? caseId,
     variant: record.variant?.id ?? '',
-    memory,
+    details,
     setup,
     ordinals,
   };
@@ -54,14 +54,14 @@ export async function takeNotice(
 }
 
 /**
- * Whether the run may be of a batch that this data folder is starting at this moment: the service has it, and
- * the ledger does not know its id yet. Looked at again at the next poll.
+ * Whether the run may belong to a batch that this data folder is starting now: the service has the batch, but
+ * the ledger does not know its id yet. The next poll decides again.
  */
 function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
   const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
   return ledger.starts.open().some((start) => {
     if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
-    // Where its process is dead, the batch is nobody's.
+    // If the lock is free, the process is dead and nobody owns the batch.
     const lock = ledger.takeLock(start.lock);
     lock?.[Symbol.dispose]();
     return lock === undefined;

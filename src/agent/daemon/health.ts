@@ -8,7 +8,7 @@ import type { Watchdog } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
 import type { Health } from './status.ts';
 
-/** Milliseconds. The service is asked less often: the request is one of those that an idle daemon makes. */
+/** Milliseconds. The service is asked less often, because an idle daemon should make few requests. */
 const everyMs = 5_000;
 const serviceEveryMs = 30_000;
 const engineDeadlineMs = 10_000;
@@ -21,16 +21,16 @@ export interface HealthParts {
   monotonic: () => number;
   watchdog: Watchdog;
   metrics: Metrics;
-  /** Told of every look whose finding differs from the one before. */
+  /** Called whenever a check finds something else than the one before. */
   changed(health: Health): void;
-  /** Tells whoever watches this process that its loops go round. */
+  /** Tells the service manager that this process's loops are alive. */
   alive(): Promise<void>;
 }
 
 type Finding = { ok: true } | { ok: false; reason: string };
 
 /**
- * Whether what the daemon depends on works: engine and service are asked again and again, the loops watched.
+ * Checks repeatedly whether the daemon's engine, service and loops work.
  */
 export class HealthWatch {
   readonly #parts: HealthParts;
@@ -43,7 +43,7 @@ export class HealthWatch {
     this.#parts = parts;
   }
 
-  /** One look. Resolves with the milliseconds until the next. */
+  /** One check. Resolves with the milliseconds until the next one. */
   async look(signal: AbortSignal): Promise<number> {
     const { watchdog, monotonic, alive, changed } = this.#parts;
     this.#engine = await this.#ask('engine', signal);
@@ -55,7 +55,7 @@ export class HealthWatch {
     const told = health.troubles.join('\n');
     if (told !== this.#told) changed(health);
     this.#told = told;
-    // Of a stuck loop a new process is the cure; of an engine or service that is down it is not.
+    // A new process cures a stuck loop, but not an engine or a service that is down.
     if (watchdog.stuck().length === 0) await alive();
     return everyMs;
   }
@@ -74,7 +74,7 @@ export class HealthWatch {
     try {
       if (what === 'engine') {
         using deadline = startDeadline(clock, engineDeadlineMs, signal);
-        // Any image would do: what counts is an answer.
+        // Any image name would do: only an answer counts.
         await engine.findImage('offsite/base', deadline.signal);
       } else {
         await client.call('auth.whoami', {}, { signal, deadlineMs: serviceAnswers.time.health });

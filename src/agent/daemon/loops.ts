@@ -13,24 +13,24 @@ export interface LoopsParts {
   log: Logger;
 }
 
-/** A watched loop whose failures are logged, each once however often it comes in a row, and counted. */
+/** A watched loop. It counts its failures, and logs a failure that repeats only once. */
 export function watchedLoop(
   name: string,
   step: (signal: AbortSignal) => Promise<number>,
   { clock, watchdog, metrics, log }: LoopsParts,
 ): Loop {
-  let told: string | undefined;
+  let logged: string | undefined;
   const failed = (error: unknown) => {
     const isExpected = error instanceof OffsiteError;
     metrics.errors.inc({ of: isExpected ? name : 'daemon' });
     const reason = messageOf(error);
-    if (reason !== told)
-      log.error({ reason, err: isExpected ? undefined : error }, `cannot go on with ${name}`);
-    told = reason;
+    if (reason !== logged)
+      log.error({ reason, err: isExpected ? undefined : error }, `the loop ${name} failed; it tries again`);
+    logged = reason;
   };
   const round = async (signal: AbortSignal) => {
     const waitMs = await step(signal);
-    told = undefined;
+    logged = undefined;
     return waitMs;
   };
   return new Loop({ name, clock, watchdog, stepMs: foundRuns.time.step, failed, step: round });

@@ -2,28 +2,32 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { TrialResult } from '../../trial/result.ts';
 import type { DaemonStatus } from './status.ts';
 
-/** Seconds: from a trial that does nothing to one that works for hours. */
+/** Seconds, from a trial that does nothing to one that works for hours. */
 const durationBuckets = [0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
 
-/** What is looked up when somebody asks. */
+/** Metrics whose value is read when somebody asks for the metrics. */
 const present: [name: string, help: string, value: (status: DaemonStatus) => number][] = [
-  ['offsite_trials_queued', 'Trials that wait to be run.', ({ queued }) => queued],
+  ['offsite_trials_queued', 'Trials in the queue.', ({ queued }) => queued],
   ['offsite_trials_running', 'Trials that run.', ({ running }) => running.length],
-  ['offsite_runs_waiting', 'Runs that wait for configuration or machine.', ({ waiting }) => waiting.length],
-  ['offsite_runs_parked', 'Runs that can never be run here.', ({ parked }) => parked.length],
+  [
+    'offsite_runs_waiting',
+    'Runs that wait for the configuration or the machine.',
+    ({ waiting }) => waiting.length,
+  ],
+  ['offsite_runs_parked', 'Runs that can never run here.', ({ parked }) => parked.length],
   ['offsite_concurrency', 'Trials at a time.', ({ concurrency }) => concurrency],
-  ['offsite_outbox_reports', 'Results that the service has not taken yet.', ({ outbox }) => outbox.queued],
+  ['offsite_outbox_reports', 'Results that the service has not accepted yet.', ({ outbox }) => outbox.queued],
   ['offsite_outbox_parked', 'Results that the service refused for good.', ({ outbox }) => outbox.parked],
   [
     'offsite_outbox_oldest_seconds',
-    'Age of the oldest result that the service has not taken; 0 where there is none.',
+    'Age of the oldest result that the service has not accepted; 0 if there is none.',
     ({ outbox }) => (outbox.oldestMs ?? 0) / 1000,
   ],
-  ['offsite_healthy', '1 where engine, service and every loop work.', ({ health }) => Number(health.ok)],
+  ['offsite_healthy', '1 if engine, service and every loop work, else 0.', ({ health }) => Number(health.ok)],
   ['offsite_resident_bytes', "The daemon's own memory.", ({ residentBytes }) => residentBytes],
 ];
 
-/** What the daemon counts since its start, in a registry of its own. */
+/** What the daemon has counted since its start, in its own registry. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #registers = [this.#registry];
@@ -35,18 +39,18 @@ export class Metrics {
   });
   readonly retried = new Counter({
     name: 'offsite_attempts_repeated_total',
-    help: 'Attempts that do not count, so that the trial was begun again.',
+    help: 'Attempts that do not count, after which the trial started again.',
     registers: this.#registers,
   });
   readonly reports = new Counter({
     name: 'offsite_reports_total',
-    help: 'Deliveries, by what came of them: delivered, queued again, or parked for a person.',
+    help: 'Deliveries by outcome: delivered, queued again, or parked for a person.',
     labelNames: ['outcome'],
     registers: this.#registers,
   });
   readonly #finished = new Counter({
     name: 'offsite_trials_finished_total',
-    help: 'Trials that have their result, by verdict and by whose trouble spoilt it.',
+    help: 'Finished trials, by verdict and by the kind of cause that spoilt them.',
     labelNames: ['verdict', 'cause'],
     registers: this.#registers,
   });
@@ -59,20 +63,20 @@ export class Metrics {
   });
   readonly #tokens = new Counter({
     name: 'offsite_model_tokens_total',
-    help: 'Tokens that finished trials used, as far as their models told.',
+    help: 'Tokens that finished trials used, as far as their models report them.',
     labelNames: ['model', 'role', 'kind'],
     registers: this.#registers,
   });
   readonly #cost = new Counter({
     name: 'offsite_model_cost_usd_total',
-    help: 'What that cost by the configured prices.',
+    help: 'Cost of these tokens by the configured prices.',
     labelNames: ['model', 'role'],
     registers: this.#registers,
   });
   readonly #present = present.map(([name, help, value]) => {
     return { gauge: new Gauge({ name, help, registers: this.#registers }), value };
   });
-  /** Finished trials by their verdicts. */
+  /** Finished trials by verdict. */
   readonly counts = { passed: 0, failed: 0, void: 0 };
 
   /** Counts a finished trial. */
@@ -80,7 +84,7 @@ export class Metrics {
     this.counts[verdict]++;
     this.#finished.inc({ verdict, cause: cause?.kind ?? 'none' });
     for (const { name, durationMs } of phases) {
-      // A clock that was set back meanwhile has measured nothing.
+      // A clock that was set back during the phase gives no usable duration.
       if (durationMs >= 0) this.#phases.observe({ phase: name }, durationMs / 1000);
     }
     for (const { model, role, usage } of models?.usage ?? []) {
@@ -95,7 +99,7 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** All of it in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   async text(status: DaemonStatus): Promise<string> {
     for (const { gauge, value } of this.#present) gauge.set(value(status));
     return this.#registry.metrics();

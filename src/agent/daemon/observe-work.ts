@@ -13,10 +13,10 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
       log.warn(event, 'trials wait');
       return;
     case 'resumed':
-      log.warn(event, 'trials go on');
+      log.warn(event, 'trials continue');
       return;
     case 'begun':
-      log.debug(namesOf(event.trial), 'began a trial');
+      log.debug(namesOf(event.trial), 'started a trial');
       return;
     case 'not-ready': {
       const { trial, why, isNews } = event;
@@ -29,13 +29,14 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
       const isExpected = error instanceof OffsiteError;
       metrics.errors.inc({ of: isExpected ? 'disk' : 'daemon' });
       const why = { reason: messageOf(error), err: isExpected ? undefined : error };
-      if (isNews) log.error({ ...namesOf(trial), ...why }, 'no trial is begun now');
+      if (isNews)
+        log.error({ ...namesOf(trial), ...why }, 'could not finish a trial; no trial starts for now');
       return;
     }
     case 'retried': {
       const { trial, attempt, message: reason } = event;
       metrics.retried.inc();
-      log.warn({ ...namesOf(trial), attempt, reason }, 'an attempt failed and is made again');
+      log.warn({ ...namesOf(trial), attempt, reason }, 'an attempt failed; the trial is retried');
       return;
     }
     case 'unstored':
@@ -54,7 +55,7 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
   }
 }
 
-/** What a trial is called in the log. */
+/** The names of a trial in the log. */
 function namesOf({ batchId, runId, caseId, ordinal }: QueuedTrial) {
   return { batch: batchId, run: runId, case: caseId, trial: ordinal };
 }

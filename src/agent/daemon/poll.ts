@@ -5,67 +5,68 @@ import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf } from '../../offsite-error.ts';
-import { queuedOrdinals, takeNotice } from './found-run.ts';
+import { queuedOrdinals, syncRun } from './found-run.ts';
 import type { Metrics } from './metrics.ts';
-import type { Place, Places } from './places.ts';
+import type { PollTarget, PollTargets } from './poll-targets.ts';
 
 export interface PollParts {
   client: Client;
   ledger: Ledger;
   /** The service's name in the ledger. */
   service: string;
-  places: Places;
+  targets: PollTargets;
   metrics: Metrics;
   log: Logger;
-  /** There is more to be run. */
+  /** Called when the queue has new trials. */
   claimed(): void;
 }
 
 /**
- * Looks at one place that is due. Resolves with the milliseconds until the next is; rejects only where the
- * signal aborts.
+ * Polls the next target if it is due. Resolves with the milliseconds until the next target is due; rejects
+ * only if the signal aborts.
  */
 export async function poll(parts: PollParts, signal: AbortSignal): Promise<number> {
-  const { places, metrics, log } = parts;
-  const next = places.next();
+  const { targets, metrics, log } = parts;
+  const next = targets.next();
   if (!next || next.inMs > 0) return next?.inMs ?? foundRuns.time.nowhere;
-  const { place, known } = next;
+  const { target, known } = next;
   try {
     const found =
-      place.kind === 'suite'
-        ? await lookAtSuite(place, parts, signal)
-        : await lookAtCase(place, known, parts, signal);
-    places.looked(place, found > 0 ? 'something' : 'nothing');
+      target.kind === 'suite'
+        ? await lookAtSuite(target, parts, signal)
+        : await lookAtCase(target, known, parts, signal);
+    targets.polled(target, found > 0 ? 'something' : 'nothing');
   } catch (error) {
     signal.throwIfAborted();
     metrics.errors.inc({ of: 'service' });
     const message = messageOf(error);
-    if (places.failed(place, message))
-      log.warn({ [place.kind]: place.id, reason: message }, 'cannot look for runs');
+    if (targets.failed(target, message))
+      log.warn({ [target.kind]: target.id, reason: message }, 'cannot look for runs');
   }
-  return places.next()?.inMs ?? foundRuns.time.nowhere;
+  return targets.next()?.inMs ?? foundRuns.time.nowhere;
 }
 
-/** Cases that were not known before. */
+/** Adds the cases of a suite as targets. Resolves with how many were not known before. */
 async function lookAtSuite(
-  place: Place,
-  { client, places }: PollParts,
+  target: PollTarget,
+  { client, targets }: PollParts,
   signal: AbortSignal,
 ): Promise<number> {
-  const { cases } = await client.call('evals.cases.list', { suite: place.id }, { signal });
-  // A service that knows no such filter lists the cases of all suites.
-  const own = cases.filter(({ suite }) => suite === undefined || suite.id === place.id);
-  const before = places.size;
-  for (const { id } of own) places.add({ kind: 'case', id });
-  return places.size - before;
+  const { cases } = await client.call('evals.cases.list', { suite: target.id }, { signal });
+  // A service that does not know this filter lists the cases of all suites.
+  const own = cases.filter(({ suite }) => suite === undefined || suite.id === target.id);
+  const before = targets.size;
+  for (const { id } of own) targets.add({ kind: 'case', id });
+  return targets.size - before;
 }
 
 /**
- * Runs that were claimed. The first time all pages are read; then those that have open trials, which are the
- * newest.
+ * Claims the new runs of a case. Resolves with how many it claimed. The first poll reads all pages. Later
+ * polls stop after as many runs in a row without open trials as a page has, because runs with open trials are
+ * the newest.
  */
 async function lookAtCase(
-  { id: caseId }: Place,
+  { id: caseId }: PollTarget,
   known: boolean,
   parts: PollParts,
   signal: AbortSignal,
@@ -75,7 +76,7 @@ async function lookAtCase(
   let inARow = 0;
   try {
     for await (const record of client.runs({ caseId }, { signal })) {
-      if (await takeNotice(record, caseId, parts)) {
+      if (await syncRun(record, caseId, parts)) {
         claimed++;
         log.info({ batch: record.batchId, run: record.id, case: caseId }, 'claimed a run');
         parts.claimed();
@@ -84,7 +85,7 @@ async function lookAtCase(
       if (known && inARow >= limits.runsPerPage) break;
     }
   } catch (error) {
-    // A case that nothing was started for yet.
+    // No batch has been started for this case yet.
     if (!(error instanceof NotFound)) throw error;
   }
   return claimed;

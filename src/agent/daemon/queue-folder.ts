@@ -16,17 +16,17 @@ import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
 export interface QueueFolderParts extends StartParts {
   engine: Engine;
-  /** The one of the present configuration. */
+  /** The gateway of the current config revision. */
   gateway(): Gateway;
   log: Logger;
-  /** There is more to be run. */
+  /** Called when the queue has new trials. */
   started(): void;
 }
 
 /**
- * Starts the batches of the files in the queue, one after another, each once: the ledger knows which file it
- * has asked the service to start. Resolves with the milliseconds until the next look; rejects where the
- * service or the engine is not there.
+ * Starts the batches of the files in the queue folder, one after another, each only once: the ledger knows
+ * for which files the service has been asked. Resolves with the milliseconds until the next round; rejects if
+ * the service or the engine is down.
  */
 export async function startQueued(parts: QueueFolderParts, signal: AbortSignal): Promise<number> {
   const { ledger, log } = parts;
@@ -46,14 +46,14 @@ export async function startQueued(parts: QueueFolderParts, signal: AbortSignal):
         continue;
       }
       const refused = await refuseTicket(ledger.dataFolder, file, reasonOf(error));
-      log.error({ file: refused, code: error.code, reason: error.message }, 'refused a file of the queue');
+      log.error({ file: refused, code: error.code, reason: error.message }, 'refused a file in the queue');
     }
   }
   if (failures.length > 0) throw failures[0];
   return queueTickets.time.look;
 }
 
-/** The ticket's batch: started now, or by a daemon that died before it could take the file away. */
+/** The ticket's batch: started now, or earlier by a daemon that died before it removed the file. */
 async function startTicket(file: string, parts: QueueFolderParts, signal: AbortSignal): Promise<OpenBatch> {
   const { ledger, engine } = parts;
   const known = readTicket(file);
@@ -86,16 +86,17 @@ async function found(
 }
 
 function startUnknown(): OffsiteError {
-  return new OffsiteError('nobody knows whether the service started the batch, and it lists none that fits', {
+  const message = 'it is unknown whether the service started the batch, and it lists no batch that fits';
+  return new OffsiteError(message, {
     code: 'START_UNKNOWN',
     kind: 'infrastructure',
-    hint: 'Once the service works, `offsite runs` shows whether the batch is there; if not, enqueue the suite again.',
+    hint: 'Use `offsite runs` to see whether the batch exists; if not, enqueue the suite again.',
   });
 }
 
-/** Whether trying again cannot help. */
+/** Whether a retry cannot help. */
 function isFinal(error: unknown): error is OffsiteError {
-  // A refused key can be mended.
+  // The user can replace a refused key.
   if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
   return error.kind === 'input' || error.code === 'START_UNKNOWN' || error.code === 'START_AMBIGUOUS';
 }

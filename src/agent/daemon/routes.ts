@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Daemon } from './daemon.ts';
 
-/** What anybody on this machine may ask: is it well, is it ready, what is it at. */
+/** The routes that anybody on this machine may call: health, readiness, status and metrics. */
 export function statusRoutes(daemon: Daemon): Hono {
   const routes = new Hono();
   routes.get('/healthz', (context) => {
@@ -21,7 +21,7 @@ export function statusRoutes(daemon: Daemon): Hono {
   return routes;
 }
 
-/** What its owner may tell it besides. Each answers with a line for people. */
+/** The routes for the daemon's owner: the status, and commands. A command answers with a line for people. */
 export function controlRoutes(daemon: Daemon): Hono {
   const routes = statusRoutes(daemon);
   routes.post('/pause', (context) => context.json({ message: daemon.pause() }));
@@ -30,10 +30,9 @@ export function controlRoutes(daemon: Daemon): Hono {
   routes.post('/cancel/:run', (context) => {
     const run = context.req.param('run');
     const canceled = daemon.cancelRun(run);
-    if (canceled === 0)
-      return context.json({ message: `run ${run} has no trial that could be canceled` }, 404);
+    if (canceled === 0) return context.json({ message: `run ${run} has no trial to cancel` }, 404);
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    return context.json({ message: `canceled ${trials} of run ${run}; finished ones stay reported` });
+    return context.json({ message: `canceled ${trials} of run ${run}; finished trials stay reported` });
   });
   routes.post('/concurrency/:trials', (context) => {
     const trials = Number(context.req.param('trials'));

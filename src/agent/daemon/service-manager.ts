@@ -1,16 +1,16 @@
 import { execa } from 'execa';
 
-/** Milliseconds; it writes one datagram. */
+/** Milliseconds for `systemd-notify`, which writes one datagram. */
 const timeoutMs = 10_000;
 
-/** Tells systemd how the daemon is, where it asked to be told. */
+/** Tells systemd the daemon's state, if systemd asked for it. */
 export interface ServiceManager {
   tell(...assignments: string[]): Promise<void>;
 }
 
 /**
- * As sd_notify(3) says, with systemd's own program: Node cannot send datagrams to a Unix socket. Nothing
- * happens where no `NOTIFY_SOCKET` is set. What cannot be told is noted once.
+ * Follows sd_notify(3), with systemd's own program, because Node cannot send datagrams to a Unix socket. Does
+ * nothing if `NOTIFY_SOCKET` is not set. Notes only the first failure.
  */
 export function serviceManager(env: NodeJS.ProcessEnv, note: (message: string) => void): ServiceManager {
   let noted = false;
@@ -22,7 +22,7 @@ export function serviceManager(env: NodeJS.ProcessEnv, note: (message: string) =
         reject: false,
         timeout: timeoutMs,
       });
-      if (failed && !noted) note(`systemd cannot be told: ${shortMessage}`);
+      if (failed && !noted) note(`cannot notify systemd: ${shortMessage}`);
       noted ||= failed;
     },
   };

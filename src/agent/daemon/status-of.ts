@@ -3,14 +3,14 @@ import type { Worker } from '../worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';
-import type { Places } from './places.ts';
+import type { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode, RunningTrial } from './status.ts';
 
 export interface Members {
   mode: Mode;
   /** Monotonic milliseconds. */
   startedAt: number;
-  places: Places;
+  targets: PollTargets;
   metrics: Metrics;
   health: HealthWatch;
   worker: Worker;
@@ -19,7 +19,7 @@ export interface Members {
 /** The status of a daemon, gathered from its parts. */
 export function statusOf(
   { engine, ledger, service, monotonic, clock }: DaemonParts,
-  { mode, startedAt, places, metrics, health, worker }: Members,
+  { mode, startedAt, targets, metrics, health, worker }: Members,
 ): DaemonStatus {
   const waitingRuns = worker.waiting.all();
   const { queued, parked, oldestAt } = ledger.outbox.standing(service);
@@ -38,7 +38,7 @@ export function statusOf(
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
     finished: { ...metrics.counts },
     outbox: { queued, parked, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
-    polls: places.troubles,
+    polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
     health: health.health,
     residentBytes: process.memoryUsage.rss(),
   };

@@ -2,7 +2,7 @@ import type { PhaseName } from '../../trial/result.ts';
 import type { WaitingRun } from '../waiting-runs.ts';
 
 /**
- * `paused` starts no trial, `draining` ends when the running trials have ended, `canceling` puts them back
+ * `paused` starts no trial; `draining` ends when the running trials have ended; `canceling` queues them again
  * and ends.
  */
 export type Mode = 'working' | 'paused' | 'draining' | 'canceling';
@@ -19,31 +19,31 @@ export interface RunningTrial {
   case: string;
   ordinal: number;
   phase: PhaseName;
-  /** Milliseconds since it began. */
+  /** Milliseconds since the trial got its permit. */
   forMs: number;
 }
 
 export interface DaemonStatus {
   pid: number;
   mode: Mode;
-  /** Why no trial is begun although there are some: a full disk. */
+  /** Why no trial starts although some are queued: a full disk. */
   blocked: string | undefined;
-  /** Milliseconds since it started. */
+  /** Milliseconds since the daemon started. */
   upMs: number;
   service: string;
   engine: string;
   dataFolder: string;
   concurrency: number;
-  /** Trials that wait to be run, those of waiting and parked runs included. */
+  /** Queued trials, including those of waiting and parked runs. */
   queued: number;
   running: RunningTrial[];
   waiting: WaitingRun[];
   parked: WaitingRun[];
-  /** Since the start. */
+  /** Trials since the start. */
   finished: { passed: number; failed: number; void: number };
-  /** Results that the service has not taken; the oldest one's age in milliseconds. */
+  /** Results that the service has not accepted; the oldest one's age in milliseconds. */
   outbox: { queued: number; parked: number; oldestMs: number | undefined };
-  /** Where looking for runs fails, and why. */
+  /** The poll targets whose last poll failed, and why. */
   polls: { place: string; trouble: string }[];
   health: Health;
   residentBytes: number;

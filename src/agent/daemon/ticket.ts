@@ -10,7 +10,7 @@ import { readText } from '../../suite/yaml-file.ts';
 import { plainText } from '../../text/output.ts';
 import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
-/** A batch to be started by the daemon: a file in the data folder that holds all of the checked suite. */
+// A ticket is a batch for the daemon to start: a file in the data folder that holds all of the checked suite.
 
 const ending = '.batch.json';
 const partialEnding = '.partial';
@@ -20,8 +20,8 @@ function queueFolderOf(dataFolder: string): string {
 }
 
 /**
- * Queues a checked suite for the data folder's daemon: whole and synced before it has its name. Returns the
- * file.
+ * Queues a checked suite for the data folder's daemon. The file is complete and synced before it gets its
+ * name. Resolves with its path. Throws `QUEUE_NOT_WRITTEN`.
  */
 export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<string> {
   const folder = queueFolderOf(dataFolder);
@@ -45,13 +45,13 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
     throw new OffsiteError(`cannot queue the suite in ${folder}: ${messageOf(error)}`, {
       code: 'QUEUE_NOT_WRITTEN',
       kind: 'infrastructure',
-      hint: 'Check that the disk is not full and that the data folder is yours.',
+      hint: 'Check that the disk is not full and that you own the data folder.',
       cause: error,
     });
   }
 }
 
-/** The files in the queue, oldest first. None where there is no queue yet. */
+/** The files in the queue folder, oldest first. Empty if the folder does not exist yet. */
 export async function queuedFiles(dataFolder: string): Promise<string[]> {
   const folder = queueFolderOf(dataFolder);
   if (!existsSync(folder)) return [];
@@ -63,11 +63,11 @@ export async function queuedFiles(dataFolder: string): Promise<string[]> {
 }
 
 /**
- * Reads what {@link writeTicket} wrote; the batch's `file` is the ticket's own, which names it in the ledger.
- * Throws `TICKET_BAD`.
+ * Reads what {@link writeTicket} wrote. The plan's `file` is the ticket's path, which identifies the batch in
+ * the ledger. Throws `TICKET_BAD`.
  */
 export function readTicket(file: string): KnownPlan {
-  // What `enqueue` wrote stands in the folder itself.
+  // `enqueue` writes its files directly into this folder.
   const reach = { within: [dirname(file)], except: [] };
   try {
     const { plan, prompt } = readPlan(
@@ -77,7 +77,7 @@ export function readTicket(file: string): KnownPlan {
       throw new Error('it has no case or no variant');
     return { prompt, plan: { ...plan, file } };
   } catch (error) {
-    throw new OffsiteError(`this is no batch that \`offsite enqueue\` wrote: ${messageOf(error)}`, {
+    throw new OffsiteError(`\`offsite enqueue\` did not write this file: ${messageOf(error)}`, {
       code: 'TICKET_BAD',
       kind: 'input',
       cause: error,
@@ -90,14 +90,15 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
   const folder = join(queueFolderOf(dataFolder), 'refused');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const target = join(folder, basename(file));
-  // The reason first: a file without one would be a riddle.
+  // We write the reason first, so that no refused file is ever without one.
   await writeFile(`${target}.reason.txt`, `${plainText(reason)}\n`, { mode: 0o600 });
   await rename(file, target);
   return target;
 }
 
 /**
- * Tells of changes in the queue as they happen, where the system can: a look now and then finds them anyway.
+ * Calls `changed` when the queue folder changes, if the system supports that. Without it, the regular rounds
+ * find the changes.
  */
 export function watchQueue(dataFolder: string, changed: () => void): Disposable {
   const folder = queueFolderOf(dataFolder);
@@ -107,7 +108,7 @@ export function watchQueue(dataFolder: string, changed: () => void): Disposable 
     watcher.on('error', () => watcher.close());
     return { [Symbol.dispose]: () => watcher.close() };
   } catch {
-    // The system has no watches left, or knows none for this folder.
+    // The system has no watches left, or cannot watch this folder.
     return { [Symbol.dispose]: () => undefined };
   }
 }

@@ -107,7 +107,7 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
 }
 
 /** As of `offsite run`: not everything could be run, judged or reported. */
-function exitCodeOf({ finished, unreported, queued, isBegun, troubles }: DaemonEnd): number {
-  const isWhole = finished.void + unreported + queued + troubles.length === 0 && isBegun;
+function exitCodeOf({ finished, unreported, queued, isBegun, pollFailures }: DaemonEnd): number {
+  const isWhole = finished.void + unreported + queued + pollFailures.length === 0 && isBegun;
   return isWhole ? exitCodes.done : exitCodes.infrastructure;
 }

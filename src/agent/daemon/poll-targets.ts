@@ -1,0 +1,141 @@
+import type { DaemonConfig } from '../../suite/config-file.ts';
+
+/**
+ * Milliseconds between two polls while there is nothing to do, however many targets there are: about one
+ * request a second.
+ */
+const idleGapMs = 1_000;
+
+/** Where the daemon looks for runs: a suite has cases, a case has runs. */
+export interface PollTarget {
+  kind: 'suite' | 'case';
+  id: string;
+}
+
+interface Look {
+  target: PollTarget;
+  /** Milliseconds between the last poll and the next. */
+  every: number;
+  nextAt: number;
+  /** Whether a poll has read all of the target once. */
+  known: boolean;
+  failure: string | undefined;
+}
+
+/**
+ * Decides which target to poll when: often if runs come in, less and less often if none do, and never all
+ * targets at the same moment.
+ */
+export class PollTargets {
+  readonly #monotonic: () => number;
+  readonly #random: () => number;
+  readonly #looks = new Map<string, Look>();
+  #poll: DaemonConfig['poll'];
+
+  /** @param random from 0 (inclusive) to 1 (exclusive) */
+  constructor(
+    settings: DaemonConfig,
+    { monotonic, random }: { monotonic: () => number; random: () => number },
+  ) {
+    this.#monotonic = monotonic;
+    this.#random = random;
+    this.#poll = settings.poll;
+    this.change(settings);
+  }
+
+  /**
+   * Uses other settings from now on. The cases of suites are forgotten, and the next polls find them again.
+   */
+  change({ suites, cases, poll }: DaemonConfig): void {
+    this.#poll = poll;
+    const before = new Map(this.#looks);
+    this.#looks.clear();
+    const targets = [
+      ...suites.map((id): PollTarget => ({ kind: 'suite', id })),
+      ...cases.map((id): PollTarget => ({ kind: 'case', id })),
+    ];
+    for (const target of targets) {
+      const kept = before.get(nameOf(target));
+      if (kept) this.#looks.set(nameOf(target), { ...kept, nextAt: this.#monotonic() });
+      else this.add(target);
+    }
+  }
+
+  /** Adds a target, which is due at once. */
+  add(target: PollTarget): void {
+    if (this.#looks.has(nameOf(target))) return;
+    const look: Look = {
+      target,
+      every: this.#poll.min,
+      nextAt: this.#monotonic(),
+      known: false,
+      failure: undefined,
+    };
+    this.#looks.set(nameOf(target), look);
+  }
+
+  /** The next target to poll, and in how many milliseconds; undefined if there are no targets. */
+  next(): { target: PollTarget; inMs: number; known: boolean } | undefined {
+    let first: Look | undefined;
+    for (const look of this.#looks.values()) {
+      if (!first || look.nextAt < first.nextAt) first = look;
+    }
+    if (!first) return undefined;
+    const { target, nextAt, known } = first;
+    return { target, known, inMs: Math.max(0, Math.ceil(nextAt - this.#monotonic())) };
+  }
+
+  /**
+   * Notes what a poll found. If it found something new, all other targets are polled soon, because other
+   * cases probably have runs of the same batch.
+   */
+  polled(target: PollTarget, brought: 'something' | 'nothing'): void {
+    const look = this.#looks.get(nameOf(target));
+    if (!look) return;
+    look.known = true;
+    look.failure = undefined;
+    this.#schedule(look, brought === 'something');
+    if (brought === 'nothing') return;
+    for (const other of this.#looks.values()) {
+      if (other !== look) other.every = this.#poll.min;
+      if (other !== look) other.nextAt = Math.min(other.nextAt, this.#monotonic() + this.#poll.min);
+    }
+  }
+
+  /** Notes that a poll failed. Returns false if the poll before it failed as well. */
+  failed(target: PollTarget, failure: string): boolean {
+    const look = this.#looks.get(nameOf(target));
+    if (!look) return false;
+    const isNews = look.failure === undefined;
+    look.failure = failure;
+    this.#schedule(look, false);
+    return isNews;
+  }
+
+  get size(): number {
+    return this.#looks.size;
+  }
+
+  /** Whether every target has been read once, or its last poll failed. */
+  get allPolled(): boolean {
+    return [...this.#looks.values()].every(({ known, failure }) => known || failure !== undefined);
+  }
+
+  get failures(): { target: string; failure: string }[] {
+    return [...this.#looks.values()].flatMap(({ target, failure }) =>
+      failure === undefined ? [] : [{ target: nameOf(target), failure }],
+    );
+  }
+
+  #schedule(look: Look, soon: boolean): void {
+    const { min, max } = this.#poll;
+    const longest = Math.max(max, this.#looks.size * idleGapMs);
+    look.every = soon ? min : Math.min(longest, look.every * 2);
+    // Between 75 % and 125 % of the wait, so that targets found together are not always polled together.
+    look.nextAt = this.#monotonic() + look.every * (0.75 + this.#random() / 2);
+  }
+}
+
+function nameOf({ kind, id }: PollTarget): string {
+  return `${kind} ${id}`;
+}
