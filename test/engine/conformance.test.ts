@@ -26,7 +26,7 @@ describe('the engine', () => {
   });
 });
 
-test('a check leaves nothing behind, and every one says what it costs to fail', async () => {
+test('every check leaves nothing behind and states the cost of its failure', async () => {
   expect(await engine.port.list('container', [`offsite.instance=${engine.instance}`])).toEqual([]);
   const images = await engine.port.images.list();
   expect(images.flatMap(({ names }) => names).filter((name) => name.includes(engine.instance))).toEqual([]);
@@ -36,7 +36,7 @@ test('a check leaves nothing behind, and every one says what it costs to fail', 
   expect(new Set(conformanceChecks.map(({ name }) => name)).size).toBe(conformanceChecks.length);
 });
 
-test('an engine that holds containers to nothing fails every check of limits and walls', async () => {
+test('an engine that enforces nothing fails every check of limits and walls', async () => {
   const { port } = engine;
   const create: typeof port.containers.create = (request, signal) =>
     port.containers.create(
@@ -60,13 +60,13 @@ test('an engine that holds containers to nothing fails every check of limits and
   const checks = [...limitChecks, ...wallChecks].filter(({ name }) => !held.includes(name));
   const seen = await examineConformance(checks, loose, { imageId, clock: systemClock });
   const failed = seen.filter(({ state }) => state === 'failed').map(({ name }) => name);
-  // Taking a container off its network is asked of the engine itself, which does it.
+  // This engine still disconnects a container from its network.
   expect(failed).toEqual(
     checks.map(({ name }) => name).filter((name) => !name.startsWith('takes a running')),
   );
 });
 
-test('an engine that says what is convenient fails the checks of commands', async () => {
+test('an engine that always reports success fails the checks of commands', async () => {
   const { port } = engine;
   const exec: typeof port.containers.exec = async (id, command) => {
     const opened = await port.containers.exec(id, command);

@@ -40,7 +40,7 @@ const connect = (options: { host?: string; env?: NodeJS.ProcessEnv }) =>
   connectEngine({ env: { HOME: home }, instance: 'test-connection', ...options });
 
 describe('which engine is meant', () => {
-  test('the configured host, then DOCKER_HOST, DOCKER_CONTEXT, the current context, the usual sockets', async () => {
+  test('the configured host, DOCKER_HOST, DOCKER_CONTEXT, the current context, the usual sockets', async () => {
     const settings = join(home, '.docker/config.json');
     const env = {
       HOME: home,
@@ -75,7 +75,7 @@ describe('which engine is meant', () => {
     expect(await candidates(undefined, env)).toMatchObject([{ tls: { ca: 'CA' } }]);
   });
 
-  test('a context that does not exist, or settings that are no JSON, are input errors', async () => {
+  test('a missing context and settings that are not JSON are input errors', async () => {
     await expect(connect({ env: { HOME: home, DOCKER_CONTEXT: 'gone' } })).rejects.toMatchObject({
       code: 'ENGINE_BAD_CONTEXT',
       kind: 'input',
@@ -87,7 +87,7 @@ describe('which engine is meant', () => {
     await rm(settings);
   });
 
-  test('an address that is none is an input error', async () => {
+  test('an invalid address is an input error', async () => {
     for (const host of ['docker.sock', 'ftp://host', 'tcp://', 'ssh://']) {
       await expect(connect({ host }), host).rejects.toMatchObject({
         code: 'ENGINE_BAD_ADDRESS',
@@ -107,7 +107,7 @@ describe('connecting', () => {
     expect(await engine.findImage('no/such-image:ever')).toBeUndefined();
   });
 
-  test('an engine that is named and does not answer is not replaced by another that does', async () => {
+  test('if the engine that the user names does not answer, no other is used', async () => {
     const failure = connect({ env: { HOME: home, DOCKER_HOST: `unix://${home}/none.sock` } });
     await expect(failure).rejects.toMatchObject({
       code: 'ENGINE_UNREACHABLE',
@@ -182,7 +182,7 @@ describe('ssh', () => {
     expect(calls[0].join(' ')).toMatch(/^-N .* -L \S+:\/run\/engine\.sock -p 2222 -l me -- lab$/);
   });
 
-  test('what ssh complains about is in the error', async () => {
+  test('the error contains the message of ssh', async () => {
     const env = await fakeSsh('#!/bin/sh\necho "Permission denied (publickey)." >&2; exit 255\n');
     await expect(connect({ host: 'ssh://lab', env })).rejects.toMatchObject({
       code: 'ENGINE_UNREACHABLE',

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 for (const how of ['end', 'reset'] as const) {
-  test(`a connection cut (${how}) in the middle of a command is an infrastructure error, never a success`, async () => {
+  test(`a connection cut (${how}) during a command is an infrastructure error, never a success`, async () => {
     const command = container.exec({
       argv: ['sh', '-c', 'echo first; sleep 600; echo second'],
       timeoutMs: 60_000,
@@ -33,7 +33,7 @@ for (const how of ['end', 'reset'] as const) {
     await container.killAll();
   });
 
-  test(`a connection cut (${how}) in the middle of a script is one too, though the script ends well by itself`, async () => {
+  test(`a connection cut (${how}) during a script is one too, even if the script succeeds`, async () => {
     const file = `/tmp/cut-${how}`;
     const script = container.runScript({
       script: `: > ${file}.begun\nuntil [ -e ${file} ]; do sleep 0.02; done\necho second`,

@@ -35,7 +35,7 @@ describe('what an engine says while it pulls or builds', () => {
     await expect(read(stream)).rejects.toMatchObject({ code: 'IMAGE_FAILED', kind: 'infrastructure' });
   });
 
-  test('is a failure when it is empty, or no JSON', async () => {
+  test('is a failure if it is empty or not JSON', async () => {
     await expect(read(Readable.from(['\n']))).rejects.toThrow('empty');
     await expect(read(Readable.from(['<html>']))).rejects.toThrow('not JSON');
     await expect(read(Readable.from(['{"status":"Pul']))).rejects.toThrow('not JSON');

@@ -22,14 +22,14 @@ describe('what is evicted', () => {
   });
   const evicted = (...args: Parameters<typeof evictable>) => evictable(...args).map(({ id }) => id);
 
-  test('are those used longest ago, and no more than the budget demands', () => {
+  test('are the least recently used ones, and no more than the budget requires', () => {
     const snapshots = [kept('new', { usedAt: 3 }), kept('old', { usedAt: 1 }), kept('middle', { usedAt: 2 })];
     expect(evicted(snapshots, { budgetBytes: 30 }, 10)).toEqual([]);
     expect(evicted(snapshots, { budgetBytes: 29 }, 10)).toEqual(['old']);
     expect(evicted(snapshots, { budgetBytes: 10 }, 10)).toEqual(['old', 'middle']);
   });
 
-  test('is never one that a container is made of, nor what that one is based on', () => {
+  test('is never a snapshot that a container uses, nor its parent', () => {
     const snapshots = [
       kept('root', { usedAt: 1 }),
       kept('child', { usedAt: 2, parentId: 'root', inUse: true }),
@@ -44,7 +44,7 @@ describe('what is evicted', () => {
     expect(evicted(snapshots, { budgetBytes: 10 }, 10)).toEqual(['child']);
   });
 
-  test('is none that was used since the age that was asked for', () => {
+  test('is never a snapshot that was used within the given time', () => {
     const snapshots = [kept('old', { usedAt: 100 }), kept('new', { usedAt: 900 })];
     expect(evicted(snapshots, { unusedForMs: 500 }, 1_000)).toEqual(['old']);
     expect(evicted(snapshots, { unusedForMs: 500, budgetBytes: 20 }, 1_000)).toEqual([]);
@@ -84,7 +84,7 @@ describe('an engine with a budget', () => {
   }
   const kept = async () => (await engine.keptSnapshots()).map(({ description }) => description).sort();
 
-  test('says of each snapshot what it is, what it takes, and when it was made and used', async () => {
+  test('reports the description, the size, and the times of creation and last use of each snapshot', async () => {
     const before = clock.now();
     const id = await used('a');
     const [snapshot] = await engine.keptSnapshots();
@@ -95,7 +95,7 @@ describe('an engine with a budget', () => {
     expect(snapshot?.createdAt).toBeLessThanOrEqual(clock.now());
   });
 
-  test('keeps to it after a build, beside the work: what was used longest ago goes, unless a container is made of it', async () => {
+  test('evicts least recently used snapshots in the background after a build, unless in use', async () => {
     await used('a');
     offset += 3_600_000;
     const inUse = await used('b');
@@ -110,7 +110,7 @@ describe('an engine with a budget', () => {
     expect(notes).toEqual(['snapshots removed to stay within their budget: 1']);
   });
 
-  test('has a use noted by the engine, so that other agents know of it, once an hour at most', async () => {
+  test('has the engine record a use at most once an hour, so that other agents see it', async () => {
     const namedAt = async (id: string) => (await engine.findImage(id))?.namedAt ?? 0;
     // Without a budget, so that nothing but the uses themselves costs round trips.
     await using unlimited = await testEngine({ clock, snapshots: { repository } });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
 describe('output', () => {
-  test('is exact on both streams, for all bytes there are', async () => {
+  test('is exact on both streams, for all byte values', async () => {
     const script =
       'import sys; b = bytes(range(256)); sys.stdout.buffer.write(b * 50); sys.stderr.buffer.write(b)';
     const result = await container.exec({ argv: ['python3', '-c', script], timeoutMs: 60_000 });
@@ -85,7 +85,7 @@ describe('the end of a command', () => {
 });
 
 describe('a deadline', () => {
-  test('ends the command, keeps what it said, and leaves nothing running, not even what left its group', async () => {
+  test('ends the command, keeps its output, and kills everything, even what left its group', async () => {
     const clock = clockWith(54_321);
     await using own = await testEngine({ clock });
     await using sandbox = await startedContainer(own);
@@ -128,7 +128,7 @@ describe('a deadline', () => {
     expect(await container.processes()).toEqual([]);
   });
 
-  test('an abort is told from a timeout', async () => {
+  test('an abort and a timeout have different results', async () => {
     const abort = new AbortController();
     const result = await container.exec({
       argv: ['sh', '-c', 'echo up; sleep 100'],

@@ -60,7 +60,7 @@ test('a stream that ends within a frame is an error, never a short output', () =
   expect(read([wire]).stdout.toString()).toBe('hello');
 });
 
-test('bytes that are no frame are an error, never passed through as output', () => {
+test('bytes that are not a frame are an error, never output', () => {
   expect(() => read([Buffer.from('HTTP/1.1 500 oh')])).toThrow(/unknown frame format/);
   expect(() => read([Buffer.from([1, 0, 1, 0, 0, 0, 0, 1, 65])])).toThrow(/unknown frame format/);
 });

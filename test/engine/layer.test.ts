@@ -17,7 +17,7 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 // Init writes /etc/hosts, which is left out.
 const isUnknown = undefined;
 
-test('a layer holds what was made, changed, deleted or given another name, and folders that are empty in it', async () => {
+test('a layer holds everything created, changed, deleted or renamed, and its empty folders', async () => {
   await using container = await startedContainer(engine);
   expect([['/workspace'], isUnknown]).toContainEqual(
     await container.layerPaths({ except: ['/run', '/dev', '/etc/hosts'] }),
@@ -66,7 +66,7 @@ test('a folder is untouched until something in it is made, changed or deleted, o
   }
 });
 
-test('what lies in a volume of the image’s is in no layer, and nothing is said of it', async () => {
+test('files in a volume of the image are in no layer, so the layer is not used', async () => {
   await using image = await imageOf('true', 'VOLUME /workspace');
   await using container = await startedContainer(engine, image);
   expect(await container.isUntouched('/workspace')).toBe(isUnknown);

@@ -16,7 +16,7 @@ function refuseStarts({ port: { containers } }: Engine, times: number): () => nu
   return () => refused;
 }
 
-test('a marker whose start the engine refuses is made anew', async () => {
+test('a marker is created again if the engine refuses to start it', async () => {
   await using engine = await testEngine();
   const refused = refuseStarts(engine, 2);
   await engine.createContainer(await testSpec(engine));
@@ -24,7 +24,7 @@ test('a marker whose start the engine refuses is made anew', async () => {
   expect(refused()).toBe(2);
 });
 
-test('a marker that cannot be started makes the next container fail, and is tried again for the one after that', async () => {
+test('a marker that cannot start makes the next container fail, and is retried after that', async () => {
   await using engine = await testEngine();
   const refused = refuseStarts(engine, 3);
   const spec = await testSpec(engine);

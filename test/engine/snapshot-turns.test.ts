@@ -32,7 +32,7 @@ async function isWaiting(engine: Engine, since: number): Promise<void> {
   await until(() => engine.roundTrips - since >= 3);
 }
 
-test('two agents that need the same snapshot at the same time pay for one build', async () => {
+test('two agents that need the same snapshot at the same time build it once', async () => {
   const building = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
   const key = randomUUID();

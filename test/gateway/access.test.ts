@@ -36,7 +36,7 @@ test("another trial's token, and none, are answered with the wire's own 401", as
   expect(at.upstream.received).toHaveLength(0);
 });
 
-test('a sandbox reaches no model but its own, by no other spelling', async () => {
+test('a sandbox reaches only its own models, whatever the spelling', async () => {
   await using at = await place({ model: allWires }, answered);
   const ask = (body: object | string, path = '/v1/chat/completions') =>
     at.sandbox.ask({ path, headers: at.agent, body });
@@ -90,7 +90,7 @@ test("models are listed in their maker's shape, and no others", async () => {
   expect(await get('/v1/models/other')).toMatchObject({ status: 404 });
 });
 
-test('paths that are none of a wire are 404, whatever they look like', async () => {
+test('paths that belong to no wire are 404', async () => {
   await using at = await place({ model: allWires }, answered);
   const paths = [
     '/v1/embeddings',
@@ -113,7 +113,7 @@ test('paths that are none of a wire are 404, whatever they look like', async () 
   expect(at.upstream.received).toHaveLength(0);
 });
 
-test('an address that is no path is for the proxy, but for that of the relay itself, however it is spelled', async () => {
+test('an absolute URL goes to the proxy, except the relay’s own address in any spelling', async () => {
   await using at = await place({}, answered, answered);
   const ask = (path: string) => at.sandbox.ask({ path, headers: at.agent, body: question });
   for (const origin of ['http://127.0.0.1:19734', 'HTTP://LocalHost:19734']) {

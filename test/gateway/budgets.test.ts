@@ -68,7 +68,7 @@ test("a batch's budget holds over all its trials", async () => {
   expect(batchBudget.spent).toMatchObject({ tokens: 120, requests: 1 });
 });
 
-test('judges have what they need, whatever the agent spent of the trial and of the batch', async () => {
+test('judges keep their budget, whatever the agent spends of the trial’s and the batch’s', async () => {
   const limits = { tokens: 100, requests: 1, time: 3_600_000 };
   const batchBudget = openBudget({ tokens: 100, requests: 1 }, 0);
   const models = { agent: ['big'], user: ['big'], judge: ['big'] };
@@ -82,7 +82,7 @@ test('judges have what they need, whatever the agent spent of the trial and of t
   expect(batchBudget.spent).toMatchObject({ tokens: 120, requests: 1 });
 });
 
-test('judges have a budget of their own, as large as the trial’s or as configured, which is none of the agent’s', async () => {
+test('judges have a separate budget, as large as the trial’s or as configured', async () => {
   const models = { agent: ['big'], judge: ['big'] };
   await using at = await place({ session: { budget: {}, judgeBudget: { requests: 1 }, models } }, good);
   await at.session.chat('judge', hello, signal);
@@ -97,7 +97,7 @@ test('judges have a budget of their own, as large as the trial’s or as configu
   await expect(same.chat('judge', hello, signal)).rejects.toMatchObject({ code: 'BUDGET_EXCEEDED' });
 });
 
-test('judges of a batch have its limits once more, but for its time', async () => {
+test('judges of a batch have a second account with its limits, except for time', async () => {
   const batchBudget = openBudget({ tokens: 100, time: 1 }, 0);
   const models = { judge: ['big'] };
   await using at = await place({ session: { batchBudget, models } }, good);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { key, place, question } from './gateway-fixture.ts';
 import { chatAnswer } from './test-upstream.ts';
 
-test('a model behind the HTTP proxy of this machine, with a CA file of its own, is reached; without the file it is said', async () => {
+test('a model behind an HTTP proxy with its own CA file is reached; a missing file is reported', async () => {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'offsite-gateway-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));

@@ -100,7 +100,7 @@ test("a sandbox's credentials, cookies, tracing and hop-by-hop headers end at th
   expect(answer.headers['openai-organization']).toBeUndefined();
 });
 
-test('tokens are counted upstream, and are no usage', async () => {
+test('the upstream counts tokens, and that is no usage', async () => {
   await using at = await place({ model: allWires }, json(200, { input_tokens: 12 }));
   const path = '/v1/messages/count_tokens?beta=true';
   expect((await at.sandbox.ask({ path, headers: at.agent, body: question })).body).toEqual({
@@ -112,7 +112,7 @@ test('tokens are counted upstream, and are no usage', async () => {
   expect(account.failure).toBeUndefined();
 });
 
-test('a redirect of the upstream is not followed, and its address not told', async () => {
+test('a redirect of the upstream is not followed, and its address is not revealed', async () => {
   await using elsewhere = await place({}, answered);
   const location = elsewhere.upstream.url;
   await using at = await place({}, json(307, {}, { location }));
@@ -148,7 +148,7 @@ test('an upstream that answers in an encoding of its own is a failure', async ()
   expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 502 });
 });
 
-test('a thousand odd headers are no trouble', async () => {
+test('a thousand unusual headers do no harm', async () => {
   await using at = await place({}, answered);
   const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x-${index}`, 'v']));
   const answer = await at.sandbox.ask({ headers: { ...at.agent, ...many }, body: question });

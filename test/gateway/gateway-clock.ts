@@ -8,7 +8,10 @@ export interface GatewayClock extends Clock {
   advance(ms: number): void;
 }
 
-/** Of these lengths are the gateway's own deadlines; budgets of tests are hours. All else are waits between tries: they pass at once. */
+/**
+ * The lengths of the gateway's own deadlines; budgets of tests are hours. All other waits are between
+ * attempts and pass at once.
+ */
 const deadlines: ReadonlySet<number> = new Set([30_000, modelRequests.time.unreadAnswer]);
 const hour = 3_600_000;
 

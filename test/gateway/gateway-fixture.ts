@@ -30,7 +30,10 @@ export interface PlaceOptions {
   random?: number;
 }
 
-/** A session whose agent may ask the model `big`, alias `large`, which is a server on this machine that calls it `big-1`. */
+/**
+ * A session whose agent may use the model `big`, alias `large`: a server on this machine that calls it
+ * `big-1`.
+ */
 export async function place(options: PlaceOptions, ...steps: Step[]): Promise<Place> {
   const stack = new AsyncDisposableStack();
   const upstream = stack.use(await testUpstream(...steps));

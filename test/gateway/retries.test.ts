@@ -27,7 +27,7 @@ test.for([
   expect(account.failure).toBeUndefined();
 });
 
-test('an upstream is given the time that it asks for, and some more', async () => {
+test('a retry waits as long as the upstream asks for, plus some jitter', async () => {
   await using at = await place({ random: 0 }, limited, good);
   await at.sandbox.ask({ headers: at.agent, body: question });
   expect(at.clock.waits).toEqual([7000]);
@@ -55,7 +55,7 @@ test.for([
   expect(failure).toBe(`big: answered ${answer.status}: ${answer.body.error.message}`);
 });
 
-test('a model that keeps failing is passed on after five tries, with word that more are no use', async () => {
+test('a failure is passed on after five attempts, and tells the client not to retry', async () => {
   await using at = await place({}, json(500, { error: { message: 'broken' } }));
   const answer = await at.sandbox.ask({ headers: at.agent, body: question });
   expect(answer).toMatchObject({ status: 500, body: { error: { message: 'broken' } } });
@@ -64,7 +64,7 @@ test('a model that keeps failing is passed on after five tries, with word that m
   expect((await at.session.account()).exchanges[0]?.failedTries).toHaveLength(4);
 });
 
-test('a model that is not there is told in the wire, with what to look at, and is an infrastructure failure', async () => {
+test('an unreachable model is an infrastructure failure, answered in the wire with a hint', async () => {
   await using at = await place({}, good);
   await at.upstream[Symbol.asyncDispose]();
   const answer = await at.sandbox.ask({ headers: at.agent, body: question });
@@ -120,7 +120,7 @@ test('no more requests are sent to a model at a time than it takes, over all tri
   expect(most).toBe(3);
 });
 
-test('while a model asks for quiet everybody waits, and a second trouble of the same moment does not lengthen it', async () => {
+test('all requests wait during a back-off, and a second failure at the same time does not extend it', async () => {
   const clock = gatewayClock();
   const way = pacing(undefined, { clock, random: () => 0 });
   const { signal } = new AbortController();
@@ -132,7 +132,7 @@ test('while a model asks for quiet everybody waits, and a second trouble of the 
   expect(clock.waits).toEqual([10_000]);
 });
 
-test('who gives up waiting leaves the place to the next', async () => {
+test('a canceled wait passes its permit to the next request', async () => {
   const way = pacing(1, { clock: gatewayClock(), random: () => 0 });
   const { signal } = new AbortController();
   const impatient = new AbortController();

@@ -4,7 +4,7 @@ import { gatewayClock } from './gateway-clock.ts';
 
 const { signal } = new AbortController();
 
-test('one trial comes to half of the room, two to a third each, and there is always some left', () => {
+test('one trial gets half of the room, two get a third each, and there is always some left', () => {
   const room = openRoom(gatewayClock(), 1200);
   const [one, two, three] = [room.share(), room.share(), room.share()].map((share) => share.hold());
   expect(one?.resize(600, signal)).toBeUndefined();
@@ -15,7 +15,7 @@ test('one trial comes to half of the room, two to a third each, and there is alw
   expect(room.held).toBe(0);
 });
 
-test('who wants more than there is waits for it, holds up nobody who wants less, and is refused in time', async () => {
+test('a request for too much waits, blocks no smaller one, and is refused after a timeout', async () => {
   const clock = gatewayClock();
   const room = openRoom(clock, 1000);
   const [greedy, modest] = [room.share(), room.share()];

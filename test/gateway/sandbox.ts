@@ -27,7 +27,10 @@ export interface Request {
   body?: string | Buffer | object;
 }
 
-/** What stands for the relay of one sandbox: a connection for each request reaches the session over HTTP/2, as the relay carries it. */
+/**
+ * Replaces the relay of one sandbox: a connection for each request reaches the session over HTTP/2, as
+ * through the relay.
+ */
 export interface Sandbox extends AsyncDisposable {
   /** Sends a request whose answer the test reads by itself. */
   request(request: Request): ClientRequest;

@@ -21,14 +21,14 @@ test('the last request that was decided says whether the model has failed', () =
   expect(after('undecided')).toEqual({ acted: false, modelFailure: undefined });
 });
 
-test('one who ends an answer that has begun may have acted by it', () => {
+test('a client that ends an answer early may have acted on it', () => {
   const standings = new Standings();
   standings.note('agent', 'undecided', true, 'its client ended it');
   expect(standings.of('agent').acted).toBe(true);
   expect(standings.of('user').acted).toBe(false);
 });
 
-test('a model fails by what no request brings about', () => {
+test('an error that no request can cause is the model’s failure', () => {
   const statuses = [400, 401, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 529];
   expect(statuses.filter((status) => faultOf(status) === 'request')).toEqual([400, 413, 422]);
 });

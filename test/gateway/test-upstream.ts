@@ -20,7 +20,7 @@ export interface TestUpstream extends AsyncDisposable {
   open: Set<Socket>;
 }
 
-/** A real HTTP server on this machine: answers the first request with the first step and so on; the last step repeats. */
+/** A real HTTP server on this machine: answers each request with the next step; the last step repeats. */
 export async function testUpstream(...steps: Step[]): Promise<TestUpstream> {
   const open = new Set<Socket>();
   const received: Received[] = [];

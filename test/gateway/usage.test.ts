@@ -10,7 +10,10 @@ const event = (name: string | undefined, data: object | string) =>
   `${name ? `event: ${name}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 const typed = (data: { type: string; [member: string]: unknown }) => event(data.type, data);
 
-/** A whole stream of each wire, with what may mislead: text that looks like an event, and letters of several bytes. */
+/**
+ * A whole stream of each wire, with misleading parts: text that looks like an event, and characters of
+ * several bytes.
+ */
 const trap = 'é"usage":{"prompt_tokens":9999} {"type":"message_delta"} 😀';
 const streams: Record<Wire, { text: string; usage: object }> = {
   'openai-chat': {
@@ -123,7 +126,7 @@ test.for(wires)('an %s stream that is cut tells no number that is not yet final'
   expect(read(wire, [bytes.subarray(0, bytes.length / 3)])).toMatchObject({ complete: false });
 });
 
-test('answers in one piece tell the same usage', () => {
+test('answers that are not streamed report the same usage', () => {
   const answers: Record<Wire, object> = {
     'openai-chat': {
       model: 'm-1',
@@ -188,7 +191,7 @@ test('cached tokens are paid once, at their own price', () => {
   expect(costOf(usage, undefined)).toBeUndefined();
 });
 
-test('usage is kept apart by role and model, with the date of its prices, and a number that one answer did not tell is left out', async () => {
+test('usage is separate by role and model, with the date of its prices and without unknown numbers', async () => {
   const prices = { date: '2026-02-03', input: 1, output: 10 };
   const untold = { ...chatAnswer, usage: { prompt_tokens: 10, completion_tokens: 1 } };
   await using at = await place(

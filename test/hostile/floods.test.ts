@@ -104,6 +104,7 @@ test('a validator asks for 1,600 MiB of files, and does not read what it is told
   const grown = await growthDuring(() =>
     bench.run(flood, { work: { kind: 'apart', container }, timeoutMs: 10_000 }),
   );
-  // Some 500 are what two files, their texts and what is not collected yet take; all of them would be more than 2,000.
+  // About 500 for two files, their texts and uncollected garbage; all files together would need more than
+  // 2,000.
   expect(grown).toBeLessThan(1000);
 });

@@ -4,7 +4,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { freshVerify, type VerifyPlace } from '../../src/suite/plan.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
-/** Agents that do not do the work, which is a file `result` that says `right`, and want verify to say that they did. */
+/** Agents that do not do the work (a file `result` that contains `right`) and try to make verify pass. */
 
 let bench: TrialBench;
 /** As it is for an Offsite that cannot read the engine's disk. */
@@ -234,7 +234,7 @@ echo 'import helper, sys; sys.exit(not helper.right)' > check.py`,
 });
 
 describe.concurrent('a program that verify runs', () => {
-  /** Looks for the shells that tell of the steps, and writes marks of its own with what it finds in their memory. */
+  /** Searches the shells that report the steps, and writes fake marks with what it finds in their memory. */
   const reader = `import glob, os, re
 for folder in glob.glob("/proc/[0-9]*"):
     try:

@@ -31,7 +31,10 @@ const requests = (token: string) => [
   'GET /metrics HTTP/1.1\r\n\r\n',
 ];
 
-/** What a hostile client says on one connection: a request cut at any byte, with bytes turned to garbage, or nothing but garbage. */
+/**
+ * The input of a hostile client on one connection: a request cut at any byte, with random bytes replaced, or
+ * only garbage.
+ */
 export function hostileBytes(random: Seeded, token = 'none'): Buffer {
   const whole = Buffer.from(random.pick(requests(token)));
   const cut = Buffer.from(whole.subarray(0, random.below(whole.length + 1)));

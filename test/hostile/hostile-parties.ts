@@ -8,7 +8,10 @@ export interface Party extends AsyncDisposable {
   port: number;
 }
 
-/** A service whose answers are as documented, and every text in them an attack. `refusing`: it refuses all, with reasons. */
+/**
+ * A service whose answers are valid, but every text in them is an attack. `refusing`: it refuses everything,
+ * with reasons.
+ */
 export async function hostileService(refusing: 'nothing' | 'all' | 'at-length' = 'nothing'): Promise<Party> {
   const issue = { _tag: hostileText, path: [hostileText, attacks.stop], message: attacks.lineStop };
   const refusal = { _tag: hostileText, message: hostileText, issues: [issue] };

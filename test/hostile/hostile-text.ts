@@ -22,7 +22,10 @@ export const hostileText = Object.values(attacks).join(' | ');
 /** The same for places whose text must be well-formed and without NUL. */
 export const hostileName = hostileText.toWellFormed().replaceAll('\0', '');
 
-/** What is wrong with what a command printed: nothing, if nobody's text did anything. `own` are lines that this program means so. */
+/**
+ * The problems in a command's output: none, if no foreign text had an effect. `own` are lines that Offsite
+ * prints on purpose.
+ */
 export function harmIn(printed: string, own: RegExp = /^(?!)/): string[] {
   const harm: string[] = [];
   const hidden = /[[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\t]]/v;

@@ -4,7 +4,10 @@ import { hostileBytes, type Seeded } from './fuzz.ts';
 /** Milliseconds that a connection may take. */
 const longestMs = 5_000;
 
-/** One hostile connection to a port or a socket of this machine: it is reset, left half open for a while, or said garbage on. */
+/**
+ * One hostile connection to a port or a socket of this machine: it is reset, left half open for a while, or
+ * sends garbage.
+ */
 async function knock(random: Seeded, to: { port: number } | { path: string }): Promise<void> {
   const socket: Socket = connect({
     ...('port' in to ? { ...to, host: '127.0.0.1' } : to),

@@ -7,7 +7,10 @@ const timeout = 240_000;
 
 /** MiB of the process's heap, as `--max-old-space-size` has it. */
 const heapMiB = 256;
-/** MiB that the process may have resident: its heap and what requests and answers hold, a quarter of the heap, with room for Node itself. */
+/**
+ * The most resident MiB of the process: its heap, the bytes of requests and answers (a quarter of the heap),
+ * and Node itself.
+ */
 const residentMiB = 384;
 
 /** What one hostile trial does, all at once. */

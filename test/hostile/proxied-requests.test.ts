@@ -3,7 +3,10 @@ import { hostNetwork, type Network } from '../../src/gateway/hosts/network.ts';
 import { place } from '../gateway/gateway-fixture.ts';
 import { json, testUpstream } from '../gateway/test-upstream.ts';
 
-/** An agent writes a plain request for an allowed host so that the host reads two, or reads another name than was judged. */
+/**
+ * An agent writes a plain request for an allowed host so that the host reads two requests, or another name
+ * than was checked.
+ */
 
 const hosts = ['registry.example', '*.mirror.example:8080'];
 

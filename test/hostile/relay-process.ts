@@ -33,7 +33,7 @@ export interface HostileTrial extends Disposable {
 
 const program = fileURLToPath(new URL('./relay-program.ts', import.meta.url));
 
-/** The agent's side of relays in a process of its own, so that what ends it is seen as the end of a process. */
+/** The agent's side of relays in a separate process, so that a crash shows as the end of a process. */
 export async function relayProcess({
   heapMiB,
   upstream = '',

@@ -1,5 +1,6 @@
-// An agent's process for the attack tests: a real gateway with a scripted model. Each connection to its port is what a sidecar's standard
-// streams are, served as one trial's. Answers `{ ask: 'state' }` on its IPC channel with what it holds.
+// An agent's process for the attack tests: a real gateway with a scripted model. Each connection to its port
+// is what a sidecar's standard streams are, served as one trial's. Answers `{ ask: 'state' }` on its IPC
+// channel with what it holds.
 import { createServer } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { systemClock } from '../../src/clock.ts';

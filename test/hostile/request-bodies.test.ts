@@ -3,8 +3,9 @@ import { place, question } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json } from '../gateway/test-upstream.ts';
 
 /**
- * An agent writes a request that the gateway reads in one way and its model's server in another. Servers differ: some take the last of two
- * members of one name, some ignore case or underscores, some replace damaged UTF-8, some read the charset that a header names.
+ * An agent writes a request that the gateway reads in one way and its model's server in another. Servers
+ * differ: some take the last of two members of one name, some ignore case or underscores, some replace
+ * damaged UTF-8, some read the charset that a header names.
  */
 
 const paths = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' };

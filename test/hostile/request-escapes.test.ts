@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { place } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json } from '../gateway/test-upstream.ts';
 
-/** An agent asks its model's provider to do what the sandbox may not: fetch an address, run a tool, use what is kept there. */
+/**
+ * An agent asks its model's provider to do what the sandbox may not: fetch an address, run a tool, use stored
+ * content.
+ */
 
 const paths = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' };
 const wire = ['openai-chat', 'openai-responses', 'anthropic-messages'];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { place, question } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json } from '../gateway/test-upstream.ts';
 
-/** An agent puts into the head of a request what routers and proxies between the gateway and its model act on. */
+/** An agent sends headers that routers and proxies between the gateway and its model act on. */
 
 const answered = json(200, chatAnswer);
 const wire = ['openai-chat', 'openai-responses', 'anthropic-messages'];

@@ -61,7 +61,7 @@ function talk(agent: keyof typeof scripts, person: keyof typeof scripts): Partia
   return { model: agent, modelConfig: models[agent], harness: 'bash', verify: 'false', user };
 }
 
-describe.concurrent('a conversation ends, and the work is graded, where the user’s model is kept from an answer', () => {
+describe.concurrent('a conversation ends, and the work is graded, if the user’s model cannot answer', () => {
   test.each([
     ['by a message that is too long for it', 'flooding', 'prompt is too long'],
     ['by a message that talks it out of its form', 'injecting', 'does not have the requested form'],

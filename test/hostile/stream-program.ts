@@ -1,4 +1,5 @@
-// Reads one hostile stream as an agent's process does, and prints what came of it as JSON. Its heap is what the test gives it.
+// Reads one hostile stream as an agent's process does, and prints the result as JSON. The test sets its heap
+// size.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

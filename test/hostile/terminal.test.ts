@@ -186,7 +186,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'keys revoke': () => plain('keys', 'revoke', name(attacks.stop)),
 };
 
-describe('whatever others send, no command prints anything that steers a terminal or speaks to a CI system:', () => {
+describe('no command prints foreign text that controls a terminal or a CI system:', () => {
   test('there is a case for each command', () => {
     const paths = (list: ReturnType<typeof commands>, before: string[] = []): string[] =>
       list.flatMap((command) => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
 
-/** Agents that do not do the work, which is a file `result` that says `right`, and try to be graded as if they had. */
+/**
+ * Agents that do not do the work (a file `result` that contains `right`) and try to be graded as if they had.
+ */
 
 let bench: TrialBench;
 beforeAll(async () => {

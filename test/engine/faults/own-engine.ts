@@ -14,9 +14,15 @@ export interface OwnEngine extends AsyncDisposable {
   host: string;
   /** Starts it, as the set-up scripts do, and waits until it answers. Returns what they said. */
   start(): Promise<string[]>;
-  /** Resolves when the daemon is gone. Its containerd, and what runs in containers, may live on, as after a real crash. */
+  /**
+   * Resolves when the daemon is gone. Its containerd and the processes in containers may survive, as after a
+   * real crash.
+   */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Resolves when all is gone at once, as after a loss of power: daemon, containerd, and what runs in containers. */
+  /**
+   * Resolves when everything is gone at once, as after a power failure: daemon, containerd, and the processes
+   * in containers.
+   */
   crash(): Promise<void>;
   /** Holds it where it is: it takes requests and answers none. Only SIGKILL helps then. */
   freeze(): Promise<void>;
@@ -72,8 +78,8 @@ export async function ownEngine(): Promise<OwnEngine> {
 }
 
 /**
- * A bridge of its own: without one dockerd would take docker0, or with `--bridge=none` delete it, and that is the machine's engine's. The
- * addresses are RFC 2544's, which no network uses.
+ * A bridge of its own: without one dockerd would take docker0, or with `--bridge=none` delete it, and that is
+ * the machine's engine's. The addresses are RFC 2544's, which no network uses.
  */
 async function addBridge(): Promise<string> {
   const name = `offsite${randomBytes(4).toString('hex')}`;
@@ -104,7 +110,10 @@ function homeIn(folder: string, bridge: string): EngineHome {
   };
 }
 
-/** Shims outlive containerd; they carry its folder on their command lines, and the first process of a container is their child. */
+/**
+ * Shims outlive containerd; their command lines contain its folder, and the first process of a container is
+ * their child.
+ */
 async function endContainersOf(folder: string): Promise<void> {
   const { stdout } = await execa('ps', ['-eo', 'pid,ppid,args']);
   const processes = stdout.split('\n').map((line) => /^ *(\d+) +(\d+) (.*)/.exec(line) ?? []);

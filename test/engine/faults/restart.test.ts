@@ -10,7 +10,8 @@ import { tinyImage } from './tiny-image.ts';
 /** Milliseconds; only a hang reaches them. */
 const timeout = 600_000;
 
-// An engine of one's own takes root, and a kernel with network bridges; everywhere else this shows as skipped.
+// A separate engine needs root, and a kernel with network bridges; everywhere else this test is reported as
+// skipped.
 describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', () => {
   let own: OwnEngine;
   let engine: Engine;
@@ -42,13 +43,14 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
       ...limits,
     });
     await container.start();
-    // An engine that goes away while the marker is being started makes the next container fail too, which is not what is tested here.
+    // An engine that goes away while the marker is being started makes the next container fail too, which is
+    // not what is tested here.
     await markerRuns(by);
     return container;
   }
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    test(`of commands and scripts (${signal}) makes them infrastructure errors, never results; after a restart their containers can be removed`, {
+    test(`of commands and scripts (${signal}) is an infrastructure error; containers can be removed later`, {
       timeout,
     }, async () => {
       const [one, other] = [await startedContainer(), await startedContainer()];
@@ -91,7 +93,7 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
     await other.remove();
   });
 
-  test('of a removal makes that an error; asked again after a restart it is done, even where the container is gone', {
+  test('of a removal makes that an error; a retry after a restart works, even if it is gone', {
     timeout,
   }, async () => {
     const container = await startedContainer();
@@ -140,7 +142,7 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
   });
 });
 
-/** A clock ten minutes ahead: past the time for which an agent without a marker is given the benefit of the doubt. */
+/** A clock ten minutes ahead: after the grace period for an agent without a marker. */
 const later = {
   now: () => Date.now() + 600_000,
   sleep: systemClock.sleep,

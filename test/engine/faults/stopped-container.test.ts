@@ -11,7 +11,7 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const lost = { name: 'OffsiteError', kind: 'infrastructure' };
 
-test('a container that is killed from outside makes its command an infrastructure error, though that ended with 137 as well', async () => {
+test('a command whose container is killed from outside is an infrastructure error', async () => {
   await using container = await startedContainer(engine);
   let killed: Promise<unknown> | undefined;
   const command = container.exec({

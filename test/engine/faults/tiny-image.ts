@@ -12,7 +12,10 @@ programs="/bin/sh /bin/bash /bin/cat /bin/sleep /bin/grep /bin/readlink /usr/bin
 mkdir -p /tmp/root/workspace
 cp -L --parents $programs $(ldd $programs | grep -o '/[^ :]*' | sort -u) /tmp/root`;
 
-/** Some programs of the base image as an image of their own, a few MB: the whole one would take a test's engine half a minute. Resolves with its id. */
+/**
+ * Creates an image of a few MB from some programs of the base image: importing the whole one would take a
+ * test's engine half a minute. Resolves with its id.
+ */
 export async function tinyImage(engine: Engine): Promise<string> {
   const image = await importRoot(engine, await tinyRoot());
   const found = await engine.findImage(image);

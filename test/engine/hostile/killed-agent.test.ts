@@ -41,7 +41,7 @@ async function markerEnded(instance: string): Promise<void> {
   );
 }
 
-test('killed while creating, starting, running a command or building a snapshot: the next agent removes all of it', async () => {
+test('the next agent removes everything of an agent that was killed in any phase', async () => {
   const instances = await Promise.all(
     ['create', 'start', 'exec', 'snapshot'].map((phase) => killedIn(phase, randomUUID())),
   );
@@ -51,7 +51,7 @@ test('killed while creating, starting, running a command or building a snapshot:
   for (const instance of instances) await until(async () => (await ofInstance(instance)).length === 0);
 });
 
-test('a snapshot whose builder was killed is built by the next one who asks, without a sweep in between', async () => {
+test('the next request builds a snapshot whose builder was killed, without a sweep', async () => {
   const key = randomUUID();
   await killedIn('snapshot', key);
   const { imageId, ...container } = await testSpec(engine);

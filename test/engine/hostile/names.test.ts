@@ -105,7 +105,7 @@ test('any bytes at all become a text that leads back to them', () => {
   );
 });
 
-test('half a character in a name that is to be put is refused, since two such names would become one', async () => {
+test('a new name with half a character is refused, because two such names become one', async () => {
   await using container = await startedContainer(engine);
   const putting = container.put([{ path: 'half\ud800', content: '' }], '/workspace');
   await expect(putting).rejects.toMatchObject({ code: 'ENGINE_UNSAFE_PATH', kind: 'input' });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-test('without network there is no way out: gateway, host, metadata address, other containers and names are unreachable', async () => {
+test('without a network, gateway, host, metadata address, containers and names are unreachable', async () => {
   await using sealed = await startedContainer(engine);
   // Another sandbox that does have a network, and so an address that can be tried.
   await using other = await startedContainer(engine, { network: 'open' });
@@ -33,7 +33,8 @@ test('without network there is no way out: gateway, host, metadata address, othe
   });
   expect(result, result.stderr.text).toMatchObject({ ended: 'exited', exitCode: 0 });
   const found = JSON.parse(result.stdout.text);
-  // The probe connects nowhere unless these hold, so that no packet leaves the machine even where this test fails.
+  // The probe connects nowhere unless these hold, so that no packet leaves the machine even where this test
+  // fails.
   expect(found).toMatchObject({ interfaces: ['lo'], routes: 0 });
   for (const target of targets)
     expect(found.connected[target], target).toEqual(['ENETUNREACH', 'ENETUNREACH']);

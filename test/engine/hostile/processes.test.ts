@@ -8,7 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-/** Forks twice, leaves its session and its environment, ignores what can be ignored, and forges the answer for as long as it lives. */
+/**
+ * Forks twice, leaves its session and its environment, ignores all signals it can, and forges the answer as
+ * long as it lives.
+ */
 const FORGER = `
 import os, signal, time
 if os.fork(): os._exit(0)

@@ -81,7 +81,7 @@ describe('filling', () => {
   test('/dev/shm counts as memory: where the limit is lower, the writer is killed and that is seen', async () => {
     await using container = await startedContainer(engine, { memoryBytes: 32 * MEBIBYTE });
     const result = await shell(container, '(cat /dev/zero > /dev/shm/fill); rm /dev/shm/fill; exit 4');
-    // Which of its processes is killed is the kernel's choice: the writer (4), the shell, even the container's own init.
+    // The kernel chooses the process to kill: the writer (4), the shell, or even the container's init.
     expect(result).toMatchObject({ ended: 'exited', oomKilled: true });
     expect([4, 137]).toContain(result.exitCode);
   });

@@ -3,7 +3,9 @@ import type { Upstream, UpstreamRequest } from '../../../src/gateway/upstream.ts
 // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of any shape
 export type Document = any;
 
-/** A provider that keeps what it was sent and answers one document after the other; the last one again and again. */
+/**
+ * A provider that stores its requests and answers with one document after the other; it repeats the last one.
+ */
 export function provider(...answers: { status?: number; body: unknown }[]) {
   const requests: (Omit<UpstreamRequest, 'body'> & { body: Document })[] = [];
   const send: Upstream['send'] = async (request) => {

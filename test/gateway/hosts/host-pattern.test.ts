@@ -28,7 +28,7 @@ test.for([
   for (const one of asked) expect(allows([pattern], one), one).toBe(allowed);
 });
 
-test('what names no host is refused in configuration and in requests', () => {
+test('an invalid host is refused in configuration and in requests', () => {
   for (const pattern of [
     '*',
     '',

@@ -15,7 +15,9 @@ interface TestNetwork extends Network {
   connected: { address: string; port: number }[];
 }
 
-/** Names stand for these addresses, and every connection ends at a port of this machine: no packet leaves it. */
+/**
+ * Names resolve to these addresses, and every connection goes to a port of this machine: no packet leaves it.
+ */
 function testNetwork(port: number, addresses: string[][]): TestNetwork {
   const looked: string[] = [];
   const connected: TestNetwork['connected'] = [];
@@ -77,7 +79,7 @@ test('a tunnel to a named host carries bytes both ways, and is recorded with the
   server.close();
 });
 
-test('a plain request with an absolute address goes to a named host, without its hop-by-hop headers', async () => {
+test('a plain request with an absolute URL goes to a named host, without hop-by-hop headers', async () => {
   await using host = await testUpstream(json(200, { hello: 1 }, { 'x-answer': 'a', 'content-length': '11' }));
   const network = testNetwork(host.port, publicOnes);
   await using at = await place({ session: { hosts }, gateway: { network } });
@@ -137,7 +139,7 @@ test.for([
   expect(network.connected).toEqual([]);
 });
 
-test('a name that changes what it stands for is connected to as it was judged', async () => {
+test('the connection goes to the checked address, even if the name resolves differently later', async () => {
   await using host = await testUpstream(json(200, {}));
   const network = testNetwork(host.port, [['93.184.216.34'], ['127.0.0.1']]);
   await using at = await place({ session: { hosts }, gateway: { network } });
@@ -151,7 +153,7 @@ test('a name that changes what it stands for is connected to as it was judged', 
   expect(network.connected).toHaveLength(1);
 });
 
-test('a private address is reached where it is named itself', async () => {
+test('a private address is reached if the list names it', async () => {
   await using host = await testUpstream(json(200, {}));
   const network = testNetwork(host.port, [['10.0.0.5', '10.0.0.6']]);
   await using at = await place({ session: { hosts: ['inner.example', '10.0.0.6'] }, gateway: { network } });
@@ -162,7 +164,7 @@ test('a private address is reached where it is named itself', async () => {
   expect(network.connected.map(({ address }) => address)).toEqual(['10.0.0.6', '10.0.0.6']);
 });
 
-test('a host that does not answer, or is not there, is told as such', async () => {
+test('a host that does not answer or does not exist is reported as such', async () => {
   await using at = await place({
     session: { hosts },
     gateway: {
@@ -216,7 +218,7 @@ test('without named hosts there is no proxy', async () => {
   });
 });
 
-test("this machine's own network connects to the very address it is given", async () => {
+test("this machine's own network connects to exactly the given address", async () => {
   const server = createServer((socket) => socket.end('hi'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };

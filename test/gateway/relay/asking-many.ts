@@ -1,5 +1,6 @@
-// For serve.test.ts, in a process of its own: in a test's, the memory that Node gives back too early mostly stays as it was.
-// `node asking-many.ts [with-length]` has 2,500 requests answered over 50 connections, and prints how many of the answers are whole.
+// For serve.test.ts, in a separate process: in a test's process, memory that Node frees too early is rarely
+// overwritten. `node asking-many.ts [with-length]` has 2,500 requests answered over 50 connections, and
+// prints how many of the answers are whole.
 import { connect } from 'node:http2';
 import { duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';

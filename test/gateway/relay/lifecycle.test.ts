@@ -51,7 +51,7 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
   expect(HostConfig.Memory).toBeLessThanOrEqual(512 * 2 ** 20);
 });
 
-test('when a relay is killed, the request in flight fails and the next ones are served by another', async () => {
+test('if a relay is killed, the request in flight fails and another relay serves the next', async () => {
   const arrived = relayed.nextRequest();
   const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
   const { response: held } = await arrived;
@@ -137,7 +137,7 @@ test('without a relay there is no sandbox, and nothing is left of either', async
   expect(await relayed.sidecars()).toEqual(before);
 });
 
-test('a port that something in the sandbox has taken is no relay', async () => {
+test('a process in the sandbox that occupies the port is not taken for the relay', async () => {
   const { engine } = relayed;
   const sandbox = await startedContainer(engine);
   const port = new URL(relayed.relay.origin).port;

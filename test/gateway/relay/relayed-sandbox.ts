@@ -30,7 +30,10 @@ export interface RelayedSandbox extends AsyncDisposable {
   /** The next request that arrives; the test answers it. */
   nextRequest(): Promise<ArrivedRequest>;
   nextTunnel(): Promise<ArrivedTunnel>;
-  /** Runs a line of shell in the sandbox, with the relay's origin as $ORIGIN and its port as $PORT; resolves with what it printed. */
+  /**
+   * Runs a line of shell in the sandbox, with the relay's origin as $ORIGIN and its port as $PORT; resolves
+   * with its output.
+   */
   shell(script: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;
   /** Runs an ES module in the sandbox the same way. */
   module(source: string, onOutput?: (text: string) => void, signal?: AbortSignal): Promise<string>;

@@ -1,4 +1,5 @@
-// An agent in a process of its own, for lifecycle.test.ts: starts a relay, says its sidecar's id, and stays until it is killed.
+// An agent in a separate process, for lifecycle.test.ts: starts a relay, prints its sidecar's id, and stays
+// until it is killed.
 import { setInterval } from 'node:timers';
 import { relayedSandbox } from './relayed-sandbox.ts';
 

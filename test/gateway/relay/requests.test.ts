@@ -111,7 +111,7 @@ test('a WebSocket is refused at once and clearly, and an offer of HTTP/2 is pass
   expect(await relayed.shell('curl -s --http2 $ORIGIN/')).toBe('noted');
 });
 
-test('requests that two readers would cut differently, or with ten thousand headers, reach nobody', async () => {
+test('ambiguous requests and requests with ten thousand headers reach nobody', async () => {
   const seen = noting();
   const send = (request: string) =>
     relayed.module(`

@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { serveRelay } from '../../../src/gateway/relay/serve.ts';
 
-test('a client that sends thousands of requests ahead has so many under way, and the rest refused', async () => {
+test('a client that pipelines thousands of requests has a limited number in flight', async () => {
   const waiting: ServerResponse[] = [];
   const [inside, outside] = duplexPair();
   const session = serveRelay(outside, {

@@ -145,7 +145,8 @@ test('an answer that the client does not read stops the gateway', async () => {
   };
   response.on('drain', write);
   write();
-  // The client reads nothing before its second request is answered, which is when the first can go no further.
+  // The client reads nothing before its second request is answered, which is when the first can go no
+  // further.
   const signal = await second.promise;
   await settled(() => left);
   expect(left).toBeGreaterThan(500);

@@ -10,7 +10,10 @@ const bash = {
   parameters: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
 };
 
-/** Talks to the model as a harness does: the whole conversation each time, every call answered with what `run` says. */
+/**
+ * Talks to the model as a harness does: sends the whole conversation each time, and answers every call with
+ * the result of `run`.
+ */
 class Harness {
   readonly messages: ChatMessage[] = [];
   readonly #upstream: Upstream;
@@ -36,7 +39,10 @@ class Harness {
     );
   }
 
-  /** Says something and works until the model has nothing more to run; returns what it ran and what it said last. */
+  /**
+   * Sends a message and works until the model has nothing more to run; returns the commands and the model's
+   * last message.
+   */
   async turn(message: string): Promise<{ ran: string[]; said: string }> {
     this.messages.push({ from: 'user', text: message });
     const ran: string[] = [];

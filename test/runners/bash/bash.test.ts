@@ -177,7 +177,7 @@ describe('the bash harness ends', () => {
     [{ text: 'no', stop: 'refusal' }, 'agent-failed', /refused to continue: no/],
     [{ text: 'half an ans', stop: 'length' }, 'agent-failed', /cut at its limit/],
     [{ trouble: { error: { status: 500, message: 'oops' } } }, 'model-failed', /oops/],
-    [{ trouble: { garbage: true } }, 'model-failed', /no answer of openai-chat/],
+    [{ trouble: { garbage: true } }, 'model-failed', /not valid in openai-chat/],
     [{ trouble: { cut: { afterBytes: 10 } } }, 'model-failed', /cuts/],
     [{ trouble: { error: { status: 400, message: 'prompt is too long' } } }, 'agent-failed', /too long/],
   ])('by the model: %j, and keeps what was done', async (last, ended, message) => {
