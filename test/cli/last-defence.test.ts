@@ -44,7 +44,7 @@ describe.concurrent('an error that escapes', { timeout }, () => {
     const [, file = ''] = /Please report (\S+)/.exec(first.stderr) ?? [];
     expect(readFileSync(file, 'utf8')).toMatch(/a defect that was made for a test\n\s+at Timeout.look/);
     expect(first.stderr).not.toContain('    at ');
-    expect(first.stderr).toContain('`offsite resume` goes on');
+    expect(first.stderr).toContain('`offsite resume` continues');
     await containersOnce([`offsite.batch=${batch}`], (containers) => containers.length === 0);
 
     const second = await crash(place, startWithDefect(place, ['resume', batch]), batch);

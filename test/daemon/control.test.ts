@@ -111,7 +111,7 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   await at.once(({ running, queued }) => running.length === 0 && queued === 0);
   const again = await at.command('cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
-  expect(again.stderr).toContain('no trial that could be canceled');
+  expect(again.stderr).toContain('no trial to cancel');
 });
 
 test('its metrics say what it did', async () => {
