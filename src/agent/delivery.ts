@@ -214,6 +214,6 @@ export async function deliverLeftovers(
     // The service does not answer, so the other reports would fail as well.
     else if (outcome.state === 'queued') break;
   }
-  if (delivered > 0) note(`reported ${delivered} of ${queued.length} queued results`);
+  if (delivered > 0) note(`reported ${delivered} of ${queued.length} results that were queued`);
   return delivered;
 }

@@ -10,14 +10,14 @@ import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 
-/** What a case's grading makes of a state of its workspace. */
+/** The result of grading a case in one state of its workspace. */
 export interface CheckedState {
   state: 'untouched' | 'solved';
-  /** One for each repetition. */
+  /** One verdict for each repetition. */
   verdicts: TrialResult['verdict'][];
-  /** Verify steps and validations that were not the same each time. */
+  /** Verify steps and validations whose result differed between repetitions. */
   flaky: string[];
-  /** The first cause that was named. */
+  /** The first cause of a void verdict. */
   cause: string | undefined;
   causeKind: NonNullable<TrialResult['cause']>['kind'] | undefined;
   asExpected: boolean;
@@ -32,14 +32,14 @@ export interface CheckOptions {
   repeat: number;
   concurrency: number;
   signal: AbortSignal;
-  /** Called as each case is done. */
+  /** Called after each case. */
   onCase(checked: CheckedCase): void;
 }
 
 /**
- * Grades every case as prepare leaves it, which must fail, and after its reference solution, which must pass.
- * No harness and no agent's model is run; validators may ask their judges. The first variant's profile and
- * sandbox are used.
+ * Grades every case twice: after prepare, which must fail, and after its reference solution, which must pass.
+ * No harness runs and no agent's model is called; validators may call their judges. Uses the profile and the
+ * sandbox of the first variant.
  */
 export async function checkCases(
   plan: SuitePlan,
@@ -81,7 +81,7 @@ async function checkCase(
 }
 
 /**
- * A trial of the command harness with this script, in the image that the first variant's trials start from.
+ * A trial of the command harness with this script, in the image in which the first variant's trials start.
  */
 function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
   const [variant] = plan.variants;
@@ -143,7 +143,7 @@ async function checkState(
   };
 }
 
-/** Names of what came out one way and another. */
+/** The names of the checks whose results differ. */
 function differing(results: readonly TrialResult[]): string[] {
   const outcomes = new Map<string, Set<boolean>>();
   const add = (name: string, passed: boolean) =>

@@ -24,7 +24,7 @@ import { plural } from './output/quantities.ts';
 import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
-/** Options that commands share. A command takes those that it has a use for. */
+/** Options that commands share. Each command takes those that it needs. */
 export interface CommonOptions {
   json?: true | undefined;
   config?: string | undefined;
@@ -39,19 +39,19 @@ interface ContextParts {
   insecureHttp: boolean | undefined;
   clock?: Clock | undefined;
   terminal?: Terminal | undefined;
-  /** With all keys that are configured. Made from `config` unless given. */
+  /** Knows all configured keys. Made from `config` unless given. */
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
 }
 
 interface RevisionOptions {
   config?: Config;
-  /** Trials at a time. From the configuration, else from cores and memory, unless given. */
+  /** Trials at a time. If not given, from the configuration, else from cores and memory. */
   concurrency?: number | undefined;
   sandboxes?: readonly { cpus: number; memory: number }[];
 }
 
-/** Ledger and service: enough to report. */
+/** Ledger and service, which suffice to report. */
 export interface Reporting {
   ledger: Ledger;
   client: Client;
@@ -60,7 +60,7 @@ export interface Reporting {
   service: string;
 }
 
-/** All that trials need, except what depends on the configuration in force. */
+/** Everything that trials need, except what depends on the current config revision. */
 export interface Workshop extends Reporting {
   engine: Engine;
   runners: readonly Runner[];
@@ -70,9 +70,9 @@ export interface Workshop extends Reporting {
 }
 
 /**
- * What a command works with. Configuration, data folder and terminal are there from the start. Ledger,
- * service, engine and gateway are opened when the command first asks for them, always in the same way.
- * Disposing closes what was opened, the last part first.
+ * What a command works with. Configuration, data folder and terminal exist from the start. Ledger, service,
+ * engine and gateway are opened when the command first asks for them, in the same way for all commands.
+ * Disposing closes what was opened, in reverse order.
  */
 export class CommandContext implements AsyncDisposable {
   readonly config: Config;
@@ -80,13 +80,13 @@ export class CommandContext implements AsyncDisposable {
   readonly dataFolder: string;
   readonly clock: Clock;
   readonly runners: readonly Runner[] = runners;
-  /** Takes the keys of models and service out of what is kept, printed and reported. */
+  /** Removes the keys of models and service from everything that is stored, printed and reported. */
   readonly redactor: Redactor;
-  /** What sandboxes may ask for of this machine's environment. */
+  /** The variables of this machine's environment that sandboxes may use. */
   readonly host: HostEnvironment;
   readonly out: Terminal['out'];
   readonly err: Terminal['err'];
-  /** Tells the user what happens in the background. A command may put another in its place. */
+  /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
@@ -109,9 +109,9 @@ export class CommandContext implements AsyncDisposable {
   }
 
   /**
-   * Reads the configuration, and takes the rest from it, the options and this process's environment.
+   * Reads the configuration. Everything else comes from it, the options and this process's environment.
    *
-   * @param suite the suite file, where the command reads one: its folder may hold the configuration
+   * @param suite the suite file, if the command reads one: its folder may hold the configuration
    */
   static open(
     options: CommonOptions & { dryRun?: true | undefined },
@@ -126,7 +126,7 @@ export class CommandContext implements AsyncDisposable {
       return new CommandContext({ config, env, dataFolder, insecureHttp, clock, terminal });
     }
     const dryRun = dryRunOf(config, env);
-    // With all keys, those that a dry run does not use included.
+    // The redactor knows all keys, including those that a dry run does not use.
     const redactor = new Redactor(secretsOf(config, env));
     const host = hostEnvironmentOf(config, env);
     const context = new CommandContext({ ...dryRun, insecureHttp, clock, terminal, redactor, host });
@@ -137,8 +137,8 @@ export class CommandContext implements AsyncDisposable {
   readonly redact = (text: string): string => this.redactor.text(text);
 
   /**
-   * Has the first SIGINT or SIGTERM abort a signal. Call it before anything is opened: its handlers stay
-   * until all is closed.
+   * Makes the first SIGINT or SIGTERM abort a signal. Call it before anything is opened, so that its handlers
+   * stay until everything is closed.
    */
   interruption(): Interruption {
     return this.#opened.use(interruption((message) => this.note(message)));
@@ -179,23 +179,23 @@ export class CommandContext implements AsyncDisposable {
     return this.#opened.use(engine);
   }
 
-  /** The way to the models of the configuration in force; the caller closes it. */
+  /** Opens a gateway to the configured models. The caller closes it. */
   async gateway({ models }: Pick<Config, 'models'> = this.config): Promise<Gateway> {
     const { env, clock } = this;
     const caBundle = await this.certificates();
     return openGateway({ models, env, clock, caBundle, scripted: (file) => scriptedUpstream(file, clock) });
   }
 
-  /** The certificates that this host trusts besides the usual ones, as PEM. */
+  /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
   certificates(): Promise<Buffer | undefined> {
     this.#certificates ??= hostCertificates(this.config, this.env).then((bundle) => bundle?.pem);
     return this.#certificates;
   }
 
   /**
-   * A configuration with what trials need of it. Whoever gets it closes its gateway.
+   * A config revision: a configuration with what trials need from it. The caller closes its gateway.
    *
-   * @param sandboxes those that trials ask for; all that are configured unless given
+   * @param sandboxes the sandboxes that trials use; if not given, all that are configured
    */
   async revision(
     engine: Engine,
@@ -223,12 +223,12 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Opens what trials need, and removes from the engine what agents that died have left. */
+  /** Opens what trials need, and removes from the engine what dead agents have left. */
   async workshop(signal: AbortSignal): Promise<Workshop> {
     const engine = await this.engine(signal);
     requireRoom(this.dataFolder);
     const reporting = await this.reporting();
-    // It takes seconds, and no trial waits for it.
+    // The sweep takes seconds, and no trial waits for it.
     const sweeping = this.#sweep(engine, signal);
     this.#opened.defer(() => sweeping);
     const { clock } = this;
@@ -249,11 +249,11 @@ export class CommandContext implements AsyncDisposable {
         this.note(`removed ${plural(removed.length, 'object')} that dead agents had left on the engine`);
     } catch (error) {
       if (!signal.aborted)
-        this.note(`what dead agents left on the engine could not be removed: ${messageOf(error)}`);
+        this.note(`cannot remove what dead agents left on the engine: ${messageOf(error)}`);
     }
   }
 
-  /** Disposes of a part of the command's own together with the others. */
+  /** Disposes one of the command's own parts together with the others. */
   closeWith(part: Disposable | AsyncDisposable): void {
     this.#opened.use(part);
   }
@@ -263,7 +263,7 @@ export class CommandContext implements AsyncDisposable {
   }
 }
 
-/** The keys of models and service themselves. */
+/** The values of the models' and the service's keys. */
 export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
   return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }
@@ -279,7 +279,7 @@ export function concurrencyFor(
   const cpus = Math.max(...sandboxes.map((sandbox) => sandbox.cpus));
   const memory = Math.max(...sandboxes.map((sandbox) => sandbox.memory));
   const byCores = Math.floor(capabilities.cpus / cpus);
-  // A quarter of the memory stays for the engine, its page cache and everybody else.
+  // A quarter of the memory stays for the engine, its page cache and other programs.
   const byMemory = Math.floor((capabilities.memoryBytes * 0.75) / memory);
   return Math.max(1, Math.min(byCores, byMemory));
 }

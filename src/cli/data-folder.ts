@@ -5,15 +5,15 @@ import { openDataFolder } from '../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 
-/** Bytes to be free before a batch is started: its databases, and the results of some trials. */
+/** Bytes that must be free before a batch starts: enough for its databases and the results of some trials. */
 const neededBytes = 32 * 1024 ** 2;
 
 const hint =
   'Free some space or name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.';
 
 /**
- * Where this machine keeps its results: the flag, `OFFSITE_HOME`, the configuration, else the user's data
- * folder.
+ * The folder for this machine's results: from the flag, `OFFSITE_HOME` or the configuration, else the user's
+ * data folder.
  */
 export function dataFolderOf(flag: string | undefined, config: Config, env: NodeJS.ProcessEnv): string {
   const chosen = flag ?? env.OFFSITE_HOME ?? config.dataFolder;
@@ -22,17 +22,19 @@ export function dataFolderOf(flag: string | undefined, config: Config, env: Node
 }
 
 /**
- * Makes the data folder where it is not there. Throws where that fails, or where results would soon fill its
- * disk.
+ * Creates the data folder if it does not exist. Throws if that fails, or if the disk has too little space for
+ * results.
  */
 export function requireRoom(dataFolder: string): void {
   const free = freeBytes(dataFolder);
   if (free >= neededBytes) return;
   const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
-  throw new OffsiteError(
-    `the disk of ${dataFolder} is full: ${mebibytes(free)} are free, and ${mebibytes(neededBytes)} are the least to start with`,
-    { code: 'DISK_FULL', kind: 'infrastructure', hint },
-  );
+  const found = `${mebibytes(free)} are free, and a start needs ${mebibytes(neededBytes)}`;
+  throw new OffsiteError(`the disk of ${dataFolder} is full: ${found}`, {
+    code: 'DISK_FULL',
+    kind: 'infrastructure',
+    hint,
+  });
 }
 
 function freeBytes(folder: string): number {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { Config } from '../suite/config-file.ts';
 import { ModelConfig } from '../suite/model-config.ts';
 
-/** Says that it does nothing, whatever it is asked. */
+/** The script of a model that always answers that it does nothing. */
 const idle = `
 turns: [{ text: This is a dry run; I do nothing., repeat: true }]
 otherwise: This is a dry run; I do nothing.
 `;
 
-/** What a dry run is done with in place of what is configured. Disposing removes all of its results. */
+/** What a dry run uses instead of the configured things. Disposing removes all of its results. */
 export interface DryRun extends Disposable {
   config: Config;
   env: NodeJS.ProcessEnv;
@@ -18,8 +18,8 @@ export interface DryRun extends Disposable {
 }
 
 /**
- * The same configuration with every model replaced by one that does nothing, and without a service to report
- * to but the embedded one.
+ * The same configuration with every model replaced by one that does nothing, and with the embedded service
+ * instead of the configured one.
  */
 export function dryRunOf(config: Config, { OFFSITE_URL: _, ...env }: NodeJS.ProcessEnv): DryRun {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-dry-run-'));

@@ -12,10 +12,10 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** Prints a thrown error as a person needs it and says what the process should exit with. */
+/** Prints a thrown error for a person, and returns the exit code for the process. */
 export function printFailure(error: unknown, err: Pick<Output, 'print'>): number {
   if (error instanceof BadFile) {
-    // Each line is a place of its own, as editors and CI logs expect it.
+    // Each line names a file and a position, as editors and CI logs expect.
     for (const issue of error.printed) err.print(issue);
     return exitCodes.badInput;
   }
@@ -26,10 +26,10 @@ export function printFailure(error: unknown, err: Pick<Output, 'print'>): number
   }
   if (error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') {
     err.print(text`error: a database of the data folder cannot be used: ${lines(error.message)}`);
-    err.print('  Check that the disk is not full and works. What was stored before is safe.');
+    err.print('  Check that the disk works and is not full. Everything stored before is safe.');
     return exitCodes.infrastructure;
   }
-  err.print('error: Offsite met something it did not expect; this is a defect of Offsite.');
+  err.print('error: unexpected error; this is a defect of Offsite.');
   err.print(error instanceof Error ? (error.stack ?? error.message) : String(error));
   return exitCodes.infrastructure;
 }

@@ -2,8 +2,8 @@ import { type CaBundle, caBundleOf, npmCafile } from '../base-image/host-certifi
 import type { Config } from '../suite/config-file.ts';
 
 /**
- * The certificates that this host trusts besides the usual ones: `caBundle` of the configuration, else what
- * the environment and npm name.
+ * The certificates that this host trusts in addition to the public authorities: `caBundle` of the
+ * configuration, else the bundle that the environment or npm names.
  */
 export async function hostCertificates(
   config: Config,

@@ -1,27 +1,26 @@
 import { exitCodes } from './failure.ts';
-import { type CrashPlace, lastDefence } from './last-defence.ts';
+import { type CrashRecord, lastDefence } from './last-defence.ts';
 
-/** Why work was given up: the user asked. */
+/** The reason why work was aborted: the user interrupted it. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
 /**
- * npm, `timeout` and a terminal's process group deliver the same signal twice; what comes within this time,
- * in ms, is one.
+ * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
+ * same signal twice.
  */
 const togetherMs = 1_000;
 
 export interface Interruption extends Disposable {
   signal: AbortSignal;
-  /** Says where an error that escapes is noted; until then it is only announced. */
-  noteCrashesIn(place: CrashPlace): void;
+  /** Sets where to note an error that escapes. Before this call such an error is only announced. */
+  noteCrashesIn(record: CrashRecord): void;
 }
 
 /**
- * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escaped, so that the command can
- * put things away; at the next SIGINT or SIGTERM the process ends where it stands. Disposing takes the
- * handlers away.
+ * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
+ * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
  */
 export function interruption(announce: (message: string) => void): Interruption {
   const controller = new AbortController();
@@ -29,7 +28,7 @@ export function interruption(announce: (message: string) => void): Interruption 
   const onSignal = (name: NodeJS.Signals) => {
     if (!controller.signal.aborted) {
       first = performance.now();
-      announce(`${name}: stopping the trials and removing their sandboxes; once more ends at once`);
+      announce(`${name}: stopping the trials and removing their sandboxes; a second signal ends at once`);
       controller.abort(new Interrupted(name));
     } else if (performance.now() - first > togetherMs) {
       process.exit(exitCodes.interrupted);

@@ -5,28 +5,28 @@ import type { Crashes } from '../ledger/crashes.ts';
 import { messageOf } from '../offsite-error.ts';
 import { exitCodes } from './failure.ts';
 
-/** Why work was given up: an error that nobody expected escaped. */
+/** The reason why work was aborted: an unexpected error escaped. */
 export class Crashed extends Error {
   override readonly name = 'Crashed';
 }
 
-/** Where an error that escapes is noted. */
-export interface CrashPlace {
+/** Where to note an error that escapes. */
+export interface CrashRecord {
   dataFolder: string;
-  /** Takes known secrets out of what is kept. */
+  /** Removes known secrets from what is written. */
   redact(text: string): string;
-  /** Of a command that runs trials. */
+  /** The ledger's crashes, if the command runs trials. */
   crashes?: Pick<Crashes, 'escaped'> | undefined;
 }
 
 export interface LastDefence extends Disposable {
-  noteCrashesIn(place: CrashPlace): void;
+  noteCrashesIn(record: CrashRecord): void;
 }
 
 /**
- * What is left to do where an error escapes, so that nothing handles it: it is noted with the trials that it
- * is of before anything else can fail, `stop` is told to put away what runs, and one message says what to
- * report. Nothing goes on as if nothing had been. Disposing takes the handlers away.
+ * Handles an error that escapes from all other code. It notes the error with the affected trials before
+ * anything else can fail, calls `stop` so that the command cleans up, and prints one message that says what
+ * to report. The command never continues after such an error. Disposing removes the handlers.
  */
 export function lastDefence({
   announce,
@@ -35,28 +35,28 @@ export function lastDefence({
   announce(message: string): void;
   stop(reason: Crashed): void;
 }): LastDefence {
-  let place: CrashPlace | undefined;
+  let record: CrashRecord | undefined;
   let escaped = 0;
   const onError = (error: unknown) => {
     escaped += 1;
     process.exitCode = exitCodes.infrastructure;
     if (escaped > defects.count.escaped) process.exit(exitCodes.infrastructure);
-    const file = place && crashFile(place.dataFolder);
-    const noted = attempt(() => file !== undefined && place?.crashes?.escaped(file));
-    const kept = file !== undefined && attempt(() => writeCrash(file, error, place?.redact));
+    const file = record && crashFile(record.dataFolder);
+    const noted = attempt(() => file !== undefined && record?.crashes?.escaped(file));
+    const kept = file !== undefined && attempt(() => writeCrash(file, error, record?.redact));
     if (escaped > 1) return;
     setTimeout(() => process.exit(exitCodes.infrastructure), defects.time.putAway).unref();
     attempt(() => announce(announcement(error, kept ? file : undefined)));
-    if (!noted) attempt(() => announce('with which trials it happened could not be noted'));
+    if (!noted) attempt(() => announce('could not note which trials the error affects'));
     stop(new Crashed(messageOf(error), { cause: error }));
   };
-  // What only prints such an error and ends the process would do so before anything is put away.
+  // The other handlers print such an error and end the process, before the command could clean up.
   const others = process.listeners('uncaughtException');
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', onError);
   return {
     noteCrashesIn(given) {
-      place = given;
+      record = given;
     },
     [Symbol.dispose]() {
       process.off('uncaughtException', onError);
@@ -68,8 +68,8 @@ export function lastDefence({
 function announcement(error: unknown, file: string | undefined): string {
   const details = file ?? `this:\n${stackOf(error)}`;
   return (
-    `error: Offsite met something it did not expect; this is a defect of Offsite: ${messageOf(error)}\n` +
-    `  What runs is put back and its sandboxes are removed. Please report ${details}`
+    `error: unexpected error; this is a defect of Offsite: ${messageOf(error)}\n` +
+    `  Running trials are queued again and their sandboxes are removed. Please report ${details}`
   );
 }
 
@@ -90,7 +90,7 @@ function stackOf(error: unknown): string {
   return cause === undefined ? stack : `${stack}\ncaused by ${stackOf(cause)}`;
 }
 
-/** Whether it worked. An error on the last line of defence has nobody left to go to. */
+/** Does `work` and returns whether it succeeded. An error here has no further handler. */
 function attempt(work: () => unknown): boolean {
   try {
     work();

@@ -3,15 +3,15 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { settleHeap } from '../heap.ts';
 
-// Reading the sources takes most of a short command's time; from the second start on they come compiled. Not
-// in the folder that Node would choose, which others may write to.
+// Reading the sources takes most of a short command's time, so later starts use compiled ones. We name the
+// cache folder, because other users may write to the one that Node would choose.
 enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
 settleHeap();
 const { runProgram } = await import('./program.ts');
 const { catchTheRest } = await import('./the-rest.ts');
 const { openTerminal } = await import('./terminal.ts');
 
-// Whoever read our output may have gone (`| head`); the trials go on, and their results are kept and
+// The reader of our output may be gone (`| head`). The trials continue, and their results are stored and
 // reported.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {

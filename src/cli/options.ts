@@ -2,8 +2,8 @@ import { type Command, InvalidArgumentError, type OptionValues } from '@commande
 import type { SuiteOptions } from '../suite/load-suite.ts';
 import type { HostEnvironment } from '../trial/host-environment.ts';
 
-/** Where a command finds its configuration and its data. */
-export function withPlaces<Arguments extends unknown[], Options extends OptionValues>(
+/** Adds the options that name the configuration and the data folder. */
+export function withConfigAndData<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
   return command
@@ -13,30 +13,30 @@ export function withPlaces<Arguments extends unknown[], Options extends OptionVa
     )
     .option(
       '--data-folder <folder>',
-      'where results are kept (default: $OFFSITE_HOME or ~/.local/share/offsite)',
+      'the folder for results (default: $OFFSITE_HOME or ~/.local/share/offsite)',
     );
 }
 
-/** For a command that talks to the service and prints what it got. */
+/** Adds the options of a command that calls the service and prints the answer. */
 export function withService<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return withPlaces(command)
+  return withConfigAndData(command)
     .option('--json', 'print one JSON document on stdout')
     .option('--insecure-http', 'allow plain http to a service that is not on this machine');
 }
 
-/** For a command that reads a suite. */
+/** Adds the option of a command that reads a suite. */
 export function withAllowOutside<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
   return command.option(
     '--allow-outside <path...>',
-    "files or folders outside of the suite's own that it may read",
+    "files or folders outside the suite's folder that the suite may read",
   );
 }
 
-/** What a suite may read, and what nothing of it may hold. */
+/** What a suite may read, and the keys that it must not contain. */
 export function suiteOptions(
   { allowOutside }: { allowOutside?: string[] | undefined },
   dataFolder: string,

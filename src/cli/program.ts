@@ -45,10 +45,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .enablePositionalOptions()
     .configureOutput({
       writeOut: (help) => out.print(ours(help.trimEnd())),
-      // It repeats what was typed, which a script may have got from anywhere.
+      // The message repeats the arguments, which a script may have got from anywhere.
       writeErr: (message) => err.print(stack(message.trimEnd().split('\n').map(lines))),
     })
-    .showHelpAfterError('Run it with --help to see what there is.');
+    .showHelpAfterError('Run it with --help to see commands and options.');
   for (const command of commands()) program.addCommand(command.copyInheritedSettings(program));
   throwInsteadOfExiting(program);
   try {
@@ -58,13 +58,13 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
     if (error instanceof Interrupted) return exitCodes.interrupted;
-    // It was announced as it came.
+    // The error was announced when it escaped.
     if (error instanceof Crashed) return exitCodes.infrastructure;
     return printFailure(error, err);
   }
 }
 
-/** All commands, without what belongs to the program. */
+/** All commands, without the settings that they inherit from the program. */
 export function commands(): Command[] {
   const all = [
     runCommand(),
@@ -97,19 +97,19 @@ export function commands(): Command[] {
   return all as unknown as Command[];
 }
 
-/** A command that exits by itself would leave what `runProgram`'s caller still has to do. */
+/** Makes commands throw instead of exit, so that the caller of `runProgram` can finish its work. */
 function throwInsteadOfExiting(command: Command): void {
   command.exitOverride();
   for (const child of command.commands) throwInsteadOfExiting(child as Command);
 }
 
 function versionOf(): string {
-  const places = ['../../package.json', '../../../package.json'].map(
+  const candidates = ['../../package.json', '../../../package.json'].map(
     (path) => new URL(path, import.meta.url),
   );
-  for (const place of places) {
+  for (const file of candidates) {
     try {
-      return String(JSON.parse(readFileSync(place, 'utf8')).version);
+      return String(JSON.parse(readFileSync(file, 'utf8')).version);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }

@@ -6,9 +6,9 @@ import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 
 /**
- * Checks that what a stored plan was made with is still there: harnesses, models and their keys. Profiles and
- * sandboxes are in the plan itself. Throws `PLAN_NEEDS_MORE`, an input error, with all that is missing;
- * nothing has been begun then.
+ * Checks that everything a stored plan refers to still exists: harnesses, models and their keys. The plan
+ * itself contains its profiles and sandboxes. Throws `PLAN_NEEDS_MORE`, an input error, with everything that
+ * is missing, before any trial starts.
  */
 export async function requirePlanned(
   name: string,
@@ -44,7 +44,7 @@ export async function requirePlanned(
     {
       code: 'PLAN_NEEDS_MORE',
       kind: 'input',
-      hint: 'Name the configuration that it was run with (--config, OFFSITE_CONFIG), with its keys set. Nothing was begun.',
+      hint: "Name the batch's configuration (--config, OFFSITE_CONFIG), and set its keys. No trial started.",
     },
   );
 }

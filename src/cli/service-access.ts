@@ -15,7 +15,7 @@ import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
 
 export interface ServiceAccess extends AsyncDisposable {
   client: Client;
-  /** What the ledger calls the service: its address, or `embedded`, whose address is another each time. */
+  /** The service's name in the ledger: its address, or `embedded`, because its address changes each time. */
   name: string;
 }
 
@@ -27,16 +27,17 @@ export interface ServiceSettings {
   caBundle: Buffer | undefined;
   integrations: readonly Integration[];
   insecureHttp: boolean | undefined;
-  /** What sandboxes may ask for, where that is not as the configuration says. */
+  /** The host variables that sandboxes may use, if they differ from the configuration's. */
   host?: HostEnvironment;
 }
 
-/** The organization that this machine's own runs land in. */
+/** The organization of this machine's own runs. */
 export const localOrganization = 'Local';
 
 /**
- * The Eval Service that is configured by `OFFSITE_URL` and `OFFSITE_API_KEY` or by `offsite.yaml`; without
- * either, the embedded one, in this process, on loopback. Throws an `input` error where only half is given.
+ * Opens the Eval Service that `OFFSITE_URL` and `OFFSITE_API_KEY` or `offsite.yaml` configure. Without a
+ * configuration, starts the embedded one in this process, on loopback. Throws an `input` error if an address
+ * is configured without a key.
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { config, env } = settings;
@@ -52,7 +53,9 @@ function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
     throw new OffsiteError(`the service ${url} is configured, but ${keyName} holds no API key`, {
       code: 'API_KEY_MISSING',
       kind: 'input',
-      hint: `Set ${keyName}; or unset OFFSITE_URL and take \`service\` out of offsite.yaml to use the embedded service.`,
+      hint:
+        `Set ${keyName}. Or, to use the embedded service, unset OFFSITE_URL and remove \`service\` ` +
+        'from offsite.yaml.',
     });
   }
   const client = createClient({
@@ -68,7 +71,7 @@ function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
 }
 
 /**
- * What no request may hold: what the sandboxes may not see either, and the key that this client is let in by.
+ * The keys that no request may contain: those that sandboxes may not see either, and the client's API key.
  */
 function keysWith({ config, env, host }: ServiceSettings, apiKey: string): KnownKeys {
   return new KnownKeys([...namedKeys(config, env), ...(host?.keys.named ?? []), ['the API key', apiKey]]);
@@ -97,8 +100,8 @@ async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess
 }
 
 /**
- * The key that this machine's own commands use with the embedded service; kept beside its database, for its
- * owner alone.
+ * The key that this machine's commands use with the embedded service. It is stored beside the database, and
+ * only its owner can read it.
  */
 function agentKey(dataFolder: string): string {
   const file = join(dataFolder, 'agent.key');
@@ -107,7 +110,7 @@ function agentKey(dataFolder: string): string {
     try {
       writeFileSync(file, `ofs_${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
     } catch (error) {
-      // Another process made it meanwhile.
+      // Another process has just created it.
       if (!existsSync(file)) throw error;
     }
   }
@@ -115,8 +118,8 @@ function agentKey(dataFolder: string): string {
 }
 
 /**
- * What the embedded service says can be connected: the harnesses this Offsite has, and its sandbox. None
- * takes credentials.
+ * The integrations that the embedded service lists: this Offsite's harnesses, and its sandbox. None needs
+ * credentials.
  */
 export function integrationsOf(runners: readonly Runner[]): Integration[] {
   const harnesses = runners.map(({ name, label }) => ({

@@ -1,13 +1,17 @@
 import { Output } from '../text/output.ts';
 import type { Redact } from '../text/printable.ts';
 
-/** Where a command prints: its result on `out`, all that it says meanwhile on `err`. */
+/** Where a command prints: its result on `out`, everything else on `err`. */
 export interface Terminal {
   out: Output;
   err: Output;
 }
 
-/** This process's own. @param redact takes known secrets out */
+/**
+ * The terminal of this process.
+ *
+ * @param redact removes known secrets
+ */
 export function openTerminal(redact?: Redact): Terminal {
   return { out: new Output(process.stdout, redact), err: new Output(process.stderr, redact) };
 }

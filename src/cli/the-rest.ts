@@ -3,8 +3,8 @@ import { lines, text } from '../text/printable.ts';
 import { printFailure } from './failure.ts';
 
 /**
- * Node prints warnings of libraries, and errors that nobody caught, with whatever text they carry. Here they
- * go the way of all that is printed.
+ * Prints warnings of libraries and uncaught errors through our own output, which makes their text safe for a
+ * terminal. Node would print them unchanged.
  */
 export function catchTheRest(err: Output): void {
   process.removeAllListeners('warning');

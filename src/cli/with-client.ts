@@ -3,8 +3,8 @@ import type { Content } from '../text/output.ts';
 import { CommandContext, type CommonOptions } from './context.ts';
 
 /**
- * Asks the configured service, or the embedded one, and prints the answer: as JSON as it came, else as `show`
- * says. Interrupting ends the call.
+ * Calls the configured service, or the embedded one, and prints the answer: with --json unchanged, otherwise
+ * as `show` formats it. An interruption ends the call.
  */
 export async function askService<Answer>(
   options: CommonOptions,

@@ -45,7 +45,7 @@ describe.concurrent('offsite doctor', () => {
     const { exitCode, stdout } = await offsite(place, ['doctor']);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^engine +\S+:\/\/.*\n(.*\n)+control groups +version [12]\n/);
-    expect(stdout).toMatch(/^ok +service +the embedded one: Local/m);
+    expect(stdout).toMatch(/^ok +service +the embedded service: Local/m);
     expect(stdout).toMatch(/\nReady to run trials.*\.\n$/);
   });
 
@@ -160,7 +160,7 @@ describe('a check', () => {
       container('dead', 'container', 'running'),
     ];
     const finding = await on(leftovers, { port: { list: async () => listed } });
-    expect(finding).toMatchObject({ state: 'warn', found: '2 containers of agents that are gone' });
+    expect(finding).toMatchObject({ state: 'warn', found: '2 containers of dead agents' });
   });
 
   test('of the sealed sandbox fails where a sandbox is not what was asked for', async () => {

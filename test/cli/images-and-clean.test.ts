@@ -94,6 +94,6 @@ test('clean removes what a dead agent left, and names what it has to leave', asy
   expect(would).toMatchObject({ dryRun: true });
   expect(would.removed).toContainEqual(expect.objectContaining({ kind: 'volume', id: used, instance }));
   const told = await printed(cleanCommand());
-  expect(told).toMatch(new RegExp(`^volume +${used} +${instance} .* left: in use by something else$`, 'm'));
+  expect(told).toMatch(new RegExp(`^volume +${used} +${instance} .* kept: something else uses it$`, 'm'));
   await expect(orphan.inspect()).rejects.toMatchObject({ statusCode: 404 });
 });

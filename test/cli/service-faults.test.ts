@@ -96,7 +96,7 @@ describe.concurrent('offsite run', () => {
       env,
     });
     expect(next.exitCode).toBe(0);
-    expect(next.stderr).toContain('reported 1 of 1 queued results');
+    expect(next.stderr).toContain('reported 1 of 1 results that were queued');
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({
       runs: [{ trials: [{ status: 'reported' }] }],
     });

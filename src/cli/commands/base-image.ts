@@ -5,12 +5,12 @@ import { hostCertificates } from '../host-certificates.ts';
 export function baseImageCommand() {
   return new Command('base-image')
     .description(
-      'make the image offsite/base on the engine, if it is not there: pulled where a registry answers, else built',
+      'make the image offsite/base on the engine if it is missing: pull it from a registry, or build it',
     )
-    .option('--force', 'build it anew')
+    .option('--force', 'build it again')
     .option('--config <file>', 'the configuration')
     .action(async (options) => {
-      // Other commands do without the programs that it takes.
+      // Only this command needs this module and its libraries.
       const { ensureBaseImage } = await import('../../base-image/ensure-base-image.ts');
       await using context = CommandContext.open(options);
       const { config, env, out, err } = context;

@@ -6,7 +6,7 @@ import { askService } from '../with-client.ts';
 export function casesCommand() {
   return withService(new Command('cases'))
     .description('list the cases that the service knows')
-    .option('--suite <suite>', 'only of this suite: its id')
+    .option('--suite <suite>', "only the cases of this suite: the suite's id")
     .action((options) =>
       askService(
         options,

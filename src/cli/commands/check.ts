@@ -8,17 +8,18 @@ import { Sandboxes } from '../../trial/sandboxes.ts';
 import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
 import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { suiteOptions, wholeNumber, withAllowOutside, withPlaces } from '../options.ts';
+import { suiteOptions, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 
 export function checkCommand() {
-  return withAllowOutside(withPlaces(new Command('check')))
+  return withAllowOutside(withConfigAndData(new Command('check')))
     .description(
-      "check a suite's grading without any agent: it must fail on the untouched workspace, and pass after the case's solution",
+      "check a suite's grading without an agent: it must fail on the untouched workspace, " +
+        "and pass after the case's solution",
     )
     .argument('<file>', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
-    .option('--repeat <n>', 'grade each state so often, and list what differs', wholeNumber)
+    .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
       process.exitCode = await check(file, options);
@@ -60,7 +61,7 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   return exitCodeOf(checked);
 }
 
-/** 3 where the machine was at fault, so that nothing is known of the suite; 1 where the suite is. */
+/** 3 if the machine is at fault, so that nothing is known about the suite; 1 if the suite is at fault. */
 function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
   if (states.some(({ causeKind }) => causeKind === 'infrastructure')) return exitCodes.infrastructure;
@@ -70,7 +71,7 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
 function checkTable(checked: readonly CheckedCase[]): Printable {
   const rows = checked.flatMap(({ id, states }) => [
     ...states.map((state) => [id, state.state, verdictsOf(state), remarkOn(state)]),
-    ...(states.length > 1 ? [] : [[id, 'solved', '–', 'the case has no solution to try']]),
+    ...(states.length > 1 ? [] : [[id, 'solved', '–', 'the case has no solution']]),
   ]);
   const titles = ['case', 'workspace', 'verdict', 'remark'];
   return table(

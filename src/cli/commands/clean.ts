@@ -10,9 +10,10 @@ import { plural } from '../output/quantities.ts';
 export function cleanCommand() {
   return new Command('clean')
     .description(
-      'remove from the engine what agents that died have left: containers, networks, volumes, images without a name; never what a living one owns',
+      'remove what dead agents have left on the engine: containers, networks, volumes, ' +
+        'images without a name; it never removes what a living agent owns',
     )
-    .option('--dry-run', 'only say what')
+    .option('--dry-run', 'only list what would be removed')
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action(async ({ dryRun = false, json, config }) => {
@@ -27,10 +28,10 @@ export function cleanCommand() {
 }
 
 function told({ removed, left, instances }: Swept, dryRun: boolean): Content {
-  if (removed.length + left.length === 0) return 'there is nothing of dead agents on the engine';
+  if (removed.length + left.length === 0) return 'dead agents have left nothing on the engine';
   const rows = [
     ...removed.map((object) => row(object, dryRun ? 'would be removed' : 'removed')),
-    ...left.map((object) => row(object, 'left: in use by something else')),
+    ...left.map((object) => row(object, 'kept: something else uses it')),
   ];
   const titles = ['', 'name or id', 'what it is', 'agent', 'made (UTC)', ''].map((title) => ({ title }));
   const kinds = Map.groupBy(removed, ({ kind }) => kind);
@@ -46,7 +47,7 @@ function row(object: OwnedObject, fate: string): string[] {
 }
 
 function whatItIs({ kind, labels }: OwnedObject): string {
-  if (kind === 'image') return 'snapshot that was made anew';
+  if (kind === 'image') return 'snapshot that was replaced';
   if (labels['offsite.role'] === 'marker') return 'sign of life';
   const { 'offsite.run': run, 'offsite.ordinal': ordinal } = labels;
   return run === undefined ? '' : `trial ${ordinal} of run ${run}`;

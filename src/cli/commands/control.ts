@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
-import { wholeNumber, withPlaces } from '../options.ts';
+import { wholeNumber, withConfigAndData } from '../options.ts';
 
 interface Places {
   config?: string | undefined;
@@ -9,38 +9,38 @@ interface Places {
 }
 
 export function pauseCommand() {
-  return withPlaces(new Command('pause'))
-    .description('have the daemon begin no trial until `unpause`; those that run go on')
+  return withConfigAndData(new Command('pause'))
+    .description('make the daemon start no trial until `unpause`; running trials continue')
     .action((options) => tell(options, '/pause'));
 }
 
 export function unpauseCommand() {
-  return withPlaces(new Command('unpause'))
-    .description('have the daemon begin trials again')
+  return withConfigAndData(new Command('unpause'))
+    .description('let the daemon start trials again')
     .action((options) => tell(options, '/unpause'));
 }
 
 export function drainCommand() {
-  return withPlaces(new Command('drain'))
-    .description('have the daemon end once the trials that run have ended and are reported')
+  return withConfigAndData(new Command('drain'))
+    .description('make the daemon end when the running trials have ended and are reported')
     .action((options) => tell(options, '/drain'));
 }
 
 export function cancelCommand() {
-  return withPlaces(new Command('cancel'))
-    .description("take a run's trials out of the daemon's queue for good, and end those that run")
+  return withConfigAndData(new Command('cancel'))
+    .description("remove a run's trials from the daemon's queue for good, and end those that run")
     .argument('<run>', "the run's id")
     .action((run, options) => tell(options, `/cancel/${encodeURIComponent(run)}`));
 }
 
 export function concurrencyCommand() {
-  return withPlaces(new Command('concurrency'))
+  return withConfigAndData(new Command('concurrency'))
     .description('change how many trials the daemon runs at a time, until it reads its configuration again')
     .argument('<n>', 'trials at a time', wholeNumber)
     .action((trials, options) => tell(options, `/concurrency/${trials}`));
 }
 
-/** Tells the daemon something and prints its answer. */
+/** Sends the daemon a command and prints its answer. */
 async function tell(options: Places, path: string): Promise<void> {
   await using context = CommandContext.open(options);
   const answer = await askDaemon(context.dataFolder, 'POST', path);

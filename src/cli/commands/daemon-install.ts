@@ -4,18 +4,18 @@ import { resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { type Config, ConfigFile, loadConfig } from '../../suite/config-file.ts';
 import { ours, text } from '../../text/printable.ts';
-import { withPlaces } from '../options.ts';
+import { withConfigAndData } from '../options.ts';
 import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
 import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function daemonInstall() {
-  return withPlaces(new Command('install'))
+  return withConfigAndData(new Command('install'))
     .description(
       'write a systemd unit or a launchd plist that keeps the daemon running; starts nothing itself',
     )
-    .option('--user', 'a service of your own, not of the whole machine')
-    .option('--run-as <user>', 'whom a service of the machine runs as (default: who called sudo, else root)')
+    .option('--user', 'a service of your user, not of the whole machine')
+    .option('--run-as <user>', 'the user of a system service (default: who called sudo, else root)')
     .option('--print', 'only print the file')
     .option('--force', 'replace a file that Offsite did not write')
     .action((options) => {
@@ -27,7 +27,7 @@ export function daemonInstall() {
         return;
       }
       const fate = writeUnit(unit, { force: options.force === true });
-      out.print(fate === 'unchanged' ? `${unit.file} is as it should be` : `${fate} ${unit.file}`);
+      out.print(fate === 'unchanged' ? `${unit.file} is up to date` : `${fate} ${unit.file}`);
       out.print(
         text`\nIts variables, such as OFFSITE_URL, OFFSITE_API_KEY and the models' keys, go into a file`,
       );
@@ -38,14 +38,14 @@ export function daemonInstall() {
 }
 
 export function daemonUninstall() {
-  return withPlaces(new Command('uninstall'))
+  return withConfigAndData(new Command('uninstall'))
     .description('remove the file that `offsite daemon install` wrote; results and settings stay')
-    .option('--user', 'a service of your own, not of the whole machine')
-    .option('--print', 'only print which file')
-    .option('--force', 'remove it even where Offsite did not write it, or while it is enabled')
+    .option('--user', 'the service of your user, not of the whole machine')
+    .option('--print', "only print the file's path")
+    .option('--force', 'remove the file even if Offsite did not write it, or while the service is enabled')
     .action((options) => {
       const { out } = openTerminal();
-      // Where the file is does not depend on the configuration, which may be broken or gone by now.
+      // The file's path does not depend on the configuration, which may be broken or missing by now.
       const { unit } = planned(options, { ...ConfigFile.parse({}), file: undefined });
       if (options.print) {
         out.print(unit.file);
@@ -82,7 +82,7 @@ function planned({ user, runAs, dataFolder }: UnitOptions, config: Config) {
   );
 }
 
-/** A service starts in another folder. */
+/** Makes paths absolute, because a service starts in another folder. */
 function absolute(path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(path);
 }
@@ -94,7 +94,7 @@ function thisHost(env: NodeJS.ProcessEnv): ServiceHost {
     env,
     home: homedir(),
     uid: process.getuid?.() ?? 0,
-    // A link in some folder of the PATH may be gone by the next boot.
+    // A link in a folder of the PATH may not exist after the next boot.
     program: script === undefined ? [node] : [node, realpathSync(script)],
   };
 }

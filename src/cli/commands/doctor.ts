@@ -15,10 +15,10 @@ import { plural } from '../output/quantities.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))
-    .description('look whether this machine can run trials, and say what is missing and how to mend it')
+    .description('check whether this machine can run trials, and say what is missing and how to get it')
     .option(
       '--deep',
-      'also try all that Offsite relies on the engine for, and run hostile agents on it (some minutes)',
+      'also check all engine features that Offsite relies on, and run hostile agents (some minutes)',
     )
     .action(async (options) => {
       process.exitCode = await doctor(options);
@@ -66,7 +66,7 @@ interface DeepRequest {
   signal: AbortSignal;
 }
 
-/** What the engine does first: where that fails, it is why agents are not held. */
+/** Checks the engine first: if the engine fails, that explains why agents are not held. */
 async function lookDeep(engine: Engine, { context, engineHost, signal }: DeepRequest): Promise<DeepReports> {
   const { clock, err } = context;
   err.print(`what the engine must do: ${plural(conformanceChecks.length, 'check')}`);
@@ -81,7 +81,7 @@ async function lookDeep(engine: Engine, { context, engineHost, signal }: DeepReq
   return { ...(conformance && { conformance }), hostile };
 }
 
-/** A setting that is wrong comes first: what else fails may fail for it. */
+/** A wrong setting decides first, because it may be the cause of the other failures. */
 function exitCodeOf(examined: readonly Examined[], { conformance, hostile }: DeepReports): number {
   const kinds = examined.flatMap((check) => (check.state === 'fail' ? [check.kind] : []));
   if (kinds.includes('input')) return exitCodes.badInput;

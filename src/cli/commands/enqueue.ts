@@ -2,19 +2,17 @@ import { Command } from '@commander-js/extra-typings';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
-import { suiteOptions, withAllowOutside, withPlaces } from '../options.ts';
+import { suiteOptions, withAllowOutside, withConfigAndData } from '../options.ts';
 
 export function enqueueCommand() {
-  return withAllowOutside(withPlaces(new Command('enqueue')))
-    .description(
-      'check a suite and leave it to the daemon of the data folder, which runs it as soon as it can',
-    )
+  return withAllowOutside(withConfigAndData(new Command('enqueue')))
+    .description("check a suite and queue it for the data folder's daemon, which runs it as soon as it can")
     .argument('<file>', 'the suite file (YAML)')
     .action(async (file, options) => {
       await using context = CommandContext.open(options, { suite: file });
       const { config, dataFolder, host, runners, out } = context;
       const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
       const ticket = await writeTicket(dataFolder, plan);
-      out.print(`queued as ${ticket}; \`offsite status\` shows how far the daemon is`);
+      out.print(`queued as ${ticket}; \`offsite status\` shows the daemon's progress`);
     });
 }

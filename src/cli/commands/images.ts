@@ -21,7 +21,7 @@ export function imagesCommand() {
 
 function listCommand() {
   return new Command('list')
-    .description('list them, those used longest ago first')
+    .description('list the images, least recently used first')
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
@@ -35,10 +35,10 @@ function listCommand() {
         }
         const baseRow = base && [shortId(base.id), 'base image', size(base.bytes), '', '', ''];
         const rows = [...(baseRow ? [baseRow] : []), ...snapshots.map(row)];
-        out.print(rows.length === 0 ? 'the engine keeps no image of Offsite' : tableOf(rows));
+        out.print(rows.length === 0 ? 'the engine has no image of Offsite' : tableOf(rows));
         const bytes = snapshots.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
         out.print(
-          text`\n${plural(snapshots.length, 'snapshot')} in ${size(bytes)} beside the images they are based on`,
+          text`\n${plural(snapshots.length, 'snapshot')}, ${size(bytes)} in addition to their base images`,
         );
       }),
     );
@@ -47,16 +47,17 @@ function listCommand() {
 function pruneCommand() {
   return new Command('prune')
     .description(
-      'remove snapshots that no container is made of, those used longest ago first; a trial that needs one makes it again',
+      'remove snapshots that no container uses, least recently used first; ' +
+        'a trial that needs a removed snapshot makes it again',
     )
-    .option('--older-than <time>', 'those not used for this time, such as 12h or 7d', age)
-    .option('--all', 'all of them')
+    .option('--older-than <time>', 'remove snapshots not used for this time, such as 12h or 7d', age)
+    .option('--all', 'remove all snapshots')
     .option(
       '--budget <size>',
-      'until the rest takes no more than this (default: of the configuration)',
+      'remove snapshots until the others take no more than this (default: from the configuration)',
       bytes,
     )
-    .option('--dry-run', 'only say which')
+    .option('--dry-run', 'only count what would be removed')
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>

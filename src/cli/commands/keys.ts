@@ -3,7 +3,7 @@ import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
-import { withPlaces } from '../options.ts';
+import { withConfigAndData } from '../options.ts';
 import { localOrganization } from '../service-access.ts';
 import { openTerminal } from '../terminal.ts';
 
@@ -16,11 +16,11 @@ export function keysCommand() {
 }
 
 function createCommand() {
-  return withPlaces(new Command('create'))
-    .description('make a key and print its secret, this once')
-    .option('--name <name>', 'what it is for')
-    .option('--organization <name>', 'what it belongs to; made if new', localOrganization)
-    .option('--permission <permission...>', 'what it may do (default: everything)', permission)
+  return withConfigAndData(new Command('create'))
+    .description('create a key and print its secret, only this once')
+    .option('--name <name>', 'what the key is for')
+    .option('--organization <name>', 'its organization, created if new', localOrganization)
+    .option('--permission <permission...>', 'what the key may do (default: everything)', permission)
     .action((options) =>
       withEmbedded(options, (service) => {
         const { out, err } = openTerminal();
@@ -37,7 +37,7 @@ function createCommand() {
 }
 
 function listCommand() {
-  return withPlaces(new Command('list'))
+  return withConfigAndData(new Command('list'))
     .description('list the keys, without their secrets')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
@@ -67,9 +67,9 @@ function listCommand() {
 }
 
 function revokeCommand() {
-  return withPlaces(new Command('revoke'))
-    .description('end a key')
-    .argument('<id>', 'as `offsite keys list` shows it')
+  return withConfigAndData(new Command('revoke'))
+    .description('revoke a key')
+    .argument('<id>', "the key's id, as `offsite keys list` shows it")
     .action((id, options) =>
       withEmbedded(options, (service) => {
         service.revokeKey(id);

@@ -8,13 +8,13 @@ import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { withPlaces } from '../options.ts';
+import { withConfigAndData } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {
   const ledger = new Command('ledger').description(
-    'the record of all batches and results in the data folder: check it, back it up, remove what is old',
+    'the record of all batches and results in the data folder: check it, back it up, remove old batches',
   );
   for (const command of [checkCommand(), backUpCommand(), pruneCommand()]) {
     ledger.addCommand(command as unknown as Command);
@@ -23,8 +23,8 @@ export function ledgerCommand() {
 }
 
 function checkCommand() {
-  return withPlaces(new Command('check'))
-    .description('read everything and say what is damaged or missing; exit 3 where something is')
+  return withConfigAndData(new Command('check'))
+    .description('read everything and list what is damaged or missing; exit 3 if something is')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
       withLedger(options, async ({ ledger, signal, out }) => {
@@ -37,7 +37,7 @@ function checkCommand() {
 }
 
 function backUpCommand() {
-  return withPlaces(new Command('backup'))
+  return withConfigAndData(new Command('backup'))
     .description(
       'copy the record with all results to a new folder, while trials run; it can be used as a data folder',
     )
@@ -56,10 +56,10 @@ function backUpCommand() {
 }
 
 function pruneCommand() {
-  return withPlaces(new Command('prune'))
-    .description('remove batches that ended long ago and are reported in full; what is not delivered stays')
-    .requiredOption('--older-than <time>', 'how long ago they ended: 30d, 12h', age)
-    .option('--dry-run', 'only say what would go')
+  return withConfigAndData(new Command('prune'))
+    .description('remove old batches that are completely reported; unreported batches stay')
+    .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)
+    .option('--dry-run', 'only count what would be removed')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
       withLedger(options, async ({ ledger, signal, out }) => {
@@ -98,8 +98,8 @@ function described(found: CheckedLedger): Content {
     ...found.damaged.map(({ what, sha256 }) => text`damaged: ${what} (blob ${sha256})`),
     ...found.missing.map(({ what, sha256 }) => text`missing: ${what} (blob ${sha256})`),
   ];
-  const counted = `${plural(found.blobs, 'blob')} read, ${found.orphaned} of them needed by nothing`;
-  const advice = 'A backup may have what is damaged or missing: copy its blobs/ over this one.';
+  const counted = `${plural(found.blobs, 'blob')} read, ${found.orphaned} of them unused`;
+  const advice = 'A backup may have the damaged or missing blobs: copy its blobs/ over this one.';
   return stack([
     ...lines,
     isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,

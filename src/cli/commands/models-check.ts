@@ -8,14 +8,14 @@ import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts'
 import { type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
-import { wholeNumber, withPlaces } from '../options.ts';
+import { wholeNumber, withConfigAndData } from '../options.ts';
 import { duration } from '../output/quantities.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
-  return withPlaces(new Command('check'))
-    .description('make one real, minimal call of a model and say what came back')
-    .argument('<name>', 'as `offsite models` shows it')
+  return withConfigAndData(new Command('check'))
+    .description('make one real, minimal call to a model and print what it answered')
+    .argument('<name>', "the model's name, as `offsite models` shows it")
     .option('--wire <wire>', "one of the model's wires (default: its first)", wireName)
     .option('--timeout <seconds>', 'how long to wait for the answer (default: 120)', wholeNumber)
     .option('--json', 'print one JSON document on stdout')
@@ -46,8 +46,8 @@ interface CheckedModel {
 }
 
 /**
- * Asks as a trial would: through a gateway, with its proxy, authorities and tries. Throws what the model's
- * failure is.
+ * Calls the model as a trial would: through a gateway, with its proxy, authorities and retries. Throws the
+ * model's failure.
  */
 async function check(
   name: string,
@@ -69,12 +69,12 @@ async function check(
     models: { agent: [name] },
     budget: {},
     hosts: [],
-    // Never asked for: nothing of a check is recorded.
+    // Never used, because a check records nothing.
     keep: async (body) => createHash('sha256').update(body).digest('hex'),
   });
   const request = {
     messages: [{ from: 'user', text: 'Answer with the one word: ready' }],
-    // Enough for models that think first.
+    // Enough for models that reason before they answer.
     maxTokens: 512,
   } as const;
   let answer: ChatAnswer;
@@ -103,7 +103,7 @@ async function check(
   };
 }
 
-/** The model as the check asks it: over the wire that was chosen, and without keeping anything. */
+/** The model as the check calls it: over the chosen wire, and without recording bodies. */
 function asked(name: string, model: ModelConfig, wire: Wire | undefined): ModelConfig {
   if (wire === undefined) return { ...model, record: 'metadata' };
   if ('scripted' in model || !model.wire.includes(wire)) {

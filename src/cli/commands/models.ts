@@ -4,13 +4,13 @@ import { type Config, loadConfig } from '../../suite/config-file.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
-import { withPlaces } from '../options.ts';
+import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
-/** @param clock times the waits between tries of `check` */
+/** @param clock times the waits between the tries of `check` */
 export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = openTerminal()) {
-  return withPlaces(new Command('models'))
+  return withConfigAndData(new Command('models'))
     .description('list the models of offsite.yaml, and whether their keys are set')
     .option('--json', 'print one JSON document on stdout')
     .enablePositionalOptions()
@@ -25,7 +25,7 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
 interface ListedModel {
   name: string;
   wires: readonly Wire[];
-  /** Its baseUrl, or the file of its script. */
+  /** The model's baseUrl, or the file of its script. */
   where: string;
   key: { variable: string; set: boolean } | undefined;
   pricesOf: string | undefined;

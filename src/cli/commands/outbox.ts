@@ -9,14 +9,14 @@ import type { Printable } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { withPlaces, withService } from '../options.ts';
+import { withConfigAndData, withService } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function outboxCommand() {
-  const outbox = withPlaces(new Command('outbox'))
+  const outbox = withConfigAndData(new Command('outbox'))
     .description(
-      'the results that no service has taken yet: list them, send them, or decide about those refused',
+      'results that the service has not accepted yet: list them, send them, or retry or drop refused ones',
     )
     .option('--json', 'print one JSON document on stdout')
     .action(list);
@@ -26,40 +26,40 @@ export function outboxCommand() {
 }
 
 function listCommand() {
-  return withPlaces(new Command('list'))
-    .description('list what waits; `parked` was refused for good and waits for you')
+  return withConfigAndData(new Command('list'))
+    .description('list unreported results; the service refused `parked` ones for good, so they wait for you')
     .option('--json', 'print one JSON document on stdout')
     .action(list);
 }
 
 function sendCommand() {
   return withService(new Command('send'))
-    .description('send what waits for the configured service; exit 3 where some is left')
+    .description('send the results for the configured service; exit 3 if some are left')
     .action(send);
 }
 
 function retryCommand() {
-  return withPlaces(new Command('retry'))
+  return withConfigAndData(new Command('retry'))
     .description(
-      'queue parked results again, once what they were refused for is mended; without ids, all of them',
+      'queue parked results again, after you removed the reason for the refusal; without ids, all of them',
     )
-    .argument('[id...]', 'as `offsite outbox` shows them', reportIds)
+    .argument('[id...]', 'ids, as `offsite outbox` shows them', reportIds)
     .action((ids, options) =>
       withLedger(options, (ledger) => {
         const chosen = ids ?? parked(ledger).map(({ trial }) => trial);
         for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
         openTerminal().err.print(
-          `queued ${plural(chosen.length, 'result')} again; the next run or \`offsite outbox send\` reports them`,
+          `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite outbox send\``,
         );
       }),
     );
 }
 
 function dropCommand() {
-  return withPlaces(new Command('drop'))
-    .description('give results up: they are never reported. What the trials found stays in the ledger')
-    .argument('<id...>', 'as `offsite outbox` shows them', reportIds)
-    .option('--yes', 'do it')
+  return withConfigAndData(new Command('drop'))
+    .description('drop results: they are never reported. What the trials found stays in the ledger')
+    .argument('<id...>', 'ids, as `offsite outbox` shows them', reportIds)
+    .option('--yes', 'confirm')
     .action((ids, options) =>
       withLedger(options, (ledger) => {
         const reports = known(ledger, ids);
@@ -67,7 +67,7 @@ function dropCommand() {
           throw new OffsiteError(`${plural(reports.length, 'result')} would never be reported`, {
             code: 'CONFIRMATION_MISSING',
             kind: 'input',
-            hint: 'Add --yes if that is meant; `offsite outbox export` saves them first.',
+            hint: 'Add --yes to confirm; `offsite outbox export` saves them first.',
           });
         }
         for (const { trial } of reports) ledger.outbox.drop(trial);
@@ -77,8 +77,8 @@ function dropCommand() {
 }
 
 function exportCommand() {
-  return withPlaces(new Command('export'))
-    .description('write what waits, with the reports themselves, as JSON; to stdout where the file is -')
+  return withConfigAndData(new Command('export'))
+    .description('write the unreported results, with their reports, as JSON; to stdout if the file is -')
     .argument('<file>', 'a file that does not exist yet, or -')
     .action((file, options) =>
       withLedger(options, (ledger) => {
@@ -141,7 +141,7 @@ function parked(ledger: Ledger): PendingReport[] {
   return ledger.outbox.pending().filter(({ state }) => state === 'parked');
 }
 
-/** The reports of these ids. Throws an `input` error where one does not wait. */
+/** The reports with these ids. Throws an `input` error if one of them is not in the outbox. */
 function known(ledger: Ledger, ids: readonly number[]): PendingReport[] {
   const pending = new Map(ledger.outbox.pending().map((report) => [report.trial, report]));
   return ids.map((id) => {
@@ -150,12 +150,12 @@ function known(ledger: Ledger, ids: readonly number[]): PendingReport[] {
     throw new OffsiteError(`no result ${id} waits to be reported`, {
       code: 'REPORT_UNKNOWN',
       kind: 'input',
-      hint: '`offsite outbox` lists those that do, by their ids.',
+      hint: '`offsite outbox` lists the ids of those that do.',
     });
   });
 }
 
-/** For commander, which hands in one id after another. */
+/** Parses ids for commander, which passes them one after another. */
 function reportIds(text: string, before: number[] | undefined): number[] {
   if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('expected an id, a whole number from 1.');
   return [...(before ?? []), Number(text)];
@@ -168,7 +168,7 @@ function writeNew(file: string, text: string): void {
     throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
       code: 'FILE_NOT_WRITTEN',
       kind: 'input',
-      hint: 'Name a file that does not exist yet, in a folder that can be written.',
+      hint: 'Name a file that does not exist yet, in a folder that you can write to.',
       cause: error,
     });
   }

@@ -12,10 +12,10 @@ export function promptsCommand() {
 
 function getCommand() {
   return withService(new Command('get'))
-    .description('show a prompt: its newest version, or another; --json has its exact text')
+    .description('show a prompt: its newest version, or another; --json prints its exact text')
     .argument('<id>')
-    .option('--version <n>', 'this version', wholeNumber)
-    .option('--channel <name>', 'the version that this channel points to')
+    .option('--version <n>', 'show this version', wholeNumber)
+    .option('--channel <name>', 'show the version that this channel points to')
     .action((id, { version, channel, ...options }) =>
       askService(
         options,
@@ -43,7 +43,7 @@ function promoteCommand() {
 function writeCommand() {
   return withService(new Command('write'))
     .description(
-      'append a version to a prompt (an operation of the embedded service; the specification does not name it)',
+      'append a version to a prompt (only the embedded service can; the specification has no such operation)',
     )
     .argument('<id>')
     .argument('<file>', "the version's text")

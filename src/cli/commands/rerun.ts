@@ -8,7 +8,7 @@ export function rerunCommand() {
     .description('queue a new run of one cell of a batch')
     .argument('<batch>', "the batch's id")
     .argument('<cell>', '<case id>:<variant id>, as `offsite runs` shows them')
-    .option('--trials <n>', 'as many trials (default: as before)', wholeNumber)
+    .option('--trials <n>', 'how many trials (default: as many as before)', wholeNumber)
     .action((id, cellKey, options) =>
       askService(
         options,

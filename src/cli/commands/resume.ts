@@ -16,9 +16,9 @@ import { requirePlanned } from '../require-planned.ts';
 export function resumeCommand() {
   return withService(new Command('resume'))
     .description(
-      'continue batches that were stopped: finished trials are not run again, and results are reported',
+      'continue batches that were stopped: finished trials do not run again, and results are reported',
     )
-    .argument('[batch]', "a batch's id (default: all that are not finished)")
+    .argument('[batch]', "a batch's id (default: all unfinished batches)")
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .action(async (batch, options) => {
       process.exitCode = await resumeBatches(batch, options);
@@ -39,14 +39,13 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const workshop = await context.workshop(signal);
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  // Batches may have been started with other sandboxes than are configured now, which are the best guess at
-  // their sizes.
+  // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
   const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const summaries: BatchSummary[] = [];
   let busy = 0;
   const wanted = chosen(ledger, service, id);
-  // All of them before any: what is begun without its model is void, however often it is tried.
+  // Check all batches before the first one starts: trials without their model are void, even after retries.
   for (const what of wanted)
     await requirePlanned(nameOf(what), planOf(what, ledger), context.runners, revision);
   for (const what of wanted) {
@@ -77,7 +76,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   return isVoid || unreported > 0 || busy > 0 ? exitCodes.infrastructure : exitCodes.done;
 }
 
-/** What is to be resumed. Throws an `input` error for a batch that cannot be. */
+/** The batches to resume. Throws an `input` error for a batch that cannot be resumed. */
 function chosen(ledger: Ledger, service: string, id: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
   if (id === undefined) {
@@ -90,7 +89,7 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
   const elsewhere = found.find((batch) => batch.service !== service);
   const [message, hint] =
     found.length === 0
-      ? [`this machine has no batch ${id}`, 'Without an id, everything that is not finished is resumed.']
+      ? [`this machine has no batch ${id}`, 'Without an id, all unfinished batches are resumed.']
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
         : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];
@@ -98,20 +97,19 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
 }
 
 /**
- * Without its configuration a command asks the embedded service, which has none of the batches of another.
+ * Throws if all unfinished batches belong to other services. Without a configuration, a command uses the
+ * embedded service, which knows no batch of another service.
  */
 function refuseElsewhere(ledger: Ledger, service: string): void {
   const all = [...ledger.batches.open(), ...ledger.starts.open()];
   const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);
   if (elsewhere.length === 0) return;
-  throw new OffsiteError(
-    `nothing is to be resumed at the service ${service}; what is not finished is of ${elsewhere.join(', ')}`,
-    {
-      code: 'NOTHING_TO_RESUME',
-      kind: 'input',
-      hint: 'Name the configuration that the batch was run with: --config, OFFSITE_CONFIG, or OFFSITE_URL for its service.',
-    },
-  );
+  const others = `the unfinished batches belong to ${elsewhere.join(', ')}`;
+  throw new OffsiteError(`nothing to resume at the service ${service}; ${others}`, {
+    code: 'NOTHING_TO_RESUME',
+    kind: 'input',
+    hint: "Name the batch's configuration (--config, OFFSITE_CONFIG) or its service (OFFSITE_URL).",
+  });
 }
 
 function nameOf(what: Resumable): string {

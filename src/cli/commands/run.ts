@@ -19,13 +19,13 @@ import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts
 export function runCommand() {
   return withAllowOutside(withService(new Command('run')))
     .description(
-      'run a suite: every case on every variant, each trial in a sandbox of its own, each result reported',
+      'run a suite: every case on every variant, each trial in its own sandbox, each result reported',
     )
     .argument('<file>', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
-    .option('--junit <file>', 'write the results as JUnit XML as well')
-    .option('--dry-run', 'with models that do nothing, and nothing reported: does the suite itself hold?')
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .option('--dry-run', 'test the suite with models that do nothing, and report nothing')
     .action(async (file, options) => {
       process.exitCode = await run(file, options);
     });
@@ -82,9 +82,8 @@ async function run(file: string, options: RunOptions): Promise<number> {
   // With --json stdout is one document; annotations are read from stderr as well.
   if (step) tellGithub(step, summary, { output: options.json ? err : out, warn: progress.note, redact });
   if (summary.unreported > 0) {
-    progress.note(
-      `${plural(summary.unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,
-    );
+    const unreported = plural(summary.unreported, 'result');
+    progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
   }
   return exitCodeOf(summary, options.failUnder);
 }
@@ -96,7 +95,7 @@ function writeText(file: string, text: string): void {
     throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
       code: 'FILE_NOT_WRITTEN',
       kind: 'input',
-      hint: 'The results are kept and reported all the same; `offsite runs CASE` shows them.',
+      hint: 'The results are still stored and reported; `offsite runs CASE` shows them.',
       cause: error,
     });
   }

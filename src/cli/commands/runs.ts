@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import type { RunRecord } from '../../contract/record.ts';
-import { type Printable, text } from '../../text/printable.ts';
+import { type Printable, stack, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { percent, plural } from '../output/quantities.ts';
@@ -10,8 +10,8 @@ export function runsCommand() {
   return withService(new Command('runs'))
     .description("list a case's runs, newest first, 20 to a page")
     .argument('<case>', "the case's id")
-    .option('--variant <variant>', 'only of this variant: its id, or its model')
-    .option('--page <n>', 'from 1', wholeNumber, 1)
+    .option('--variant <variant>', 'only the runs of this variant: its id, or its model')
+    .option('--page <n>', 'the page, from 1', wholeNumber, 1)
     .action((caseId, options) =>
       askService(
         options,
@@ -24,7 +24,10 @@ export function runsCommand() {
         ({ runs, page, pageSize, total }) =>
           total === 0
             ? text`no runs of case ${caseId}`
-            : text`${runsTable(runs)}\npage ${page} of ${Math.ceil(total / pageSize)}, ${plural(total, 'run')}`,
+            : stack([
+                runsTable(runs),
+                text`page ${page} of ${Math.ceil(total / pageSize)}, ${plural(total, 'run')}`,
+              ]),
       ),
     );
 }

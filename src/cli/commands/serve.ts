@@ -16,14 +16,14 @@ import { openTerminal } from '../terminal.ts';
 export function serveCommand() {
   return new Command('serve')
     .description('serve the embedded Eval Service over HTTP until stopped')
-    .option('-p, --port <port>', 'the port (default: any that is free)', port, 0)
+    .option('-p, --port <port>', 'the port (default: any free port)', port, 0)
     .option('--host <host>', 'the address to listen on', '127.0.0.1')
     .option(
       '--data-folder, --data <folder>',
-      'where it keeps its database (default: $OFFSITE_HOME or ~/.local/share/offsite)',
+      'the folder of its database (default: $OFFSITE_HOME or ~/.local/share/offsite)',
     )
     .option('--config <file>', 'the configuration')
-    .option('--quiet', 'no line for each request')
+    .option('--quiet', 'do not log each request')
     .action(async (options) => {
       const { pino } = await import('pino');
       const { env } = process;

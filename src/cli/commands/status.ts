@@ -3,10 +3,10 @@ import type { DaemonStatus } from '../../agent/daemon/status.ts';
 import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { statusText } from '../daemon/status-text.ts';
-import { withPlaces } from '../options.ts';
+import { withConfigAndData } from '../options.ts';
 
 export function statusCommand() {
-  return withPlaces(new Command('status'))
+  return withConfigAndData(new Command('status'))
     .description('show what the daemon is doing')
     .option('--json', 'print one JSON document on stdout')
     .action(async (options) => {

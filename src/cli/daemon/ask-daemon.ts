@@ -2,18 +2,19 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { controlSocketOf } from '../../agent/daemon/control-socket.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 
-/** Milliseconds in which a daemon that is not stuck answers. */
+/** Milliseconds within which a daemon answers unless it is stuck. */
 const deadlineMs = 60_000;
 
 /**
- * Asks the daemon of a data folder over its socket. Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with what
- * it said, and `DAEMON_SILENT`.
+ * Asks the daemon of a data folder over its socket. Resolves with its answer. Throws `DAEMON_NOT_RUNNING`,
+ * `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
  */
 export async function askDaemon(dataFolder: string, method: 'GET' | 'POST', path: string): Promise<unknown> {
   const socketPath = controlSocketOf(dataFolder);
   const { status, body } = await exchange(socketPath, method, path);
-  const answer = JSON.parse(body) as unknown;
+  const answer = parseForeignJson(body);
   if (status === 200) return answer;
   const { message } = answer as { message?: unknown };
   throw new OffsiteError(String(message ?? `the daemon answered ${status}`), {
@@ -39,9 +40,9 @@ async function exchange(socketPath: string, method: string, path: string) {
 
 function notAnswered(socketPath: string, error: unknown): OffsiteError {
   const { code = '' } = error as NodeJS.ErrnoException;
-  // The second is what a daemon leaves that was killed.
+  // A killed daemon leaves a socket that refuses connections.
   if (code === 'ENOENT' || code === 'ECONNREFUSED') {
-    return new OffsiteError(`no daemon runs in this data folder: nobody listens on ${socketPath}`, {
+    return new OffsiteError(`no daemon runs in this data folder: nothing listens on ${socketPath}`, {
       code: 'DAEMON_NOT_RUNNING',
       kind: 'input',
       hint: 'Start it with `offsite daemon`, or name its data folder: --data-folder or OFFSITE_HOME.',
@@ -51,7 +52,7 @@ function notAnswered(socketPath: string, error: unknown): OffsiteError {
   return new OffsiteError(`the daemon behind ${socketPath} does not answer: ${messageOf(error)}`, {
     code: 'DAEMON_SILENT',
     kind: 'infrastructure',
-    hint: 'Only its user may ask it. If it is stuck, end it: nothing that is finished is lost.',
+    hint: 'Only its user may ask it. If it is stuck, kill it: no finished result is lost.',
     cause: error,
   });
 }

@@ -3,12 +3,12 @@ import { logDestination } from '../../text/log-destination.ts';
 import type { Output } from '../../text/output.ts';
 import { joined, lines, ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 
-/** What every line has, and its reader does not need on a terminal. */
+/** Fields of every line that a reader does not need on a terminal. */
 const common = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'err']);
 
 const marks: Record<string, string> = { 20: '·', 30: ' ', 40: '!', 50: '✗', 60: '✗' };
 
-/** The daemon's log: one line of JSON an event; for people, on a terminal, one of text. */
+/** The daemon's log: one line of JSON per event, or one line of text if the output is a terminal. */
 export function daemonLog(output: Output): Logger {
   const destination = output.isTerminal
     ? { write: (line: string) => output.print(lineForPeople(line)) }

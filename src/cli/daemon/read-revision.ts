@@ -12,7 +12,7 @@ const fixed: [name: string, of: (config: Config) => unknown][] = [
 
 /**
  * Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as
- * `loadConfig`.
+ * `loadConfig` does.
  */
 export function readAgain(
   named: string | undefined,

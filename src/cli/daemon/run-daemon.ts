@@ -70,8 +70,8 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
   opened.use(await openControlSocket(dataFolder, controlRoutes(daemon)));
   const given = config.daemon.listen;
-  const place = options.listen ?? (given === undefined ? undefined : address(given));
-  const listener = place && (await listen(statusRoutes(daemon).fetch, place, clock));
+  const listenAt = options.listen ?? (given === undefined ? undefined : address(given));
+  const listener = listenAt && (await listen(statusRoutes(daemon).fetch, listenAt, clock));
   opened.defer(() => listener?.close(0));
   const { service, engine } = workshop;
   const { concurrency } = daemon.status();
@@ -79,7 +79,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   log.info({ pid: process.pid, ...at, socket: controlSocketOf(dataFolder) }, 'the daemon is working');
   const { suites, cases } = config.daemon;
   if (suites.length + cases.length === 0)
-    log.info('neither daemon.suites nor daemon.cases is configured: only what is enqueued is run');
+    log.info('neither daemon.suites nor daemon.cases is configured: only enqueued suites run');
   await systemd.tell('READY=1');
 
   const end = await daemon.run({ once: options.once === true });
@@ -89,9 +89,9 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   return options.once ? exitCodeOf(end) : exitCodes.done;
 }
 
-/** Opens what the daemon works with, after taking the data folder's lock for daemons. */
+/** Opens what the daemon works with, and takes the data folder's lock for daemons. */
 async function openAlone(context: CommandContext): Promise<Workshop> {
-  // Nothing has begun that a signal could spoil.
+  // No trial runs yet, so a signal may simply end the process.
   using interrupted = interruption(context.note);
   const workshop = await context.workshop(interrupted.signal);
   const lock = workshop.ledger.takeLock(daemonLock);
@@ -99,14 +99,14 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
     throw new OffsiteError(`another daemon, or \`offsite resume\`, works in ${context.dataFolder}`, {
       code: 'DAEMON_RUNNING',
       kind: 'input',
-      hint: '`offsite status` shows what it is doing. A second daemon needs a data folder of its own: --data-folder.',
+      hint: '`offsite status` shows what it is doing. A second daemon needs another --data-folder.',
     });
   }
   context.closeWith(lock);
   return workshop;
 }
 
-/** As of `offsite run`: not everything could be run, judged or reported. */
+/** As for `offsite run`: 3 if something could not be run, judged or reported. */
 function exitCodeOf({ finished, unreported, queued, isBegun, pollFailures }: DaemonEnd): number {
   const isWhole = finished.void + unreported + queued + pollFailures.length === 0 && isBegun;
   return isWhole ? exitCodes.done : exitCodes.infrastructure;

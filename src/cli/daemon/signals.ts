@@ -2,14 +2,14 @@ import { constants } from 'node:os';
 import type { Daemon } from '../../agent/daemon/daemon.ts';
 
 /**
- * npm, `timeout` and a terminal's process group deliver the same signal twice; what comes within this time,
- * in ms, is one.
+ * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
+ * same signal twice.
  */
 const togetherMs = 1_000;
 
 /**
- * The first SIGTERM or SIGINT drains the daemon, the second has it put its trials back and end, the third
- * ends the process where it stands. SIGHUP reads the configuration again. Disposing takes the handlers away.
+ * The first SIGTERM or SIGINT drains the daemon, the second makes it queue its running trials again and end,
+ * the third ends the process at once. SIGHUP reads the configuration again. Disposing removes the handlers.
  */
 export function obeySignals(
   daemon: Daemon,

@@ -9,13 +9,14 @@ export function statusText(status: DaemonStatus): Printable {
   const oldest = outbox.oldestMs === undefined ? '' : `, the oldest for ${duration(outbox.oldestMs)}`;
   const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite outbox` : '';
   const ended = finished.passed + finished.failed + finished.void;
+  const atATime = `${running.length} of ${status.concurrency}`;
   return stack([
     text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
     text`service   ${status.service}`,
     text`engine    ${status.engine}`,
     text`results   ${status.dataFolder}`,
     text`health    ${health.ok ? 'all is well' : lines(health.troubles.join('; '))}`,
-    text`trials    ${status.queued} queued, ${running.length} of ${status.concurrency} running, ${ended} finished since the start`,
+    text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
     text`reports   ${outbox.queued} not delivered yet${oldest}${refused}`,
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),

@@ -4,7 +4,7 @@ import type { Runner } from '../../harness/runner.ts';
 import type { ErrorKind } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 
-/** What a check saw. `skipped` is neither good nor bad: it could not be looked at, and `found` says why. */
+/** What a check found. `skipped` is neither good nor bad: the check could not run, and `found` says why. */
 export type Finding =
   | { state: 'ok' | 'skipped'; found: string }
   | { state: 'warn'; found: string; mend: string }
@@ -13,14 +13,14 @@ export type Finding =
 
 /** One thing that trials need. */
 export interface Check {
-  /** As the report calls it. */
+  /** The check's name in the report. */
   name: string;
-  /** Looks, and says what it saw. What it throws counts as a failure. */
+  /** Runs the check. If it throws, that counts as a failure. */
   run(surroundings: Surroundings): Promise<Finding>;
 }
 
-/** Something that other checks build upon, or why it could not be had. */
-export type Attempt<Value> = { got: true; value: Value } | { got: false; error: unknown };
+/** Something that checks need, or the error with which it could not be opened. */
+export type Prerequisite<Value> = { got: true; value: Value } | { got: false; error: unknown };
 
 export interface Surroundings {
   env: NodeJS.ProcessEnv;
@@ -28,14 +28,14 @@ export interface Surroundings {
   signal: AbortSignal;
   runners: readonly Runner[];
   insecureHttp: boolean | undefined;
-  /** The configuration; where it cannot be read, all that depends on it is looked at with the defaults. */
+  /** The configuration; the defaults if it cannot be read. */
   config: Config;
   configFailure: unknown;
   dataFolder: string;
-  engine: Attempt<Engine>;
+  engine: Prerequisite<Engine>;
 }
 
-/** A check that needs the engine; without one it is skipped. */
+/** A check that needs the engine. It is skipped if there is none. */
 export function engineCheck(
   name: string,
   look: (engine: Engine, surroundings: Surroundings) => Promise<Finding>,

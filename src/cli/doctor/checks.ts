@@ -14,7 +14,7 @@ import { sandboxes } from './checks/sandboxes.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
 import { service } from './checks/service.ts';
 
-/** All that `offsite doctor` looks at, in the order of the report: this machine, the service, the engine. */
+/** All checks of `offsite doctor`, in the order of the report: this machine, the service, the engine. */
 export const checks: readonly Check[] = [
   nodeVersion,
   configuration,

@@ -1,10 +1,10 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { Attempt, Check, Finding, Surroundings } from './check.ts';
+import type { Check, Finding, Prerequisite, Surroundings } from './check.ts';
 
 export type Examined = { name: string } & Finding;
 
 /**
- * Runs the checks one after the other. Rejects where the user interrupts, or a check meets a defect of ours.
+ * Runs the checks one after the other. Rejects if the user interrupts, or if a check meets a defect of ours.
  */
 export async function examine(checks: readonly Check[], surroundings: Surroundings): Promise<Examined[]> {
   const examined: Examined[] = [];
@@ -20,25 +20,25 @@ export async function examine(checks: readonly Check[], surroundings: Surroundin
   return examined;
 }
 
-/** What a thrown error means for the user. Rethrows what is a defect of ours. */
+/** What a thrown error means for the user. Rethrows a defect of ours. */
 export function failureOf(error: unknown): Finding {
   if (error instanceof OffsiteError) {
     const mend = error.hint ?? 'Correct what is named here.';
     return { state: 'fail', kind: error.kind, found: error.message, mend };
   }
-  // Of the system (EACCES, ENOSPC) or of SQLite; a defect of ours has no code.
+  // Errors of the system (EACCES, ENOSPC) and of SQLite have a code; a defect of ours has none.
   if (error instanceof Error && 'code' in error) {
     return {
       state: 'fail',
       kind: 'infrastructure',
       found: messageOf(error),
-      mend: 'See that disk, permissions and network of this machine are as they should be.',
+      mend: "Check this machine's disk, permissions and network.",
     };
   }
   throw error;
 }
 
-export async function attempt<Value>(get: () => Value | Promise<Value>): Promise<Attempt<Value>> {
+export async function attempt<Value>(get: () => Value | Promise<Value>): Promise<Prerequisite<Value>> {
   try {
     return { got: true, value: await get() };
   } catch (error) {

@@ -3,26 +3,25 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Capabilities } from '../../engine/port/capabilities.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
-import type { Attempt } from './check.ts';
+import type { Prerequisite } from './check.ts';
 import { type ConformanceReport, printedConformance } from './deep/conformance.ts';
 import { printedHostile } from './deep/printed.ts';
 import type { HostileReport } from './deep/run-hostile.ts';
 import type { Examined } from './examine.ts';
 
-/** What `offsite doctor` found, as its JSON has it. */
+/** What `offsite doctor` found, in the form of its JSON. */
 export interface DoctorReport {
   /** Nothing failed; there may be warnings. */
   ready: boolean;
-  /** Absent where none was reached; `tried` says where it was looked for then. */
+  /** The engine; absent if none was reached. Then `tried` lists the addresses that were tried. */
   engine?: { address: string; capabilities: Capabilities };
   tried?: readonly TriedEngine[];
   checks: Examined[];
   /**
-   * Whether the engine does what Offsite relies on; absent unless asked for, and where it could not be looked
-   * at.
+   * Whether the engine does what Offsite relies on; absent unless asked for, and if it could not be checked.
    */
   conformance?: ConformanceReport;
-  /** What hostile agents came to on this engine; absent unless asked for, and where there is no engine. */
+  /** The results of hostile agents on this engine; absent unless asked for, and if there is no engine. */
   hostile?: HostileReport;
 }
 
@@ -30,7 +29,7 @@ export interface DoctorReport {
 export type DeepReports = Pick<DoctorReport, 'conformance' | 'hostile'>;
 
 export function doctorReport(
-  engine: Attempt<Engine>,
+  engine: Prerequisite<Engine>,
   examined: Examined[],
   { conformance, hostile }: DeepReports = {},
 ): DoctorReport {
@@ -55,8 +54,7 @@ const marks = {
 } as const;
 
 /**
- * The report as a person reads it: what the engine is, then a line for each check, and how to mend what is
- * not right.
+ * The report for people: facts about the engine, then a line for each check, with what to do about problems.
  */
 export function printedReport(report: DoctorReport): Printable {
   const { ready, engine, checks, conformance, hostile } = report;
@@ -106,7 +104,9 @@ function printedEngine({
     ['user namespaces', `${yesNo(security.userns)}; rootless: ${yesNo(security.rootless)}`],
     [
       'security',
-      `seccomp: ${yesNo(security.seccomp)}; AppArmor: ${yesNo(security.apparmor)}; SELinux: ${yesNo(security.selinux)}`,
+      Object.entries({ seccomp: security.seccomp, AppArmor: security.apparmor, SELinux: security.selinux })
+        .map(([name, value]) => `${name}: ${yesNo(value)}`)
+        .join('; '),
     ],
     ...engine.warnings.map((warning): [string, Value] => ['it warns', lines(warning)]),
   ];

@@ -5,7 +5,7 @@ import type { TrialResult } from '../../trial/result.ts';
 import { failuresOf } from './failures.ts';
 import { duration } from './quantities.ts';
 
-/** What is told of an event once; undefined where nothing is. */
+/** The line to print for an event; undefined if there is none. */
 export function lineOf(event: BatchEvent): Printable | undefined {
   switch (event.kind) {
     case 'started':
@@ -13,23 +13,27 @@ export function lineOf(event: BatchEvent): Printable | undefined {
     case 'phase':
       return undefined;
     case 'retried':
-      return text`  ${nameOf(event.trial)}  attempt ${event.attempt} failed, once more\n      ${lines(event.message)}`;
+      return stack([
+        text`  ${nameOf(event.trial)}  attempt ${event.attempt} failed, retrying`,
+        text`      ${lines(event.message)}`,
+      ]);
     case 'broken-harness':
       return text`  ${event.trial.run.variant.name}\n      ${lines(event.told)}`;
     case 'finished':
       return finishedLine(event.trial, event.result);
     case 'unstored':
-      return text`  ${nameOf(event.trial)}  finished, and cannot be stored yet: ${lines(event.message)}`;
+      return text`  ${nameOf(event.trial)}  finished, but cannot be stored yet: ${lines(event.message)}`;
     case 'note':
       return lines(event.message);
     case 'waiting':
       return text`trials wait for ${event.for}: ${lines(event.reason)}`;
     case 'resumed':
-      return text`${event.for} works again; trials go on`;
+      return text`${event.for} works again; trials continue`;
     case 'report': {
       const { delivered } = event;
       if (delivered.kind === 'delivered') return undefined;
-      return text`  ${nameOf(event.trial)}  not reported yet (${delivered.state}): ${lines(delivered.answer)}`;
+      const { state, answer } = delivered;
+      return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }
   }
 }
@@ -47,7 +51,7 @@ function finishedLine(trial: BatchTrial, result: TrialResult): Printable {
   ]);
 }
 
-/** Why it failed: the first reason, and how many more there are. */
+/** Why a trial failed: the first reason, and how many more there are. */
 function failureLines(result: TrialResult): Printable[] {
   const [first, ...more] = failuresOf(result);
   if (first === undefined) return [];
@@ -71,7 +75,7 @@ export function nameOf({ run, ordinal }: BatchTrial): Printable {
   return text`${run.case.request.id} · ${run.variant.name} #${ordinal}`;
 }
 
-/** Tells one trial of a batch from all others. */
+/** A key that is unique for each trial of a batch. */
 export function keyOf({ run, ordinal }: BatchTrial): string {
   return `${run.id} ${ordinal}`;
 }

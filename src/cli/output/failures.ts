@@ -1,10 +1,10 @@
 import type { TrialResult } from '../../trial/result.ts';
 import { reachesThreshold } from '../../validate/verdict.ts';
 
-/** Characters of what a program printed or a judge said. */
+/** How many characters to show of what a program printed or a judge said. */
 const toldCharacters = 200;
 
-/** A line that names an error, as most languages and test runners print it. */
+/** Matches a line that names an error, as most languages and test runners print it. */
 const errorLine = /(\b|_)\w*(Error|Exception)\b.*\S|^\s*(error|fatal|panic|not ok|FAIL)\b/;
 
 /** Why a trial failed: one line for each verify step, validation and judgment that failed. */
@@ -31,7 +31,7 @@ function firstLine(text: string): string {
   return more.length > 0 ? `${first} …` : first;
 }
 
-/** The line that says most of a text: the first that names an error, else the last. */
+/** The most telling line of a text: the first that names an error, else the last. */
 function told(text = ''): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const line = (lines.find((each) => errorLine.test(each)) ?? lines.at(-1) ?? '').trim();

@@ -9,7 +9,7 @@ import type { BatchSummary, RunSummary } from './summary.ts';
 
 /** What GitHub Actions sets for a step. */
 export interface GithubStep {
-  /** File that the step's summary is appended to. */
+  /** The file to which the step's summary is appended. */
   summaryFile: string | undefined;
 }
 
@@ -19,15 +19,14 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
 }
 
 export interface GithubMeans {
-  /** Where GitHub reads annotations: either stream. */
+  /** The stream for annotations. GitHub reads them from both. */
   output: Pick<Output, 'annotation'>;
   warn(message: Content): void;
   redact: Redact;
 }
 
 /**
- * Adds a batch to the step's summary and prints an annotation for each run that has trials which did not
- * pass.
+ * Adds a batch to the step's summary, and prints an annotation for each run with trials that did not pass.
  */
 export function tellGithub(
   step: GithubStep,
@@ -50,7 +49,8 @@ export function annotations({ runs }: BatchSummary): Annotation[] {
     const failed = run.trials.filter(({ verdict }) => verdict === 'failed');
     const voided = run.trials.filter(({ verdict }) => verdict === 'void');
     const told = (kind: Annotation['kind'], verdict: string, trials: RunSummary['trials']) => {
-      const message = text`${trials.length} of ${plural(run.trials.length, 'trial')} ${verdict}\n${reasons(trials)}`;
+      const all = plural(run.trials.length, 'trial');
+      const message = text`${trials.length} of ${all} ${verdict}\n${reasons(trials)}`;
       return trials.length > 0 ? [{ kind, title, message }] : [];
     };
     return [...told('error', 'failed', failed), ...told('warning', 'void', voided)];
@@ -62,8 +62,10 @@ function markdown(summary: BatchSummary, redact: Redact): string {
   const row = (
     name: string,
     of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'durationMs' | 'costUsd'>,
-  ) =>
-    `| ${name} | ${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)} | ${duration(of.durationMs)} | ${cost(of.costUsd)} |`;
+  ) => {
+    const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
+    return `| ${name} | ${counts} | ${duration(of.durationMs)} | ${cost(of.costUsd)} |`;
+  };
   const unreported =
     summary.unreported > 0 ? [`${plural(summary.unreported, 'result')} could not be reported yet.`, ''] : [];
   return [

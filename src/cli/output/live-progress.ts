@@ -6,7 +6,7 @@ import type { PhaseName } from '../../trial/result.ts';
 import { keyOf, lineOf, nameOf } from './event-lines.ts';
 import { duration } from './quantities.ts';
 
-/** Shows a batch while it runs. Disposing takes the live lines away and leaves the finished ones. */
+/** Shows a batch while it runs. Disposing removes the live lines and leaves the finished ones. */
 export interface Progress extends Disposable {
   event(event: BatchEvent): void;
   note(message: Content): void;

@@ -9,7 +9,7 @@ export interface ProgressOptions {
   plain: boolean;
 }
 
-/** Live lines on a terminal; elsewhere one plain line when a trial ends. */
+/** Shows live lines on a terminal; otherwise prints one plain line when a trial ends. */
 export async function openProgress({ err, plain }: ProgressOptions): Promise<Progress> {
   if (err.isTerminal && !plain) {
     const { liveProgress } = await import('./live-progress.ts');

@@ -6,7 +6,7 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
-/** `67 %`; a dash where nothing was scored. */
+/** `67 %`; a dash if nothing was scored. */
 export function percent(ratio: number | undefined): string {
   return ratio === undefined ? '–' : `${Math.round(ratio * 100)} %`;
 }
@@ -15,13 +15,13 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `$0.0123`; a dash where it is not known. */
+/** `$0.0123`; a dash if it is not known. */
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–';
   return `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
 }
 
-/** `950`, `12.3k`, `1.2M`; a dash where it is not known. */
+/** `950`, `12.3k`, `1.2M`; a dash if it is not known. */
 export function count(number: number | undefined): string {
   if (number === undefined) return '–';
   if (number < 1000) return String(number);

@@ -8,20 +8,20 @@ import type { SystemChanges } from '../../trial/system-changes.ts';
 import { failuresOf } from './failures.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
 
-/** What a batch came to, run by run. */
+/** The results of a batch, run by run. */
 export interface BatchSummary {
   batchId: string;
   service: string;
-  /** Passed of scored, 0 to 1; absent where no trial was scored. */
+  /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
   passRate: number | undefined;
   passed: number;
   failed: number;
   void: number;
-  /** Trials whose results the service has not taken yet. */
+  /** Trials whose results the service has not accepted yet. */
   unreported: number;
   /** Milliseconds: the sum over the trials. */
   durationMs: number;
-  /** Of the agent's model in all trials, where it is known of each. */
+  /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
   runs: RunSummary[];
@@ -35,17 +35,17 @@ export interface RunSummary {
   passed: number;
   failed: number;
   void: number;
-  /** Of the void ones, those that were not run, since the harness of the variant did not work. */
+  /** Void trials that did not run, because the variant's harness did not work. */
   notRun: number;
   passRate: number | undefined;
   /** Milliseconds: the sum over the run's trials. */
   durationMs: number;
-  /** Commands the harness ran, over the run's trials. */
+  /** Commands that the harness ran, summed over the run's trials. */
   commands: number;
-  /** Of the agent's model, where it is known of each trial. */
+  /** Of the agent's model; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
-  /** As the harness says; absent where it says none. */
+  /** As the harness reports it; absent if it reports none. */
   harnessVersion: string | undefined;
   trials: TrialSummary[];
 }
@@ -58,7 +58,7 @@ export interface TrialSummary {
   commands: number;
   tokens: number | undefined;
   costUsd: number | undefined;
-  /** What was checked and did not hold, a line each. */
+  /** The checks that failed, one line each. */
   failures: string[];
   failuresCount: number;
   failuresTruncated: boolean;
@@ -66,16 +66,16 @@ export interface TrialSummary {
   filesChanged: string[];
   filesChangedCount: number;
   filesChangedTruncated: boolean;
-  /** Where it was graded: in fresh sandboxes, or in the harness's own. */
+  /** Where the trial was graded: in a fresh sandbox, or in the same one as the harness. */
   verifiedIn?: 'fresh' | 'same';
   validatedIn?: 'fresh' | 'same';
   /** What changed outside the workspace where verify ran. */
   systemChanges?: SystemChanges;
-  /** What its sandboxes did without; absent where that is nothing. */
+  /** Protections that its sandboxes lacked; absent if they lacked none. */
   sandboxLacks?: string[];
 }
 
-/** @param pending the reports that the service has not taken */
+/** @param pending the reports that the service has not accepted */
 export function summaryOf(
   batch: FinishedBatch,
   service: string,
@@ -147,7 +147,7 @@ function totals(trials: TrialSummary[]) {
   };
 }
 
-/** Undefined where some part is. */
+/** The sum; undefined if a part is undefined. */
 function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
 }
@@ -210,11 +210,11 @@ function stoppedLines({ runs }: BatchSummary): Printable[] {
   return [...stopped].map(([variant, ofVariant]) => {
     const trials = ofVariant.reduce((sum, { notRun }) => sum + notRun, 0);
     const notRun = plural(trials, 'trial');
-    return text`${variant} was stopped, since its harness did not work: ${ours(notRun)} not run`;
+    return text`${variant} was stopped because its harness did not work: ${ours(notRun)} not run`;
   });
 }
 
-/** A line for each run that was graded where its harness had worked: what passes there says less. */
+/** A line for each run that was graded in its harness's sandbox, where a pass is less reliable. */
 function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   return runs.flatMap((run) => {
     const same = run.trials.filter(({ verifiedIn, validatedIn }) =>

@@ -4,8 +4,11 @@ import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 const label = 'local.offsite.daemon';
 
 /**
- * The daemon for launchd, which cannot read a file of variables: a shell does so, and becomes the daemon.
- * `folder` is where launchd looks for agents or daemons; `uid` is the user's, in whose session an agent runs.
+ * The daemon's launchd file. launchd cannot read a file of variables, so a shell reads it and then becomes
+ * the daemon (exec).
+ *
+ * @param folder where launchd looks for agents or daemons
+ * @param uid the user in whose session an agent runs
  */
 export function launchdAgent(spec: ServiceSpec, folder: string, uid: number): ServiceUnit {
   const isSystem = spec.scope === 'system';
@@ -14,9 +17,11 @@ export function launchdAgent(spec: ServiceSpec, folder: string, uid: number): Se
   const log = join(spec.dataFolder, 'daemon.log');
   const script = 'f=$1; shift; if [ -r "$f" ]; then set -a; . "$f"; set +a; fi; exec "$@"';
   const words = ['/bin/sh', '-c', script, 'sh', spec.environmentFile, ...spec.command];
+  const runAs = isSystem ? spec.runAs : undefined;
+  const userName = runAs === undefined ? '' : `  <key>UserName</key>\n  <string>${escaped(runAs)}</string>\n`;
   const text = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- ${mark} A file without this line is left alone by it. -->
+<!-- ${mark} It does not touch a file without this line. -->
 <plist version="1.0">
 <dict>
   <key>Label</key>
@@ -40,7 +45,7 @@ ${words.map((word) => `    <string>${escaped(word)}</string>`).join('\n')}
   <string>Standard</string>
   <key>Umask</key>
   <integer>63</integer>
-${isSystem && spec.runAs !== undefined ? `  <key>UserName</key>\n  <string>${escaped(spec.runAs)}</string>\n` : ''}  <key>StandardOutPath</key>
+${userName}  <key>StandardOutPath</key>
   <string>${escaped(log)}</string>
   <key>StandardErrorPath</key>
   <string>${escaped(log)}</string>

@@ -6,13 +6,13 @@ import { launchdAgent } from './launchd-agent.ts';
 import type { ServiceSpec, ServiceUnit } from './service-unit.ts';
 import { systemdUnit } from './systemd-unit.ts';
 
-/** Whose the machine is, as a process finds it. */
+/** What a process knows of its machine and user. */
 export interface ServiceHost {
   platform: NodeJS.Platform;
   env: NodeJS.ProcessEnv;
   home: string;
   uid: number;
-  /** The program that runs this command line, and the file that it runs. */
+  /** The program that runs this command line, and the script that it runs. */
   program: readonly string[];
 }
 
@@ -24,8 +24,8 @@ export interface PlanOptions {
 }
 
 /**
- * The service for this machine's manager, and what it says of the daemon. Throws `SERVICE_MANAGER_UNKNOWN`
- * where there is none that we know.
+ * The service unit for this machine's service manager, and the spec it is made from. Throws
+ * `SERVICE_MANAGER_UNKNOWN` if we do not know the manager.
  */
 export function planUnit(options: PlanOptions, host: ServiceHost): { unit: ServiceUnit; spec: ServiceSpec } {
   const spec = specOf(options, host);
@@ -39,14 +39,14 @@ export function planUnit(options: PlanOptions, host: ServiceHost): { unit: Servi
     const folder = isSystem ? '/etc/systemd/system' : join(configHome, 'systemd', 'user');
     return { spec, unit: systemdUnit(spec, folder) };
   }
-  throw new OffsiteError(`no service manager of ${host.platform} is known`, {
+  throw new OffsiteError(`Offsite knows no service manager for ${host.platform}`, {
     code: 'SERVICE_MANAGER_UNKNOWN',
     kind: 'input',
-    hint: 'Have `offsite daemon` started by whatever starts programs there, or run it in a container: see compose.yaml.',
+    hint: 'Start `offsite daemon` by other means, or run it in a container: see compose.yaml.',
   });
 }
 
-/** A system service keeps its results where systems do, unless somebody said otherwise. */
+/** A system service keeps its results in /var/lib/offsite, unless a data folder is named. */
 function specOf({ scope, config, dataFolder, runAs }: PlanOptions, host: ServiceHost): ServiceSpec {
   const isNamed = dataFolder ?? host.env.OFFSITE_HOME ?? config.dataFolder;
   const usual = scope === 'system' && !isNamed ? '/var/lib/offsite' : undefined;
@@ -59,7 +59,7 @@ function specOf({ scope, config, dataFolder, runAs }: PlanOptions, host: Service
       'daemon',
       '--data-folder',
       folder,
-      // Without one named, another would be found from the folder that a service starts in.
+      // The service starts in another folder and would find another configuration if none were named.
       ...(config.file === undefined ? [] : ['--config', config.file]),
     ],
     dataFolder: folder,

@@ -1,34 +1,34 @@
-/** What a service manager is to start, and for whom. All paths are absolute. */
+/** What a service manager must start, and for whom. All paths are absolute. */
 export interface ServiceSpec {
-  /** For the whole machine, or for one user as long as that user is there. */
+  /** For the whole machine, or for one user while that user is logged in. */
   scope: 'system' | 'user';
   /** The program and the arguments that run the daemon. */
   command: readonly string[];
   dataFolder: string;
-  /** Holds what must not be on a command line, such as keys: a line `NAME=value` each. Need not exist. */
+  /** Holds what must not be on a command line, such as keys: lines of `NAME=value`. It need not exist. */
   environmentFile: string;
   /** The user that a system service runs as; undefined is root. */
   runAs: string | undefined;
 }
 
-/** A service as its manager wants it written down. */
+/** A service in the form that its manager reads. */
 export interface ServiceUnit {
-  /** What its manager calls it. */
+  /** The manager's name for the service. */
   name: string;
   file: string;
   text: string;
   /**
-   * A link that is there while the manager starts the service by itself; undefined where its manager makes
+   * A link that exists while the manager starts the service automatically; undefined if the manager makes
    * none.
    */
   enabledBy: string | undefined;
-  /** Commands that make the manager start it, and show how it is. */
+  /** Commands that make the manager start the service, and show its state. */
   start: readonly string[];
-  /** Commands that end it for good, before its file goes. */
+  /** Commands that stop the service for good, before its file is removed. */
   stop: readonly string[];
-  /** Commands that make the manager forget it, once its file has gone. */
+  /** Commands that make the manager forget the service, after its file is removed. */
   forget: readonly string[];
 }
 
-/** By this a file is known as one that we may replace or remove. */
+/** Marks a file that we may replace or remove. */
 export const mark = 'Written by `offsite daemon install`.';

@@ -4,9 +4,9 @@ import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 const name = 'offsite.service';
 
 /**
- * What keeps the daemon from all that it does not need, which is next to everything: sandboxes are the
- * engine's, so it needs the engine's socket, the network and its data folder. These hold for a user's
- * services as well; W^X is not among them, since V8 compiles as it runs.
+ * Denies the daemon what it does not need. It needs only the engine's socket, the network and its data
+ * folder, because the engine runs the sandboxes. These settings work for a user's services as well. W^X is
+ * not among them, because V8 compiles at run time.
  */
 const hardening = [
   'NoNewPrivileges=yes',
@@ -21,8 +21,8 @@ const hardening = [
 ];
 
 /**
- * Only the system's own manager can do these. A read-only file system does not keep anybody from connecting
- * to a socket in it.
+ * Settings that only the system's manager supports. A process can still connect to a socket in a read-only
+ * file system.
  */
 const systemHardening = [
   'ProtectSystem=strict',
@@ -37,7 +37,7 @@ const systemHardening = [
   'ProtectKernelTunables=yes',
 ];
 
-/** The unit of the daemon. `folder` is where the manager of that scope looks for units. */
+/** The daemon's unit. `folder` is where the manager of that scope looks for units. */
 export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
   const isSystem = spec.scope === 'system';
   const target = isSystem ? 'multi-user.target' : 'default.target';
@@ -45,10 +45,10 @@ export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
   const [program = '', ...args] = spec.command;
   const service = [
     'Type=notify',
-    // Node cannot write to systemd's socket itself; the helper that does so is another process.
+    // Node cannot write to systemd's socket, so the daemon starts another process for that.
     'NotifyAccess=all',
-    // The daemon gives a sign of life every few seconds while every loop goes round; one that is late gets a
-    // minute.
+    // The daemon notifies systemd every few seconds while no loop is stuck. A loop counts as stuck when it is
+    // a minute late.
     'WatchdogSec=180',
     'TimeoutStartSec=300',
     `ExecStart=${[quoted(program), ...args.map(quoted)].join(' ')}`,
@@ -57,10 +57,11 @@ export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
     ...(isSystem && spec.runAs !== undefined ? [`User=${spec.runAs}`] : []),
     'Restart=on-failure',
     'RestartSec=10',
-    '# 2 is a mistake in the configuration, which no new start mends; 130 and 143 are a daemon that was told thrice to end.',
+    '# 2 is a mistake in the configuration, which a restart does not correct.',
+    '# 130 and 143 are a daemon that got three signals to end.',
     'RestartPreventExitStatus=2',
     'SuccessExitStatus=130 143',
-    '# Stopping drains: trials that run come to their end. Those that take longer start afresh with the next daemon.',
+    '# Stopping drains: running trials may end. If one takes longer, the next daemon starts it again.',
     'KillMode=mixed',
     'TimeoutStopSec=900',
     '',
@@ -68,12 +69,12 @@ export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
     ...(isSystem ? [...systemHardening, capabilities(spec), ...writable(spec.dataFolder)] : []),
   ];
   const lines = [
-    `# ${mark} A file without this line is left alone by it.`,
+    `# ${mark} It does not touch a file without this line.`,
     '[Unit]',
     'Description=Offsite: runs queued evaluation trials in local sandboxes',
     'After=network-online.target docker.service',
     'Wants=network-online.target',
-    // An engine that is away for an hour is not a reason to give up.
+    // systemd must not give up if the engine is down for an hour.
     'StartLimitIntervalSec=0',
     '',
     '[Service]',
@@ -93,12 +94,12 @@ export function systemdUnit(spec: ServiceSpec, folder: string): ServiceUnit {
   };
 }
 
-/** Of its might root keeps that of reading: program and configuration may lie in somebody's home. */
+/** Root keeps only the capability to read all files: program and configuration may be in a user's home. */
 function capabilities({ runAs }: ServiceSpec): string {
   return `CapabilityBoundingSet=${runAs === undefined ? 'CAP_DAC_READ_SEARCH' : ''}`;
 }
 
-/** Below /var/lib systemd makes the folder, for the user that the daemon runs as. */
+/** systemd creates a folder below /var/lib, for the user that the daemon runs as. */
 function writable(dataFolder: string): string[] {
   const [, below] = /^\/var\/lib\/([\w.-]+)$/.exec(dataFolder) ?? [];
   return below === undefined
@@ -106,7 +107,7 @@ function writable(dataFolder: string): string[] {
     : [`StateDirectory=${below}`, 'StateDirectoryMode=0700'];
 }
 
-/** A word of a unit's command line: `%` and `$` stand for themselves. */
+/** Quotes a word for a unit's command line, with `%` and `$` escaped. */
 function quoted(word: string): string {
   const literal = specifier(word).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('$', '$$$$');
   return /[^\w@%+=:,./$-]/.test(word) || word === '' ? `"${literal}"` : literal;

@@ -3,12 +3,12 @@ import { dirname } from 'node:path';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { mark, type ServiceUnit } from './service-unit.ts';
 
-/** What became of a unit's file. */
+/** What happened to a unit's file. */
 export type UnitFileFate = 'written' | 'replaced' | 'unchanged' | 'removed' | 'absent';
 
 /**
- * Writes a unit's file, whole or not at all. Throws `SERVICE_FILE_FOREIGN` where one is there that we did not
- * write, unless `force` is set, and `SERVICE_FILE_UNUSABLE` where it cannot be written.
+ * Writes a unit's file, completely or not at all. Throws `SERVICE_FILE_FOREIGN` if a file exists that we did
+ * not write, unless `force` is set, and `SERVICE_FILE_UNUSABLE` if it cannot be written.
  */
 export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boolean }): UnitFileFate {
   const before = contentOf(file);
@@ -17,7 +17,7 @@ export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boole
   const partial = `${file}.${process.pid}.partial`;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    // Everybody may read it, as every unit: keys are in the environment file.
+    // Everybody may read it, like every unit. The keys are in the environment file.
     writeFileSync(partial, text, { mode: 0o644, flag: 'wx' });
     renameSync(partial, file);
   } catch (error) {
@@ -28,9 +28,9 @@ export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boole
 }
 
 /**
- * Removes a unit's file. Throws `SERVICE_ENABLED` while its manager still starts it by itself and
- * `SERVICE_FILE_FOREIGN` where we did not write it, both unless `force` is set, and `SERVICE_FILE_UNUSABLE`
- * where it cannot be removed.
+ * Removes a unit's file. Throws `SERVICE_ENABLED` while its manager starts it automatically and
+ * `SERVICE_FILE_FOREIGN` if we did not write it, both unless `force` is set, and `SERVICE_FILE_UNUSABLE` if
+ * it cannot be removed.
  */
 export function removeUnit(unit: ServiceUnit, { force }: { force: boolean }): UnitFileFate {
   const { file, name, enabledBy, stop } = unit;
@@ -41,7 +41,7 @@ export function removeUnit(unit: ServiceUnit, { force }: { force: boolean }): Un
     throw new OffsiteError(`${name} is still enabled`, {
       code: 'SERVICE_ENABLED',
       kind: 'input',
-      hint: `Stop it first, and nothing is lost: ${stop.join('; ')}. --force removes its file nonetheless.`,
+      hint: `Stop it first, which loses nothing: ${stop.join('; ')}. --force removes the file anyway.`,
     });
   }
   try {
@@ -63,10 +63,10 @@ function contentOf(file: string): string | undefined {
 
 function requireOurs(file: string, content: string | undefined, force: boolean): void {
   if (force || content === undefined || content.includes(mark)) return;
-  throw new OffsiteError(`${file} was not written by Offsite`, {
+  throw new OffsiteError(`Offsite did not write ${file}`, {
     code: 'SERVICE_FILE_FOREIGN',
     kind: 'input',
-    hint: 'Look at it, and move it away; or add --force, and it is gone.',
+    hint: 'Move the file away, or replace or remove it with --force.',
   });
 }
 
@@ -74,7 +74,7 @@ function unusable(what: string, file: string, error: unknown): OffsiteError {
   return new OffsiteError(`cannot ${what} ${file}: ${messageOf(error)}`, {
     code: 'SERVICE_FILE_UNUSABLE',
     kind: 'input',
-    hint: 'Run the command as root; or with --user, for a service of your own.',
+    hint: 'Run the command as root, or with --user for a service of your own user.',
     cause: error,
   });
 }

@@ -2,7 +2,7 @@ import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
 import { engineCheck } from '../check.ts';
 
 const dayMs = 24 * 60 * 60_000;
-/** Days after which its packages are worth renewing. */
+/** Days after which the image's packages should be renewed. */
 const oldDays = 60;
 
 export const baseImage = engineCheck('base image', async (engine, { clock, signal }) => {

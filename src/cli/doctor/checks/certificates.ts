@@ -3,7 +3,7 @@ import { hostCertificates } from '../../host-certificates.ts';
 import type { Check } from '../check.ts';
 import { attempt } from '../examine.ts';
 
-/** Shared with other programs, which pass over a file that is not there, as we do; here it is told. */
+/** Variables that other programs use too. They ignore a missing file, and so do we; this check reports it. */
 const variables = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'] as const;
 
 export const certificates: Check = {
@@ -19,7 +19,7 @@ export const certificates: Check = {
       }
     }
     if (bundle === undefined)
-      return { state: 'ok', found: 'no CA bundle is named; the public authorities count' };
+      return { state: 'ok', found: 'no CA bundle is named; only the public authorities are trusted' };
     const count = bundle.pem.toString('latin1').split('-----BEGIN CERTIFICATE-----').length - 1;
     const who = config.caBundle === bundle.path ? 'caBundle of the configuration' : bundle.namedBy;
     return { state: 'ok', found: `${bundle.path} (${who}): ${count} certificates` };

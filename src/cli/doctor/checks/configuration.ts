@@ -6,7 +6,7 @@ export const configuration: Check = {
   async run({ config, configFailure }) {
     if (configFailure !== undefined) return failureOf(configFailure);
     const { profiles, sandboxes, models } = config;
-    if (config.file === undefined) return { state: 'ok', found: 'no offsite.yaml; all is default' };
+    if (config.file === undefined) return { state: 'ok', found: 'no offsite.yaml; the defaults apply' };
     const names = [Object.keys(profiles), Object.keys(sandboxes), Object.keys(models)];
     const [ofProfiles, ofSandboxes, ofModels] = names.map(({ length }) => length);
     return {

@@ -5,7 +5,7 @@ import { requireRoom } from '../../data-folder.ts';
 import { byteSize } from '../byte-size.ts';
 import type { Check } from '../check.ts';
 
-/** Less is enough to start with, and not for long. */
+/** Bytes. Less is enough to start, but not for long. */
 const roomyBytes = 1024 ** 3;
 
 export const dataFolder: Check = {
@@ -21,7 +21,7 @@ export const dataFolder: Check = {
   },
 };
 
-/** As the ledger does: to the disk, not only to its cache. */
+/** Writes like the ledger: to the disk, not only to its cache. */
 async function writeAndRemove(folder: string): Promise<void> {
   const path = join(folder, `.doctor-${randomUUID()}`);
   try {

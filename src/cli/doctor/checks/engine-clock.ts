@@ -2,8 +2,8 @@ import { duration } from '../../output/quantities.ts';
 import { engineCheck } from '../check.ts';
 
 /**
- * Milliseconds. Times of commands come from the engine's clock, all others from ours; within a second nobody
- * sees the difference.
+ * Milliseconds. The times of commands come from the engine's clock, all others from ours. A difference below
+ * one second does not matter.
  */
 const tolerated = 1_000;
 
@@ -12,6 +12,6 @@ export const engineClock = engineCheck("engine's clock", async ({ capabilities: 
   const found = `${duration(apart)} ${clockAheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   if (apart <= tolerated) return { state: 'ok', found };
   const mend =
-    'Set both clocks by NTP (a virtual machine that slept is often behind); else times of commands will be off.';
+    'Set both clocks by NTP, else the times of commands are wrong. A machine that slept is often behind.';
   return { state: 'warn', found, mend };
 });

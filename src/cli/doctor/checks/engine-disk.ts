@@ -3,15 +3,15 @@ import { statfs } from 'node:fs/promises';
 import { byteSize } from '../byte-size.ts';
 import { engineCheck } from '../check.ts';
 
-/** The base image, some snapshots, and what trials write meanwhile. */
+/** Bytes for the base image, some snapshots, and what running trials write. */
 const roomyBytes = 5 * 1024 ** 3;
 
-/** Room where the engine keeps images and containers, when that is on this machine. */
+/** Free space where the engine keeps images and containers, if that is on this machine. */
 export const engineDisk = engineCheck("engine's disk", async ({ address, capabilities: { rootFolder } }) => {
   if (!address.startsWith('unix:') || rootFolder === '' || !existsSync(rootFolder)) {
     return {
       state: 'skipped',
-      found: `${rootFolder || 'its folder'} is not on this machine, or not to be seen`,
+      found: `${rootFolder || 'its folder'} is not on this machine, or not visible`,
     };
   }
   const { bavail, bsize } = await statfs(rootFolder);

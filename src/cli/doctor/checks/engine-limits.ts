@@ -1,6 +1,6 @@
 import { engineCheck } from '../check.ts';
 
-/** What the engine says it can hold containers to. Without one of these, sandboxes are refused. */
+/** The limits that the engine says it can enforce. Without one of these, sandboxes are refused. */
 export const engineLimits = engineCheck('limits', async ({ capabilities: { limits, security } }) => {
   const missing = [
     ...(limits.memory ? [] : ['memory']),
@@ -16,6 +16,6 @@ export const engineLimits = engineCheck('limits', async ({ capabilities: { limit
     state: 'fail',
     kind: 'infrastructure',
     found: `the engine cannot limit ${missing.join(', ')}`,
-    mend: 'Turn on the control groups (for swap: the kernel option swapaccount=1) and seccomp, or use another engine.',
+    mend: 'Enable control groups (for swap: kernel option swapaccount=1) and seccomp, or use another engine.',
   };
 });

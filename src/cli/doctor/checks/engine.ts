@@ -1,7 +1,7 @@
 import type { Check } from '../check.ts';
 import { failureOf } from '../examine.ts';
 
-/** Reached at all, and new enough: connecting refuses one that is too old. */
+/** Whether the engine can be reached and is new enough: connecting refuses an old engine. */
 export const engineReachable: Check = {
   name: 'engine',
   async run({ engine }) {

@@ -1,6 +1,6 @@
 /**
- * Tries, in the base image's Python, what Offsite's filter refuses, and prints what it reached, `name:
- * values` a line. Of each call the arguments are such that it does nothing where it is allowed.
+ * Tries, in the base image's Python, the calls that Offsite's filter refuses. Prints those that succeeded, in
+ * lines of `name: values`. The arguments of each call are such that a successful call does nothing.
  */
 export const reachForbidden = `
 import ctypes, errno, os, platform, socket
@@ -41,7 +41,7 @@ def answers(number):
 print('32-bit calls:', 'answered' if x86 and answers(20) else 'none')
 `;
 
-/** What it prints where the filter is at work. */
+/** What the program prints if the filter works. */
 export const forbiddenReached: Readonly<Record<string, string>> = {
   'socket families': 'unix inet inet6 netlink',
   'forbidden calls': 'none',

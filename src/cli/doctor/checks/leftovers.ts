@@ -3,7 +3,7 @@ import { ownedContainers } from '../../../engine/owned-objects.ts';
 import { plural } from '../../output/quantities.ts';
 import { engineCheck } from '../check.ts';
 
-/** Containers whose agent is gone. The next run sweeps them; nothing needs to be done. */
+/** Containers of dead agents. The next run removes them, so the user need not do anything. */
 export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
   const containers = await ownedContainers(port, signal);
   const markers = containers.filter((container) => isMarker(container) && container.state === 'running');
@@ -14,9 +14,9 @@ export const leftovers = engineCheck('leftovers', async ({ port }, { clock, sign
   if (dead.length === 0) {
     return {
       state: 'ok',
-      found: `nothing of dead agents; ${plural(living.size, 'living agent')} on this engine`,
+      found: `none of dead agents; ${plural(living.size, 'living agent')} on this engine`,
     };
   }
-  const found = `${plural(dead.length, 'container')} of agents that are gone`;
-  return { state: 'warn', found, mend: 'The next run removes them; to do so now: offsite clean' };
+  const found = `${plural(dead.length, 'container')} of dead agents`;
+  return { state: 'warn', found, mend: 'The next run removes them. To remove them now: offsite clean' };
 });

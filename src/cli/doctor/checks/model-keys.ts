@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts';
 
-/** Whether the variables that hold the models' keys are set: never what is in them. */
+/** Whether the variables for the models' keys are set. Never prints their values. */
 export const modelKeys: Check = {
   name: "models' keys",
   async run({ config, env }) {

@@ -1,6 +1,6 @@
 import type { Check } from '../check.ts';
 
-/** The first that runs TypeScript as it is and has all of SQLite that the ledger uses. */
+/** The first version that runs TypeScript directly and has the SQLite features that the ledger uses. */
 const neededMajor = 24;
 
 export const nodeVersion: Check = {

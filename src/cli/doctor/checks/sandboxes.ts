@@ -4,8 +4,7 @@ import { engineCheck } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';
 
 /**
- * The sandboxes of the configuration: whether the engine has their images, and can hold them to what they ask
- * for.
+ * Whether the engine has the images of the configured sandboxes, and can enforce their limits.
  */
 export const sandboxes = engineCheck('sandboxes', async (engine, { config, signal }) => {
   const names = Object.keys(config.sandboxes);
@@ -28,6 +27,6 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
   }
   return {
     state: 'ok',
-    found: names.length === 0 ? 'none but the default' : `the engine can give all: ${names.join(', ')}`,
+    found: names.length === 0 ? 'only the default' : `the engine can run all: ${names.join(', ')}`,
   };
 });

@@ -7,8 +7,8 @@ import { forbiddenReached, reachForbidden } from './forbidden-calls.ts';
 const limits = { memoryBytes: 96 * 1024 ** 2, pids: 48, cpus: 0.5 } as const;
 
 /**
- * What a process inside sees of its own bonds, `name value` a line. Control groups of version 1 and 2 have
- * other files.
+ * Prints the limits that a process inside the sandbox sees, in lines of `name value`. Control groups of
+ * version 1 and 2 have different files.
  */
 const look = `
 awk '/^(NoNewPrivs|Seccomp|CapBnd):/ { print $1, $2 }' /proc/self/status
@@ -24,7 +24,7 @@ python3 -c "$REACH_FORBIDDEN"
 true`;
 
 /**
- * What must be seen. What of the control groups is not there to be seen is another matter than what is wrong.
+ * The values that must be seen. A control group value that cannot be seen is not the same as a wrong value.
  */
 const expected: Readonly<Record<string, string>> = {
   NoNewPrivs: '1',
@@ -41,19 +41,18 @@ const always = ['NoNewPrivs', 'CapBnd', 'networks'];
 const filtered = { Seccomp: '2', ...forbiddenReached };
 
 /**
- * Starts a sandbox and looks from inside: what the engine says it can do is one thing, that it does it is
- * another.
+ * Starts a sandbox and checks its limits from inside, because an engine may not do what it says.
  */
 export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal, config }) => {
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
-  if (image === undefined) return { state: 'skipped', found: 'no base image to start one of' };
+  if (image === undefined) return { state: 'skipped', found: 'no base image to start a sandbox from' };
   const spec: ContainerSpec = {
     imageId: image.id,
     network: 'none',
     security: 'compatible',
     ...limits,
     workingDir: '/workspace',
-    // Without any filter only where some sandbox of the configuration may be.
+    // It may lack the filter only if a sandbox of the configuration may.
     filter: Object.values(config.sandboxes).find(({ seccomp }) => seccomp === 'if-available')?.seccomp,
   };
   const lacks = unmetWishes(spec, engine.capabilities);
@@ -80,7 +79,7 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
       state: 'fail',
       kind: 'infrastructure',
       found: `from inside: ${wrong.join('; ')}`,
-      mend: 'This engine does not hold containers to what is asked for; use another.',
+      mend: 'This engine does not enforce the limits of containers. Use another engine.',
     };
   }
   const unseen = ['memory', 'pids', 'cpu'].filter((name) => !facts.has(name));
@@ -95,13 +94,13 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     return {
       state: 'warn',
       found: `holds, seen from inside: ${parts}; without ${lacks.join('; ')}`,
-      mend: 'Use an engine that takes filters, where agents are not to be trusted. Results say what was missing.',
+      mend: 'If you do not trust the agents, use an engine with filters. Results say what was missing.',
     };
   }
   if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };
   return {
     state: 'warn',
     found: `holds, seen from inside: ${parts}; limits of ${unseen.join(', ')} cannot be seen there`,
-    mend: 'Nothing, where the runtime is known to enforce them (gVisor, Kata).',
+    mend: 'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
   };
 });

@@ -17,7 +17,7 @@ export const hostileSuites = [
 ] as const;
 export type HostileSuite = (typeof hostileSuites)[number];
 
-/** What a case tries; `honest` tries nothing but to do its work. */
+/** What a case tries; `honest` only does its work. */
 const kinds = ['forge', 'escape', 'leak', 'crash', 'honest'] as const;
 export type AttackKind = (typeof kinds)[number];
 
@@ -29,7 +29,7 @@ export interface Attack {
   name: string;
   kind: AttackKind;
   expected: 'passed' | 'failed';
-  /** Whether `offsite doctor --deep` runs it too. */
+  /** Whether `offsite doctor --deep` also runs it. */
   deep: boolean;
 }
 
@@ -40,10 +40,10 @@ export function hostileFolder(): string {
     .map((place) => fileURLToPath(new URL(place, import.meta.url)))
     .find((folder) => existsSync(join(folder, 'offsite.yaml')));
   if (found !== undefined) return found;
-  throw new OffsiteError('the hostile suites, examples/hostile, are not where Offsite is installed', {
+  throw new OffsiteError('the hostile suites, examples/hostile, are missing from this installation', {
     code: 'HOSTILE_SUITES_MISSING',
     kind: 'infrastructure',
-    hint: 'Install the package offsite again; it brings them along.',
+    hint: 'Install the package offsite again; it contains them.',
   });
 }
 
@@ -60,7 +60,7 @@ export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack
 
 function badTags(suite: string, id: string): OffsiteError {
   return new OffsiteError(
-    `case ${id} of ${suite}.yaml has not one tag of ${kinds.join(', ')}, and one of expect:passed, expect:failed`,
-    { code: 'HOSTILE_TAGS', kind: 'input', hint: 'Without them nobody knows what the case should come to.' },
+    `case ${id} of ${suite}.yaml needs one tag of ${kinds.join(', ')}, and expect:passed or expect:failed`,
+    { code: 'HOSTILE_TAGS', kind: 'input', hint: 'The tags say what the result of the case should be.' },
   );
 }

@@ -12,8 +12,8 @@ export interface ConformanceReport {
 }
 
 /**
- * Looks whether the engine does all that Offsite relies on; undefined where it has no base image to look
- * with.
+ * Checks that the engine does everything that Offsite relies on; undefined if the base image is missing,
+ * which the checks need.
  */
 export async function runConformance(
   engine: Engine,
@@ -31,7 +31,7 @@ const marks = {
   skipped: styled('dim', ours('–   ')),
 } as const;
 
-/** A line for each check; where one failed, what was seen and what that costs. */
+/** A line for each check; for a failed one also what was found and what that costs. */
 export function printedConformance({ checks }: ConformanceReport): Printable {
   const printed = checks.flatMap((check) => [
     text`${marks[check.state]}  ${ours(check.name)}`,

@@ -1,23 +1,23 @@
 import type { Attack, AttackKind } from './attacks.ts';
 
-/** What a trial of an attack came to. `nothing`: Offsite ended without a result of it. */
+/** The result of an attack's trial. `nothing`: Offsite ended without a result of it. */
 export type Seen = 'passed' | 'failed' | 'void' | 'nothing';
 
 /** A line of the table. */
 export interface AttackRow {
   suite: string;
-  /** Of the case; absent where a whole suite is looked at. */
+  /** The case's id; absent if the line is about a whole suite. */
   id?: string;
   attack: string;
   expected: string;
   seen: string;
-  /** What it counts as, where it is not what was expected. */
+  /** What an unexpected result counts as. */
   broke?: Break;
-  /** Why it came to that, in Offsite's words. */
+  /** The reason for the result, in Offsite's words. */
   reason?: string;
 }
 
-/** What can go wrong, under the names by which it is counted. */
+/** The kinds of unexpected results, by the names under which they are counted. */
 export const breaks = [
   'forged',
   'escaped',
@@ -53,7 +53,7 @@ export function rowOf(attack: Attack, seen: Seen, reason: string | undefined): A
 function breakOf({ kind, expected }: Attack, seen: Seen): Break | undefined {
   if (seen === expected) return undefined;
   if (seen === 'nothing') return 'crashes';
-  // An agent that brings Offsite's own work to a halt leaves the trial without a verdict.
+  // If an agent stops Offsite's own work, its trial has no verdict.
   if (seen === 'void') return kind === 'crash' ? 'crashes' : 'without a verdict';
   return brokenBy[kind];
 }

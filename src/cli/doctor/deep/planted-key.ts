@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Redactor } from '../../../redaction/redactor.ts';
 
-/** The variable that the suites' `offsite.yaml` names as the one with a model's key. */
+/** The variable that the suites' `offsite.yaml` names for a model's key. */
 export const keyVariable = 'OFFSITE_HOSTILE_KEY';
 
 /** A key that opens nothing. The suites' agents look for its beginning. */
@@ -12,14 +12,13 @@ export function newPlantedKey(): string {
   return `sk-offsite-hostile-${randomBytes(16).toString('hex')}`;
 }
 
-/** Whether the bytes hold the key, however it is written. */
+/** Whether the bytes contain the key in any encoding that we know. */
 export function holdsKey(bytes: Buffer, key: string): boolean {
   return new Redactor([key]).find(bytes) !== undefined;
 }
 
 /**
- * The files below the folder, by their paths in it, that hold the key in any form in which it would be
- * written.
+ * The files below the folder, by their paths in it, that contain the key in any encoding that we know.
  */
 export async function filesWithKey(folder: string, key: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -36,7 +35,7 @@ async function holds(entry: Dirent, path: string, key: string): Promise<boolean>
   try {
     return holdsKey(await readFile(path), key);
   } catch (error) {
-    // A database that is closed takes its log along.
+    // A database removes its log when it is closed.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
     throw error;
   }

@@ -3,7 +3,7 @@ import { table } from '../../../text/table.ts';
 import { type AttackRow, breaks, type Counts } from './outcome.ts';
 import type { HostileReport } from './run-hostile.ts';
 
-/** The table of attacks, what did not hold with its reason, and the closing line. */
+/** The table of attacks, then each unexpected result with its reason, then the counts. */
 export function printedHostile({ rows, counts }: HostileReport): Printable {
   const titles = ['suite', 'attack', 'expected', 'seen', ''].map((title) => ({ title }));
   const cells = rows.map(({ suite, attack, expected, seen, broke }) => [

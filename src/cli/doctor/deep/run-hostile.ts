@@ -13,19 +13,19 @@ export interface HostileRequest {
   env: NodeJS.ProcessEnv;
   engineHost: string | undefined;
   signal: AbortSignal;
-  /** Called before a suite is run, with the number of its attacks. */
+  /** Called before each suite, with the number of its attacks. */
   onSuite?: (suite: string, attacks: number) => void;
 }
 
 export interface HostileReport {
-  /** Everything came to what was expected. */
+  /** Whether all results were as expected. */
   held: boolean;
   counts: Counts;
   rows: AttackRow[];
 }
 
 /**
- * Runs the hostile suites on this machine's engine, in a data folder of their own that is removed afterwards.
+ * Runs the hostile suites on this machine's engine, in a temporary data folder.
  */
 export async function runHostile(request: HostileRequest): Promise<HostileReport> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
@@ -55,11 +55,11 @@ function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {
 }
 
 function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: HostileSuite }): AttackRow {
-  const attack = `Offsite itself goes on to the end of ${suite}`;
-  const asExpected = { suite: 'all', attack, expected: 'goes on' };
-  // With a summary it also may have failed where it puts its things away.
+  const attack = `Offsite itself reaches the end of ${suite}`;
+  const asExpected = { suite: 'all', attack, expected: 'yes' };
+  // Even with a summary, Offsite may have failed while it cleaned up.
   if (summary !== undefined && /^exit code [03]$/.test(ended) && !stderr.includes('a defect of Offsite'))
-    return { ...asExpected, seen: 'goes on' };
+    return { ...asExpected, seen: 'yes' };
   return {
     ...asExpected,
     seen: ended,
@@ -68,7 +68,7 @@ function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: Hosti
   };
 }
 
-/** Whoever reads the output has a terminal; only lines and tabs are to reach it. */
+/** A terminal may show the output, so it must contain no control characters except line breaks and tabs. */
 function terminalRow(runs: readonly SuiteRun[]): AttackRow {
   const attack = "commands for the reader's terminal in what Offsite prints";
   const found = runs.some(({ stdout, stderr }) => steers(stdout) || steers(stderr));

@@ -7,36 +7,36 @@ import type { BatchSummary } from '../../output/summary.ts';
 import { type Attack, type HostileSuite, hostileFolder } from './attacks.ts';
 import { keyVariable } from './planted-key.ts';
 
-/** Milliseconds for a suite; it only ends what hangs. */
+/** Milliseconds for a suite, long enough to end only a suite that hangs. */
 const longestMs = 30 * 60_000;
 
-/** Trials at a time. Neighbours of an attack run beside it, also on a small machine. */
+/** Trials at a time, so that other trials run beside an attack even on a small machine. */
 const atATime = 3;
 
 export interface SuiteRequest {
   suite: HostileSuite;
   attacks: readonly Attack[];
-  /** To be written to: a folder for the suite's files, and one for the results. */
+  /** Folders to write to: one for the suite's files, and one for the results. */
   folder: string;
   dataFolder: string;
   env: NodeJS.ProcessEnv;
-  /** Where the engine is, if the configuration says so. */
+  /** The engine's address, if the configuration has one. */
   engineHost: string | undefined;
   plantedKey: string;
   signal: AbortSignal;
 }
 
 export interface SuiteRun {
-  /** Undefined where Offsite ended without one. */
+  /** Undefined if Offsite ended without one. */
   summary: BatchSummary | undefined;
-  /** How the process ended, as a person says it. */
+  /** How the process ended, for people. */
   ended: string;
   stdout: string;
   stderr: string;
 }
 
 /**
- * `offsite run`, as this very Offsite has it, in a process of its own: an attack that ends it ends nothing
+ * Runs `offsite run` of this same Offsite in another process, so that an attack that ends it ends nothing
  * else.
  */
 export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
@@ -69,7 +69,7 @@ export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
   };
 }
 
-/** The suite with the chosen cases alone, beside all the files that it names. */
+/** Writes the suite with only the chosen cases, beside all files that it refers to. */
 async function writeSuite({ suite, attacks, folder }: SuiteRequest) {
   await cp(hostileFolder(), folder, { recursive: true });
   const file = join(folder, `${suite}.yaml`);
@@ -79,15 +79,15 @@ async function writeSuite({ suite, attacks, folder }: SuiteRequest) {
   return { suite: file, config: join(folder, 'offsite.yaml') };
 }
 
-/** The command line's first file, beside whose compiled form ours lies as well. */
+/** The main file of the command line, as source or compiled like this file. */
 function program(): string {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return fileURLToPath(new URL(`../../main.${extension}`, import.meta.url));
 }
 
 /**
- * The user's own, but for what would lead elsewhere: to a service, another configuration, or the summary of a
- * CI step.
+ * The user's environment, without the variables that name a service, another configuration, or the summary of
+ * a CI step.
  */
 function environment({ env, engineHost, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(OFFSITE|GITHUB)_/.test(name));
