@@ -183,7 +183,7 @@ describe('offsite models check', () => {
 
   test.each([
     [401, /401.*bad key \[redacted\][\s\S]*apiKeyEnv/],
-    [404, /404[\s\S]*the model's name[\s\S]*baseUrl/i],
+    [404, /404[\s\S]*name for the model[\s\S]*baseUrl/i],
     [400, /400/],
   ])(
     'exits with 3 and a hint for status %s, without the key that the server repeats',
