@@ -42,13 +42,40 @@ export async function grade(input: PhaseInput, runPhase: RunPhase): Promise<Foun
 
 async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
   const first = await attempt(input, runPhase);
-  if (first.doubt === undefined) return first.found;
-  const control = await gradeUntouched(input);
-  if (control.found.verdict === 'void') return first.found;
-  const again = await gradeAgain(input, first.found);
-  // A passing fault of the machine does not occur twice with a successful control in between.
-  if (again.doubt !== first.doubt || again.found.cause === undefined) return again.found;
-  return { ...again.found, verdict: 'failed', cause: agentCause(again.found.cause, input.found.cause) };
+  const { graded: last, isTheAgents } = await settle(first, {
+    again: () => gradeAgain(input, first.found),
+    untouched: () => gradeUntouched(input),
+  });
+  const { cause } = last.found;
+  if (!isTheAgents || cause === undefined) return last.found;
+  return { ...last.found, verdict: 'failed', cause: agentCause(cause, input.found.cause) };
+}
+
+interface Settled<Result> {
+  graded: Result;
+  /** Whether the state that the agent left is why there is no verdict. */
+  isTheAgents: boolean;
+}
+
+/**
+ * Decides what a grading without a verdict means. A passing fault of the machine does not occur twice in the
+ * same way with a successful control in between. Work that fails in another way each time gets a second
+ * control: if that is graded too, the work is the reason.
+ */
+export async function settle<Result extends { doubt: string | undefined; found: Pick<Found, 'verdict'> }>(
+  first: Result,
+  grade: { again(): Promise<Result>; untouched(): Promise<Result> },
+): Promise<Settled<Result>> {
+  let last = first;
+  for (let controls = 0; last.doubt !== undefined; controls++) {
+    const control = await grade.untouched();
+    if (control.found.verdict === 'void') break;
+    if (controls === 1) return { graded: last, isTheAgents: true };
+    const { doubt } = last;
+    last = await grade.again();
+    if (last.doubt === doubt) return { graded: last, isTheAgents: true };
+  }
+  return { graded: last, isTheAgents: false };
 }
 
 /** @param carry replaces what collect finds: a control is copied in the same way as the work was */

@@ -11,7 +11,6 @@ import { commandsOf } from '../report.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { agentUsage } from '../usage.ts';
-import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** `refused`: the harness left no workspace that could be copied for the validator. */
@@ -25,7 +24,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   const { spec, container, sandboxes, found, signal } = input;
   const own = await sandboxes.validator.container();
   const copied = await copyWorkspace(container, own, sandboxPaths.workspace, {
-    maxBytes: await largestWorkspace(input),
+    maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
     signal,
   });
