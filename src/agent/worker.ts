@@ -308,6 +308,9 @@ export class Worker implements AsyncDisposable {
       await finishTrial(spec, trial.key, parts, { signal, admitted }, observe, () => this.#begun(inFlight));
     } catch (error) {
       this.#putBack(inFlight, admitted.aborted ? undefined : { error });
+    } finally {
+      // A trial that was put back gets another spec the next time, which this sandbox would not be found by.
+      sandboxes.forget(spec);
     }
   }
 

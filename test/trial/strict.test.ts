@@ -37,7 +37,7 @@ test('a harness that fills its disk is stopped for it, and what it did until the
   );
   expect(result).toMatchObject({
     verdict: 'passed',
-    cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('writing more') },
+    cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('wrote more') },
     harness: { ended: 'out-of-disk' },
   });
 });
