@@ -3,7 +3,7 @@ import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ScriptRequest } from '../../src/engine/script/script-request.ts';
 import { clockWith } from '../validate/validator-bench.ts';
-import { shell, startedContainer, testEngine, untilFile } from './engine-fixture.ts';
+import { shell, startedContainer, testEngine, until, untilFile } from './engine-fixture.ts';
 
 let engine: Engine;
 let container: Container;
@@ -226,7 +226,8 @@ describe('its end', () => {
     await container.killAll();
     const next = await run('exit 3');
     expect(next.steps.map(({ exitCode }) => exitCode)).toEqual([3]);
-    expect(await container.processes()).toEqual([]);
+    // The shell with the last word may be a moment in ending.
+    await until(async () => (await container.processes()).length === 0);
   });
 
   test('by deadline: the running step is marked, its output kept, nothing runs on', async () => {
@@ -246,6 +247,29 @@ describe('its end', () => {
       ['timed-out', undefined, 'partial\n'],
     ]);
     expect(await sandbox.processes()).toEqual([]);
+  });
+
+  test('between two steps loses the next one: it never counts as done', async () => {
+    const killed = await run('__offsite_take_command() { kill -9 $$; }\n\n# a comment\nfalse\ntrue');
+    expect(killed.ended).toBe('finished');
+    expect(killed.steps.map(({ command, ended, exitCode }) => [command, ended, exitCode]).slice(1)).toEqual([
+      ['false', 'lost', undefined],
+    ]);
+    const skipped = await run('__offsite_take_command() { __offsite_next=9; builtin return 1; }\nfalse');
+    expect(skipped.steps.map(({ command, ended }) => [command, ended]).slice(1)).toEqual([['false', 'lost']]);
+    const stopped = await run('__offsite_take_command() { sleep 600; }\nfalse', { timeoutMs: 1_000 });
+    expect(stopped.ended).toBe('timed-out');
+    expect(stopped.steps.map(({ command, ended }) => [command, ended]).slice(1)).toEqual([
+      ['false', 'timed-out'],
+    ]);
+  });
+
+  test('in a step that leaves the shell is that step’s, and nothing is lost', async () => {
+    expect((await steps('true\nexit 0\nfalse')).map(([, code]) => code)).toEqual([0, 0]);
+    expect((await steps('set -e\nfalse\ntrue')).map(([, code]) => code)).toEqual([0, 1]);
+    expect((await steps('trap "exit 4" EXIT\ntrue\n# the end\n')).map(([, code]) => code)).toEqual([0, 0]);
+    expect((await run('')).steps).toEqual([]);
+    expect((await run('# nothing')).ended).toBe('finished');
   });
 
   test('by abort is told from a timeout', async () => {

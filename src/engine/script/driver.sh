@@ -5,6 +5,7 @@
 # print a fake one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
 #   E status micros        it ended
+#   D micros               no line is left
 #   S yes|no micros        before all others: whether no process of this user can read this shell's memory
 #
 # Functions, options, traps, IFS and descriptors belong to the script: the driver calls `builtin` commands,
@@ -117,4 +118,6 @@ until ((__offsite_next >= __offsite_count)); do
   done
 done
 { __offsite_end_command; } 2>&-
+# No line is left. Without this mark the script left this shell, or something ended it.
+__offsite_mark D
 builtin exit 0

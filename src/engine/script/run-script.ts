@@ -103,7 +103,7 @@ async function runLines(
   if (typeof end === 'string') {
     await endExec(container, exec);
     for (const piece of marks.end()) recorder.take(piece);
-    recorder.close({ ended: end });
+    recorder.end({ ended: end });
     return {
       ended: end,
       steps: recorder.steps,
@@ -116,8 +116,7 @@ async function runLines(
     const oomKilled =
       (failed || !Number.isNaN(end.oomKills)) && (await noteOomKills(container, end.oomKills, exec.id));
     // The driver wrote nothing: there is no bash, or none that works.
-    const mute = recorder.steps.length === 0 && end.exitCode !== 0;
-    return mute
+    return !recorder.hasBegun
       ? {
           ended: 'not-started',
           message: firstOutput.split(secret)[0]?.trim() || 'bash cannot be started',
@@ -142,7 +141,7 @@ async function runLines(
   await assertContainerOutlived(container, exec, exitCode);
   await endExec(container, exec);
   for (const piece of marks.end()) recorder.take(piece);
-  recorder.close({ ended: 'exited', exitCode });
+  recorder.end({ ended: 'exited', exitCode });
   return {
     ended: 'finished',
     steps: recorder.steps,

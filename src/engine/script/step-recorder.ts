@@ -17,6 +17,13 @@ interface OpenStep {
   capture: OutputCapture;
 }
 
+/** Neither empty nor a comment. */
+const isCommand = (line: string) => !/^\s*(#.*)?$/.test(line);
+
+type StepEnd =
+  | { ended: 'exited'; exitCode: number }
+  | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' };
+
 /** Builds the steps of a script out of the marks and the output between them. */
 export class StepRecorder {
   readonly steps: ScriptStep[] = [];
@@ -26,11 +33,22 @@ export class StepRecorder {
   readonly #capBytes: number;
   readonly #clock: Clock;
   #open: OpenStep | undefined;
+  /** Whether the driver said anything at all. */
+  #hasBegun = false;
+  /** The first line that no command has taken yet. */
+  #next = 0;
+  /** Whether the driver has come to the end of the script, or a step has left its shell. */
+  #isOver = false;
 
   constructor(lines: string[], capBytes: number, clock: Clock) {
     this.#lines = lines;
     this.#capBytes = capBytes;
     this.#clock = clock;
+  }
+
+  /** Whether a driver ran: without bash there is none. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** Takes the next piece; returns the last mark, once it has come. Output between steps is dropped. */
@@ -40,12 +58,15 @@ export class StepRecorder {
       return undefined;
     }
     const [kind, first = '', second = '', third = ''] = piece.fields;
+    this.#hasBegun ||= kind !== 'Z';
     switch (kind) {
       case 'S':
         this.shielded = first === 'yes';
         return undefined;
       case 'B':
-        this.close({ ended: 'lost' });
+        if (this.#open) this.#close({ ended: 'lost' });
+        this.#passTo(Number(first));
+        this.#next = Number(second);
         this.#open = {
           command: this.#lines.slice(Number(first), Number(second)).join('\n'),
           startedAtMillis: this.#millis(third),
@@ -53,11 +74,16 @@ export class StepRecorder {
         };
         return undefined;
       case 'E':
-        this.close({ ended: 'exited', exitCode: Number(first) }, second);
+        if (this.#open) this.#close({ ended: 'exited', exitCode: Number(first) }, second);
+        else this.#lose({ ended: 'lost' });
+        return undefined;
+      case 'D':
+        this.#passTo(this.#lines.length);
+        this.#isOver = true;
         return undefined;
       case 'Z':
         // A step that is still open left the shell, so the shell's exit code is its exit code.
-        this.close({ ended: 'exited', exitCode: Number(first) });
+        this.end({ ended: 'exited', exitCode: Number(first) });
         return {
           how: 'done',
           exitCode: Number(first),
@@ -69,11 +95,36 @@ export class StepRecorder {
     }
   }
 
-  /** Ends the step that is running, if one is. `micros` is the container's time, if it is known. */
-  close(
-    end: { ended: 'exited'; exitCode: number } | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' },
-    micros = '',
-  ): void {
+  /**
+   * Ends the script. A step that is running ends in this way. Between two steps nothing of the script can end
+   * it: then a step is added that stands for all that never ran. (After a command that is never completed,
+   * bash leaves without the driver's word, but no line is left then.)
+   */
+  end(how: StepEnd): void {
+    const left = this.#open;
+    if (left) this.#close(how);
+    else if (!this.#isOver && this.#lines.slice(this.#next).some(isCommand))
+      this.#lose(how.ended === 'exited' ? { ended: 'lost' } : how);
+    this.#isOver = true;
+  }
+
+  /** The driver passes over empty lines and comments only. Anything else was run without a word of it. */
+  #passTo(line: number): void {
+    const passed = this.#lines.slice(this.#next, line);
+    if (line < this.#next || passed.some(isCommand)) this.#lose({ ended: 'lost' });
+    this.#next = line;
+  }
+
+  /** Adds a step whose end is not known. */
+  #lose(how: StepEnd): void {
+    const command = this.#lines.slice(this.#next).find(isCommand) ?? '';
+    const at = this.#clock.now();
+    const output = { output: '', outputTruncated: false, outputBytes: 0 };
+    this.steps.push({ command, startedAtMillis: at, finishedAtMillis: at, ...output, ...how });
+  }
+
+  /** @param micros the container's time, if it is known */
+  #close(how: StepEnd, micros = ''): void {
     if (this.#open === undefined) return;
     const { command, startedAtMillis, capture } = this.#open;
     this.#open = undefined;
@@ -86,7 +137,7 @@ export class StepRecorder {
       output: output.text,
       outputTruncated: output.truncated,
       outputBytes: output.totalBytes,
-      ...end,
+      ...how,
     });
   }
 

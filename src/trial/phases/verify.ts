@@ -24,7 +24,7 @@ export const verify: Phase = { name: 'verify', run };
  * Python writes no bytecode, which would be an unintended change of the system. It also reads no bytecode
  * beside a source file, because that could be a program other than its source, protected or not.
  */
-const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/offsite/no-bytecode' };
+const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/proc/no-bytecode' };
 
 /** The request that runs the case's verify. Undefined if the case has none. */
 export function verifyRequest({
