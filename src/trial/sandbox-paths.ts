@@ -37,17 +37,20 @@ export const scratchPaths: readonly string[] = [
   '/run',
   '/var/log',
   '/var/cache',
-  '/root/.cache',
-  '/root/.npm/_cacache',
-  '/root/.npm/_logs',
 ];
 
 /**
+ * Folders where programs may add files. They also run what they find there (package managers, browsers,
+ * compiled programs), so files that the image has are part of the system. `/root` stands for every home.
+ */
+export const cachePaths: readonly string[] = ['/root/.cache', '/root/.npm/_cacache', '/root/.npm/_logs'];
+
+/**
  * Folders where programs keep state with different names and contents each time, such as databases, lock
- * files and caches of build tools. Each program has its own entry in such a folder.
+ * files and caches of build tools. Each program has its own entry in such a folder. `/root` stands for every
+ * home.
  */
 export const statePaths: readonly string[] = [
-  '/home',
   '/srv',
   '/var/lib',
   '/root',
@@ -56,3 +59,6 @@ export const statePaths: readonly string[] = [
   '/root/.local/share',
   '/root/.local/state',
 ];
+
+/** Folders that contain all of {@link cachePaths} and {@link statePaths}. */
+export const stateRoots: readonly string[] = ['/root', '/home', '/srv', '/var/lib'];

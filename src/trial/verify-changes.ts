@@ -1,16 +1,18 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import { pathLists } from '../bounds/sandbox.ts';
 import type { Manifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { statePaths } from './sandbox-paths.ts';
+import { cachePaths, statePaths, stateRoots } from './sandbox-paths.ts';
 
 /** What verify changes by itself in an untouched workspace. */
 export interface OwnChanges {
   /** Contents by path, outside the workspace. */
   system: Contents;
+  /** Files that the image has in folders for caches and state. Undefined if they cannot be listed. */
+  existing: ReadonlySet<string> | undefined;
   /** The protected files after verify ran. */
   protected: Manifest;
 }
@@ -31,21 +33,48 @@ export async function contentsOf(
   return new Map(contents);
 }
 
+/** Lists what the image has in folders for caches and state. To be called before anything ran in the container. */
+export async function existingPaths(
+  container: Container,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const result = await container.exec({
+    argv: ['/bin/sh', '-c', 'exec find "$@" -print0 2> /dev/null', 'sh', ...stateRoots],
+    user: '0',
+    cwd: '/',
+    capBytes: pathLists.bytes.listing,
+    timeoutMs: pathLists.time.listing,
+    signal,
+  });
+  signal.throwIfAborted();
+  // It exits with 1 if a folder is missing.
+  if (result.ended !== 'exited' || result.exitCode > 1 || result.stdout.truncated) return undefined;
+  return new Set(result.stdout.text.split('\0'));
+}
+
 /**
  * The changes that verify does not make by itself: it never changes that path, or it leaves other content
- * there. In folders for state, it is enough that verify itself changes something of the same program.
+ * there. Caches, and entries for state where verify itself changes something, may get new files; files that
+ * the image has there may change only where verify itself changes them.
  */
 export async function unexplained(
   container: Container,
   paths: readonly string[],
-  own: Contents,
+  { system: own, existing }: Pick<OwnChanges, 'system' | 'existing'>,
   signal: AbortSignal,
 ): Promise<string[]> {
   const ownState = new Set([...own.keys()].flatMap((path) => stateEntry(path) ?? []));
-  const left = paths.filter((path) => !ownState.has(stateEntry(path) ?? ''));
+  const isFree = (path: string) => isCache(path) || ownState.has(stateEntry(path) ?? '');
+  const left = paths.filter((path) => !isFree(path) || (existing?.has(path) === true && !own.has(path)));
   const known = left.filter((path) => own.has(path));
   const contents = await contentsOf(container, known, signal);
   return left.filter((path) => !own.has(path) || own.get(path) !== contents.get(path));
+}
+
+/** Whether a path is in a cache. Its content then says nothing, only its being there. */
+export function isCache(path: string): boolean {
+  const { inRoot } = homeOf(path);
+  return cachePaths.some((folder) => inRoot === folder || inRoot.startsWith(`${folder}/`));
 }
 
 /**
@@ -53,24 +82,34 @@ export async function unexplained(
  * are one of these folders or contain one.
  */
 function stateEntry(path: string): string | undefined {
-  const folder = statePaths.findLast((one) => path.startsWith(`${one}/`));
+  const { home, inRoot } = homeOf(path);
+  const folder = statePaths.findLast((one) => inRoot.startsWith(`${one}/`));
   if (folder === undefined) return undefined;
-  const [name = ''] = path.slice(folder.length + 1).split('/');
+  const [name = ''] = inRoot.slice(folder.length + 1).split('/');
   const entry = posix.join(folder, name);
-  return statePaths.some((one) => one === entry || one.startsWith(`${entry}/`)) ? undefined : entry;
+  const holdsState = statePaths.some((one) => one === entry || one.startsWith(`${entry}/`));
+  return holdsState ? undefined : entry.replace(/^\/root(?=\/)/, home);
+}
+
+/** The home that a path is in, and the path as it would be in root's. */
+function homeOf(path: string): { home: string; inRoot: string } {
+  const home = /^\/home\/[^/]+(?=\/)/.exec(path)?.[0] ?? '/root';
+  return { home, inRoot: path.startsWith(`${home}/`) ? `/root${path.slice(home.length)}` : path };
 }
 
 async function contentOf(container: Container, path: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   try {
-    for await (const { type, mode, size, linkTarget, content } of container.archive(path, signal)) {
-      // A huge sparse file costs nothing to make. Such a file is never equal to another.
-      if (size > pathLists.bytes.compared) return `${path} of ${size} bytes`;
+    const most = pathLists.bytes.compared;
+    for await (const { type, mode, linkTarget, content } of container.archive(path, signal, most)) {
       hash.update(JSON.stringify([type, mode, linkTarget]));
       for await (const chunk of content()) hash.update(chunk);
     }
   } catch (error) {
-    if (error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND') return 'nothing';
+    if (!(error instanceof OffsiteError)) throw error;
+    if (error.code === 'ENGINE_NOT_FOUND') return 'nothing';
+    // Huge sparse files cost nothing to make. They are never equal to others.
+    if (error.code === 'ENGINE_TOO_LARGE') return `too large: ${randomUUID()}`;
     throw error;
   }
   return hash.digest('hex');

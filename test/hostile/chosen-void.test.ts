@@ -173,6 +173,15 @@ describe.concurrent('an honest agent', () => {
     expect(result).toMatchObject({ verdict: 'passed' });
   });
 
+  test('may leave much beside protected files, and verify may build as much again', async () => {
+    const result = await bench.trial(
+      'echo right > result; head -c 60000000 /dev/zero > left',
+      { prepare, protected: ['data/**'], verify: `head -c 60000000 /dev/zero > built\n${verify}` },
+      { disk: 96 * 1024 ** 2 },
+    );
+    expect(result).toMatchObject({ verdict: 'passed' });
+  });
+
   test('may commit, and git sees no change in the copy', async () => {
     const identity = '-c user.name=a -c user.email=a@b';
     const result = await bench.trial(`echo right > result; git add -A; git ${identity} commit -qm work`, {

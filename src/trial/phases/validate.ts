@@ -46,7 +46,12 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   if ((found.protectedChanged ?? []).length > 0) return [];
   const before = await protectedBefore(input, signal);
   const fresh = await sandboxes.validator.container();
-  const after = await protectedState(fresh, spec.protected, await largestWorkspace(input), signal);
+  const after = await protectedState(
+    fresh,
+    spec.protected,
+    (await largestWorkspace(input)) + spec.sandbox.disk,
+    signal,
+  );
   // Modes were changed for the two users, so they do not count. Neither do files that tools add.
   return [...before].flatMap(([path, was]) => {
     const is = after.get(path);

@@ -12,7 +12,7 @@ import type { Cause } from '../result.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';
-import { contentsOf, type OwnChanges, unexplained } from '../verify-changes.ts';
+import { contentsOf, existingPaths, isCache, type OwnChanges, unexplained } from '../verify-changes.ts';
 import { protectedBefore } from './collect.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
@@ -164,7 +164,7 @@ async function changedByWork(
   const { unexpected } = await systemChanges(container, { kit, place, signal });
   if (unexpected.length === 0) return [];
   const own = await knownChanges(imageId, input, request);
-  return unexplained(container, unexpected, own.system, signal);
+  return unexplained(container, unexpected, own, signal);
 }
 
 /** What verify changes by itself, in the workspace that prepare left. */
@@ -172,12 +172,15 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
   const { spec, kit, signal } = input;
   using fresh = new FreshSandbox(input);
   const untouched: Container = await fresh.container();
+  const existing = await existingPaths(untouched, signal);
   await runVerify(untouched, request);
   await untouched.killAll(signal);
   const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
-  const system = await contentsOf(untouched, unexpected, signal);
-  const files = await protectedState(untouched, spec.protected, await largestWorkspace(input), signal);
-  return { system, protected: files };
+  const caches = unexpected.filter(isCache).map((path) => [path, ''] as const);
+  const others = unexpected.filter((path) => !isCache(path));
+  const system = new Map([...caches, ...(await contentsOf(untouched, others, signal))]);
+  const files = await protectedState(untouched, spec.protected, await largestAfterVerify(input), signal);
+  return { system, existing, protected: files };
 }
 
 /**
@@ -192,12 +195,17 @@ async function protectedAfter(
   const { spec, found, signal } = input;
   if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
   const before = await protectedBefore(input, signal);
-  const after = await protectedState(container, spec.protected, await largestWorkspace(input), signal);
+  const after = await protectedState(container, spec.protected, await largestAfterVerify(input), signal);
   const changed = changedFiles(before, after);
   if (changed.length === 0) return {};
   const own = await knownChanges(imageId, input, request);
   const left = changed.filter((path) => !isDeepStrictEqual(after.get(path), own.protected.get(path)));
   return { protectedChanged: left };
+}
+
+/** Verify may write as much again as the agent. */
+async function largestAfterVerify(input: PhaseInput): Promise<number> {
+  return (await largestWorkspace(input)) + input.spec.sandbox.disk;
 }
 
 /** What verify changes by itself, determined once for all trials of an image. */
