@@ -9,3 +9,14 @@ export function gitSettings(settings: Readonly<Record<string, string>>): Record<
 
 /** A copied file has another inode, and times rounded to seconds. Git must not take that for a change. */
 export const copiedRepository = { 'core.checkStat': 'minimal', 'core.trustctime': 'false' } as const;
+
+/**
+ * Git refuses a repository that another user owns, as the workspace is. And when a validator asks git for the
+ * status, git must not run the hooks and settings that the agent wrote.
+ */
+export const validatorGit = gitSettings({
+  'safe.directory': '*',
+  'core.fsmonitor': 'false',
+  'core.hooksPath': '/dev/null',
+  ...copiedRepository,
+});

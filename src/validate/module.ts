@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
-import { copiedRepository, gitSettings } from './git-settings.ts';
 import { ModuleConversation } from './module-conversation.ts';
 import { execUser, users } from './users.ts';
 import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
@@ -29,12 +28,7 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   await container.put(filesOf(request), '/', request.signal);
   const failed = new AbortController();
   const signal = AbortSignal.any([request.signal, failed.signal]);
-  const work = new Work({
-    ...request,
-    env: { ...request.env, ...gitEnvironment },
-    sandbox: request.work,
-    signal,
-  });
+  const work = new Work({ ...request, sandbox: request.work, signal });
   await work.begin();
   const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
   const result = await container.exec({
@@ -45,7 +39,7 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
     ],
     user: execUser(users.validator),
     cwd: folder,
-    env: { ...request.env, ...gitEnvironment, ...ownFolders(folder) },
+    env: { ...request.env, ...ownFolders(folder) },
     stdin: conversation.stdin,
     onOutput: (stream, bytes) => {
       if (stream === 'stdout') conversation.reader.push(bytes);
@@ -59,17 +53,6 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   failed.abort();
   return outcome;
 }
-
-/**
- * Git refuses a repository that another user owns, as the workspace is. And when a validator asks git for the
- * status, git must not run the hooks and settings that the agent wrote.
- */
-const gitEnvironment = gitSettings({
-  'safe.directory': '*',
-  'core.fsmonitor': 'false',
-  'core.hooksPath': '/dev/null',
-  ...copiedRepository,
-});
 
 /** `offsite/validator` resolves because the validator is in a package named `offsite`. */
 function filesOf({ folder, files, source }: ValidatorRequest) {

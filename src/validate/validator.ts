@@ -1,3 +1,4 @@
+import { validatorGit } from './git-settings.ts';
 import { runModule } from './module.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
@@ -8,7 +9,8 @@ import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
  * other source is a JavaScript or TypeScript module that declares named validations with `offsite/validator`.
  */
 export async function runValidator(request: ValidatorRequest): Promise<ValidatorRun> {
-  const run = request.source.startsWith('#!') ? await runProgram(request) : await runModule(request);
+  const asked = { ...request, env: { ...request.env, ...validatorGit } };
+  const run = request.source.startsWith('#!') ? await runProgram(asked) : await runModule(asked);
   if (request.capture) return run;
   const { validations, judgments, failure } = run;
   return {

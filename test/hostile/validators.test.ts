@@ -351,3 +351,11 @@ console.log(createRequire(import.meta.url)(\`\${process.cwd()}/answer.js\`).answ
   });
   expect(result).toMatchObject({ verdict: 'passed' });
 });
+
+test.concurrent('a program validator asks git for changes, and nothing of the agent’s runs for it', async () => {
+  const source = '#!/bin/sh\nset -e\ngit diff-index --quiet HEAD --\n! test -e /tmp/ran';
+  const identity = '-c user.name=a -c user.email=a@b';
+  const agent = `git config core.fsmonitor 'touch /tmp/ran; false'; echo 1 > a; git add -A; git ${identity} commit -qm a`;
+  const result = await bench.trial(agent, { prepare: 'git init -q', validator: validator(source) });
+  expect(result).toMatchObject({ verdict: 'passed' });
+});
