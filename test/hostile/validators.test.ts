@@ -114,11 +114,12 @@ echo 1..1`;
   });
 
   test('leaves a process that corrects the result once it is looked at', async () => {
-    const script = `setsid env -i bash -c 'sleep 0.5; echo right > result' > /dev/null 2>&1 < /dev/null &
+    const later = 'until [ -e /tmp/looking ]; do sleep 0.05; done; echo right > result';
+    const script = `setsid env -i bash -c '${later}' > /dev/null 2>&1 < /dev/null &
 echo wrong > result`;
     const source = `#!/bin/bash
 offsite-run ./work
-sleep 1; test "$(cat result)" = right`;
+touch /tmp/looking; sleep 1; test "$(cat result)" = right`;
     const result = await bench.trial(work(script), { validator: validator(source) });
     expect(result).toMatchObject({ verdict: 'failed', validations: [{ exitCode: 1 }] });
   });
