@@ -63,7 +63,9 @@ export async function unexplained(
   { system: own, existing }: Pick<OwnChanges, 'system' | 'existing'>,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const ownState = new Set([...own.keys()].flatMap((path) => stateEntry(path) ?? []));
+  // A program that writes its cache has not written its state: npm's logs do not excuse what npx runs.
+  const ownPaths = [...own.keys()].filter((path) => !isCache(path));
+  const ownState = new Set(ownPaths.flatMap((path) => stateEntry(path) ?? []));
   const isFree = (path: string) => isCache(path) || ownState.has(stateEntry(path) ?? '');
   const left = paths.filter((path) => !isFree(path) || (existing?.has(path) === true && !own.has(path)));
   const known = left.filter((path) => own.has(path));

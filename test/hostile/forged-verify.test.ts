@@ -378,6 +378,19 @@ printf '#!/bin/sh\\ngrep -qx right result\\n' > ${tool}; chmod +x ${tool}`,
     });
   });
 
+  test('a program that npx finds, beside logs that verify itself writes', async () => {
+    const npx = '/root/.npm/_npx/1/node_modules/.bin/check';
+    const work = `mkdir -p "$(dirname ${npx})"; ln -s /bin/true ${npx}`;
+    const result = await bench.trial(`cat > build.sh << 'END'\n${work}\nEND`, {
+      prepare: `${prepare}; touch build.sh`,
+      verify: `sh build.sh\nmkdir -p /root/.npm/_logs; date +%N > /root/.npm/_logs/1\n${npx}`,
+    });
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('_npx') },
+    });
+  });
+
   test('(nothing is forged by work that adds to a cache)', async () => {
     const work = 'echo right > result; echo "echo 1 > /root/.cache/tool/more" > build.sh';
     expect(await bench.trial(work, cached)).toMatchObject({ verdict: 'passed' });
