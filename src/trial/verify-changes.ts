@@ -33,7 +33,11 @@ export async function contentsOf(
   return new Map(contents);
 }
 
-/** Lists what the image has in folders for caches and state. To be called before anything ran in the container. */
+/**
+ * Lists what the image has in folders for caches and state. Call it before anything runs in the container.
+ * Undefined if the image has no `find`, or more paths than are read: then a changed file in a cache cannot be
+ * told from a new one, and is excused.
+ */
 export async function existingPaths(
   container: Container,
   signal: AbortSignal,

@@ -134,8 +134,8 @@ async function runLines(
   if (end.state.neverStarted) {
     return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
   }
-  // Only SIGKILL prevents the guardian's last mark. After any other end the mark was written and lost on its
-  // way.
+  // A SIGKILL keeps the guardian from its last mark. Without one the mark was lost on its way, or another
+  // signal ended the guardian: either way the end is not known.
   const exitCode = knownExitCode(end.state);
   if (exitCode !== KILLED) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
