@@ -58,6 +58,18 @@ for (const how of ['end', 'reset'] as const) {
   });
 }
 
+test('a connection that is reset at its end, since nobody read the input, loses nothing', async () => {
+  await using resetting = await cuttingProxy({ atEnd: 'reset' });
+  await using through = await testEngine({ host: resetting.host });
+  await using beside = await startedContainer(through);
+  const ended = await beside.exec({
+    argv: ['sh', '-c', 'sleep 0.2; head -c 3000000 /dev/zero; exit 7'],
+    stdin: Buffer.alloc(2 ** 20),
+    timeoutMs: 60_000,
+  });
+  expect(ended).toMatchObject({ ended: 'exited', exitCode: 7, stdout: { totalBytes: 3_000_000 } });
+});
+
 async function touch(file: string): Promise<void> {
   const exec = await dockerOf(direct)
     .getContainer(container.id)

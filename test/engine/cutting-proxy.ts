@@ -11,7 +11,11 @@ export interface CuttingProxy extends AsyncDisposable {
   cut(how: 'end' | 'reset'): void;
 }
 
-export async function cuttingProxy(): Promise<CuttingProxy> {
+/**
+ * `atEnd: 'reset'` closes a connection that the engine ends without reading what was sent on it, as the engine
+ * itself does if it collects garbage at that moment.
+ */
+export async function cuttingProxy({ atEnd = 'end' as 'end' | 'reset' } = {}): Promise<CuttingProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'offsite-proxy-'));
   const path = join(folder, 'docker.sock');
   const pairs = new Set<[Socket, Socket]>();
@@ -19,7 +23,8 @@ export async function cuttingProxy(): Promise<CuttingProxy> {
     const far = connect({ path: '/var/run/docker.sock', allowHalfOpen: true });
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
-    near.pipe(far).pipe(near);
+    near.pipe(far).pipe(near, { end: atEnd === 'end' });
+    if (atEnd === 'reset') far.on('end', () => near.write('', () => near.destroy()));
     for (const socket of pair) socket.on('error', () => undefined).on('close', () => pairs.delete(pair));
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));

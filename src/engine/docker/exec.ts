@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import type { ExecCommand, OpenExec, OpenedExec, OutputPiece } from '../port/exec.ts';
+import { listenTo } from '../../foreign-traffic.ts';
+import type { ExecCommand, OpenExec, OpenedExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 import { engineMessage, engineStatus } from './failure.ts';
@@ -58,9 +59,7 @@ function attachedExec(
   socket: Duplex,
   command: ExecCommand,
 ): OpenExec {
-  // Even after the end of the output, input that nobody read may break the connection.
-  socket.on('error', () => undefined);
-  const streamEnded = pump(socket, command.onPiece);
+  const streamEnded = pump(socket, command);
   // A caller that races this promise against a deadline may never await it again.
   streamEnded.catch(() => undefined);
   const { stdin } = command;
@@ -83,16 +82,44 @@ function attachedExec(
   };
 }
 
-async function pump(socket: Duplex, onPiece: (piece: OutputPiece) => void): Promise<void> {
+/**
+ * Reads what the command prints until the engine ends the stream. What has arrived is read before a failure
+ * counts.
+ */
+function pump(socket: Duplex, { stdin, onPiece }: ExecCommand): Promise<void> {
   const frames = new FrameReader();
-  try {
-    for await (const chunk of socket) {
-      for (const piece of frames.read(chunk as Buffer)) onPiece(piece);
-    }
-  } catch (cause) {
-    throw cause instanceof Error && cause.name === 'OffsiteError'
-      ? cause
-      : execLost('The connection to the engine broke while a command ran.', cause);
-  }
-  frames.end();
+  return new Promise((resolve, reject) => {
+    const end = (cause?: unknown) => {
+      if (cause instanceof Error && cause.name === 'OffsiteError') return reject(cause);
+      if (cause !== undefined && !(stdin !== undefined && isReset(cause)))
+        return reject(execLost('The connection to the engine broke while a command ran.', cause));
+      try {
+        resolve(frames.end());
+      } catch (cut) {
+        reject(cut);
+      }
+    };
+    listenTo(
+      socket,
+      {
+        data: (chunk: Buffer) => {
+          for (const piece of frames.read(chunk)) onPiece(piece);
+        },
+        end: () => end(),
+        error: end,
+        close: () => end(new Error('The connection was closed before its end.')),
+      },
+      end,
+    );
+  });
+}
+
+/**
+ * A command may end without reading its input. The engine then leaves the rest unread, and if it closes the
+ * connection before the end of the output was seen here, the system reports a reset instead. Whether the
+ * command has ended is for the engine to say.
+ */
+function isReset(cause: unknown): boolean {
+  const { code } = cause as { code?: unknown };
+  return code === 'ECONNRESET' || code === 'EPIPE';
 }
