@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { runHostProgram, withSystemPath } from '../../src/base-image/host-program.ts';
 import type { Clock } from '../../src/clock.ts';
+import { messageOf } from '../../src/offsite-error.ts';
 import { clearLeftovers, isRunning } from './clear-leftovers.ts';
 import type { EngineHome } from './engine-home.ts';
 import { engineReady } from './engine-readiness.ts';
+
+const MOST_STARTS = 3;
 
 export interface EngineStart {
   how: 'systemd' | 'detached';
@@ -35,11 +38,23 @@ export async function startEngine({ how, home, log, env, clock, signal }: Engine
     const gone = async () => ((await running()) ? undefined : 'was starting already, and ended');
     return engineReady({ home, clock, signal, gone });
   }
-  for (const path of await clearLeftovers(home.leftovers))
-    log(`Removed ${path}, left by an engine that was killed.`);
-  const daemon = await spawnDaemon(home, env);
-  log(`Started dockerd (process ${daemon.pid}); its log is ${home.logPath}.`);
-  await engineReady({ home, clock, signal, gone: daemon.gone });
+  for (let start = 1; ; start++) {
+    for (const path of await clearLeftovers(home.leftovers))
+      log(`Removed ${path}, left by an engine that was killed.`);
+    const daemon = await spawnDaemon(home, env);
+    log(`Started dockerd (process ${daemon.pid}); its log is ${home.logPath}.`);
+    try {
+      return await engineReady({ home, clock, signal, gone: daemon.gone });
+    } catch (error) {
+      if (start === MOST_STARTS || !endedForLackOfTime(error)) throw error;
+      log('dockerd gave up on its containerd, which had too little time to start; starting it again.');
+    }
+  }
+}
+
+/** dockerd itself waits only seconds for its containerd, which is too short for a busy machine. */
+function endedForLackOfTime(error: unknown): boolean {
+  return messageOf(error).includes('timeout waiting for containerd to start');
 }
 
 /** Runs in its own session, so that it outlives this process and no terminal's Ctrl-C reaches it. */
