@@ -17,6 +17,7 @@ const rooms = [
   'ledger',
   'client',
   'suite',
+  'record',
   'contract',
   'redaction',
   'text',

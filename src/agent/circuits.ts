@@ -2,9 +2,9 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../engine/deadline.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { ModelAccount } from '../gateway/gateway.ts';
+
 import { OffsiteError } from '../offsite-error.ts';
-import type { Cause } from '../trial/result.ts';
+import type { Cause, TrialRecord } from '../record/trial-record.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 
@@ -211,7 +211,7 @@ export interface Permit extends Disposable {
    * the attempt does not count. Only a failure that the gateway saw opens a model's circuit, because an agent
    * can make a harness say anything.
    */
-  failed(cause: Cause, models: ModelAccount | undefined, signal: AbortSignal): Promise<boolean>;
+  failed(cause: Cause, models: TrialRecord['models'], signal: AbortSignal): Promise<boolean>;
 }
 
 /** The circuits of what trials depend on: the engine, and each model. */

@@ -4,8 +4,8 @@ import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AttemptRecord } from '../ledger/trials.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { type Cause, type PhaseName, recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
-import type { Cause, PhaseName, TrialResult } from '../trial/result.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
@@ -98,7 +98,7 @@ async function attemptTrial(
   const spoilt = given ? undefined : spoiltBy(result);
   const outage = spoilt !== undefined && (await passage?.failed(spoilt, result.models, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
-    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, result);
+    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, recordOf(result));
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
   // If the trial did not call its model, it does not show that the model works.
@@ -112,7 +112,7 @@ async function attemptTrial(
   });
   const { verdict, cause } = result;
   await storeResult(
-    () => ledger.trials.finish(attempt, { verdict, cause, result, report }),
+    () => ledger.trials.finish(attempt, { verdict, cause, result: recordOf(result), report }),
     { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
     signal,
   );

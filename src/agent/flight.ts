@@ -1,6 +1,6 @@
 import type { TrialKey } from '../ledger/batches.ts';
 import { type LeftOut, type QueuedTrial, variantOf } from '../ledger/queue.ts';
-import type { PhaseName } from '../trial/result.ts';
+import type { PhaseName } from '../record/trial-record.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContext } from './batch-contexts.ts';
 import { maxParallelOf } from './circuits.ts';

@@ -1,5 +1,5 @@
 import type { TrajectoryEntry } from '../contract/report.ts';
-import type { TrialResult } from '../trial/result.ts';
+import type { TrialResult } from '../record/trial-record.ts';
 
 /**
  * A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result.
@@ -8,7 +8,10 @@ export function lightResult(result: TrialResult): TrialResult {
   const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
   return {
     ...result,
+    subject: undefined,
     events: undefined,
+    harnessOutput: undefined,
+    changes: undefined,
     finalMessage: undefined,
     trajectory: trajectory?.map(withoutOutput),
     derivedTrajectory: derivedTrajectory?.map(withoutOutput),

@@ -4,9 +4,10 @@ import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { TrialResult } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/base-image.ts';
-import type { TrialResult } from '../trial/result.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
@@ -160,7 +161,7 @@ export async function workOffBatch(
   const trials = ledger.queue.ofBatch(batch.key).map((trial): FinishedTrial => {
     if (trial.result === undefined) throw new Error(`trial ${trial.key} was left without a result`);
     const finished = progress.results.get(trial.key);
-    const result = finished ?? lightResult(ledger.blobs.readJson(trial.result) as TrialResult);
+    const result = finished ?? lightResult(readRecord(ledger.blobs.readJson(trial.result)));
     return { ...progress.trialOf(trial), result };
   });
   return { id: batch.id, runs: batch.runs, trials };

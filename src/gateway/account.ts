@@ -10,7 +10,7 @@ export function accountOf(record: SessionRecord, now: number): ModelAccount {
   const byModel = Map.groupBy(asked, ({ exchange }) => `${exchange.role} ${exchange.model}`);
   const shown = ({ exchange }: ExchangeEntry) => ({
     ...structuredClone(exchange),
-    ...(exchange.trouble === stillInFlight && { finishedAt: now }),
+    ...(exchange.failure === stillInFlight && { finishedAt: now }),
   });
   return {
     exchanges: entries.map(shown),

@@ -82,14 +82,14 @@ export function openExchange(
     try {
       const reading = meter?.end();
       if (trouble === undefined) outcome = outcomeOf(reading);
-      told.trouble = trouble ?? troubleIn(reading);
+      told.failure = trouble ?? troubleIn(reading);
       told.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
     } catch (error) {
       // Nothing awaits this, so an error while reading an answer must not escape.
-      told.trouble = `its answer could not be read: ${messageOf(error)}`;
+      told.failure = `its answer could not be read: ${messageOf(error)}`;
     }
-    judge(modelFailed || (trouble === undefined && told.trouble !== undefined), outcome);
+    judge(modelFailed || (trouble === undefined && told.failure !== undefined), outcome);
     client.removeEventListener('abort', follow);
     // Releases what the upstream still holds: nothing, if the answer was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
@@ -100,7 +100,7 @@ export function openExchange(
       }
       observe?.(structuredClone(told), received);
     } catch (error) {
-      told.trouble ??= `its bodies were not kept: ${messageOf(error)}`;
+      told.failure ??= `its bodies were not kept: ${messageOf(error)}`;
     } finally {
       hold[Symbol.dispose]();
       record.end(running);
@@ -141,14 +141,14 @@ export function openExchange(
   };
 
   const judge = (failed: boolean, outcome: Outcome) => {
-    const message = `${model.name}: ${told.trouble}`;
+    const message = `${model.name}: ${told.failure}`;
     const { status = 0, responseBytes } = told;
     // An agent cannot act on a count of tokens, and many servers do not support counting.
     if (ask.purpose === 'answer') {
       record.standings.note(role, outcome, status < 300 && responseBytes > 0, message);
     }
     if (failed) record.failures.set(role, { at: told.finishedAt, message });
-    else if (told.trouble === undefined) record.failures.delete(role);
+    else if (told.failure === undefined) record.failures.delete(role);
   };
 
   const take = (bytes: Buffer) => {

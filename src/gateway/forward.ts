@@ -106,7 +106,7 @@ async function ask(
       streamed,
       requestBytes: received.length,
     });
-    parts.record.addRefused({ ...told, status, trouble: message });
+    parts.record.addRefused({ ...told, status, failure: message });
     throw error;
   }
   const request = { wire, method: 'POST', path, headers: toUpstream(headers), body: model.body };

@@ -117,7 +117,7 @@ export interface ModelExchange {
   /** Attempts that failed before the one that was passed on. */
   failedTries: { at: number; reason: string }[];
   /** Why it did not succeed: aborted by the client, cut by the upstream, refused by the gateway. */
-  trouble: string | undefined;
+  failure: string | undefined;
   usage: Usage;
   answeredBy: string | undefined;
   requestBytes: number;
@@ -136,5 +136,5 @@ export interface HostConnection {
   sentBytes: number;
   receivedBytes: number;
   /** Why it was refused or failed. */
-  trouble: string | undefined;
+  failure: string | undefined;
 }

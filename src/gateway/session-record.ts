@@ -79,7 +79,7 @@ export function sessionRecord(): SessionRecord {
   };
 }
 
-/** The `trouble` of an exchange that has not ended. */
+/** The `failure` of an exchange that has not ended. */
 export const stillInFlight = 'still in flight';
 
 /** Creates an exchange that begins now. */
@@ -95,7 +95,7 @@ export function newExchange(
     finishedAt: startedAt,
     status: undefined,
     failedTries: [],
-    trouble: stillInFlight,
+    failure: stillInFlight,
     usage: {},
     answeredBy: undefined,
     responseBytes: 0,

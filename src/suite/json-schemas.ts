@@ -1,15 +1,18 @@
 import { z } from 'zod';
+import { TrialRecord } from '../record/trial-record.ts';
 import { ConfigFile } from './config-file.ts';
 import { ScriptFile } from './script-file.ts';
 import { SuiteFile } from './suite-file.ts';
 
 /**
- * The JSON Schemas of the files that people write, for their editors. Keyed by file name under `schemas/`.
+ * The JSON Schemas of the files that people write, for their editors, and of the records that Offsite writes.
+ * Keyed by file name under `schemas/`.
  */
 export function jsonSchemas(): Record<string, unknown> {
   return {
     'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),
     'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
     'script.schema.json': z.toJSONSchema(ScriptFile, { io: 'input' }),
+    'trial-record.schema.json': z.toJSONSchema(TrialRecord),
   };
 }

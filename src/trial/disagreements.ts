@@ -1,6 +1,6 @@
 import type { ModelAccount } from '../gateway/gateway.ts';
-import type { TrialResult } from './result.ts';
-import { agentUsage } from './usage.ts';
+import type { TrialResult } from '../record/trial-record.ts';
+import { agentUsage } from '../record/usage.ts';
 
 const compared = ['inputTokens', 'outputTokens'] as const;
 

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import type { Cause } from '../record/trial-record.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
 import { openModels, type TrialModels } from './models.ts';
@@ -7,7 +8,6 @@ import { collect } from './phases/collect.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import { validate } from './phases/validate.ts';
 import { verify } from './phases/verify.ts';
-import type { Cause } from './result.ts';
 
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 

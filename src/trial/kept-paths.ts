@@ -1,5 +1,5 @@
 import { pathLists } from '../bounds/sandbox.ts';
-import type { TrialResult } from './result.ts';
+import type { TrialResult } from '../record/trial-record.ts';
 
 /**
  * The lists of paths as a record keeps them. If some paths are left out, the counts say how many there were.

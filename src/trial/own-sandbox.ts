@@ -1,7 +1,7 @@
+import type { Cause } from '../record/trial-record.ts';
 import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
 import { verifyRequest } from './phases/verify.ts';
-import type { Cause } from './result.ts';
 import { shownPaths, systemChanges } from './system-changes.ts';
 
 /**

@@ -1,11 +1,12 @@
 import { reportedOutput } from '../bounds/sandbox.ts';
-import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import { usageFields } from '../contract/usage.ts';
 import { unionOf } from '../intervals.ts';
+import { commandsOf } from '../record/timeline.ts';
+import type { TrialResult } from '../record/trial-record.ts';
+import { usageOf } from '../record/usage.ts';
 import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
-import type { TrialResult } from './result.ts';
-import { agentUsage } from './usage.ts';
 
 export interface ReportSubject {
   caseName: string;
@@ -37,21 +38,6 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
   const usage = usageOf(result);
   if (usage) report.usage = usage;
   return report;
-}
-
-/**
- * The trial's commands. If the harness reports its commands, that report counts. Otherwise they come from its
- * model traffic.
- */
-export function commandsOf({ trajectory, derivedTrajectory, harnessTellsCommands }: Partial<TrialResult>) {
-  if (harnessTellsCommands === false && derivedTrajectory && derivedTrajectory.length > 0)
-    return derivedTrajectory;
-  return trajectory;
-}
-
-/** The agent's model usage. If the sandbox could reach no model, zero usage is a measurement. */
-export function usageOf({ models, modelUnmeasured }: TrialResult): Usage | undefined {
-  return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
 /**

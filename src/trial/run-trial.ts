@@ -1,3 +1,4 @@
+import type { PhaseName, PhaseTiming, TrialResult } from '../record/trial-record.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
@@ -6,7 +7,6 @@ import { keptPaths } from './kept-paths.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
-import type { PhaseName, PhaseTiming, TrialResult } from './result.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
@@ -47,6 +47,7 @@ export async function runTrial(
     given.defer(() => sandboxes.giveBack(sandbox));
     found = {
       sandboxId: sandbox.container.id,
+      imageId: sandbox.imageId,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
@@ -64,6 +65,7 @@ export async function runTrial(
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
+    subject: subjectOf(spec),
     verdict: 'void',
     ...result,
     ...keptPaths(found),
@@ -75,4 +77,10 @@ export async function runTrial(
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
+}
+
+/** What was tried, for people who look at the result later. */
+function subjectOf({ caseName, ordinal, model, harness, profile, sandbox, prompt, verify }: TrialSpec) {
+  const { image, network } = sandbox;
+  return { caseName, ordinal, model, harness, profile: profile.name, image, network, prompt, verify };
 }

@@ -1,5 +1,6 @@
 import type { VerifyStep } from '../contract/report.ts';
 import type { Judgment, ReportedValidation } from '../contract/validation.ts';
+import { reachesThreshold } from '../record/failures.ts';
 
 export interface Findings {
   verifySteps: readonly VerifyStep[];
@@ -19,9 +20,4 @@ export function verdictOf({ verifySteps, validations, judgments }: Findings): 'p
   ];
   if (checks.length === 0) return 'void';
   return checks.every(Boolean) ? 'passed' : 'failed';
-}
-
-/** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */
-export function reachesThreshold({ score, threshold }: Judgment): boolean {
-  return threshold === undefined || (score !== undefined && score >= threshold);
 }

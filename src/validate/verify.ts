@@ -5,6 +5,9 @@ import type { Container } from '../engine/container.ts';
 export interface VerifiedStep extends VerifyStep {
   output: string;
   outputTruncated: boolean;
+  /** Epoch milliseconds by the engine's clock. */
+  startedAt: number;
+  durationMs: number;
 }
 
 /**
@@ -46,6 +49,8 @@ export async function runVerify(container: Container, request: VerifyRequest): P
     exitCode: step.ended === 'exited' ? step.exitCode : killed,
     output: step.output,
     outputTruncated: step.outputTruncated,
+    startedAt: step.startedAtMillis,
+    durationMs: step.finishedAtMillis - step.startedAtMillis,
   }));
   if (result.ended === 'finished') {
     const { devicesIntact, shielded } = result;

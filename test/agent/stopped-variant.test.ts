@@ -13,9 +13,9 @@ import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.t
 import type { TrialKey } from '../../src/ledger/batches.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import type { TrialResult } from '../../src/trial/result.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';

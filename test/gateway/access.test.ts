@@ -146,7 +146,7 @@ test('a closed session answers 400 in every wire, and ends what is in flight', a
   expect(later).toMatchObject({ status: 400, body: { error: { message: 'the trial has run out of time' } } });
   expect(await at.session.account()).toMatchObject({
     failure: undefined,
-    exchanges: [{ status: 400, trouble: 'the trial has run out of time', usage: {} }],
+    exchanges: [{ status: 400, failure: 'the trial has run out of time', usage: {} }],
   });
 });
 

@@ -21,7 +21,7 @@ test.for([
   const [first, second] = at.upstream.received;
   expect(second?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true);
   const account = await at.session.account();
-  expect(account.exchanges).toMatchObject([{ status: 200, trouble: undefined }]);
+  expect(account.exchanges).toMatchObject([{ status: 200, failure: undefined }]);
   expect(account.exchanges[0]?.failedTries).toMatchObject([{ reason: expect.stringContaining(reason) }]);
   expect(account.usage).toMatchObject([{ requests: 1, usage: { inputTokens: 100 } }]);
   expect(account.failure).toBeUndefined();

@@ -55,7 +55,7 @@ test('a chat that is aborted ends at the model', async () => {
   stop.abort(new Error('no more'));
   await expect(asked).rejects.toThrow('no more');
   await closed.promise;
-  expect((await at.session.account()).exchanges).toMatchObject([{ trouble: 'no more', status: undefined }]);
+  expect((await at.session.account()).exchanges).toMatchObject([{ failure: 'no more', status: undefined }]);
 });
 
 test('a scripted model answers in every wire, each session from its own beginning', async () => {

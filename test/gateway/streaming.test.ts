@@ -50,7 +50,7 @@ test('a client that goes away ends the request at the model, and is no failure o
   const account = await at.session.account();
   expect(account.failure).toBeUndefined();
   expect(account.exchanges).toMatchObject([
-    { status: 200, trouble: 'its client ended it', usage: {}, streamed: true },
+    { status: 200, failure: 'its client ended it', usage: {}, streamed: true },
   ]);
   expect(account.usage).toMatchObject([{ requests: 1, usage: {} }]);
 });
@@ -64,7 +64,7 @@ test('a client that goes away before the answer ends the request too', async () 
   leave(request);
   await closed;
   expect((await at.session.account()).exchanges).toMatchObject([
-    { status: undefined, trouble: 'its client ended it', failedTries: [] },
+    { status: undefined, failure: 'its client ended it', failedTries: [] },
   ]);
 });
 
@@ -140,7 +140,7 @@ test('a stream without end passes without filling the memory, until its client h
   leave(request);
   const [exchange] = (await at.session.account()).exchanges;
   expect(exchange?.responseBytes).toBeLessThanOrEqual(written);
-  expect(exchange?.trouble).toBe('its client ended it');
+  expect(exchange?.failure).toBe('its client ended it');
 });
 
 test('a hundred thousand tiny pieces arrive in order, whole', async () => {

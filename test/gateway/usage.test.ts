@@ -263,5 +263,5 @@ test('a body that cannot be kept is said in the record, and the answer still arr
   const keep = () => Promise.reject(new Error('the disk is full'));
   await using at = await place({ model: { record: 'full' }, session: { keep } }, json(200, chatAnswer));
   expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 200 });
-  expect((await at.session.account()).exchanges[0]?.trouble).toContain('the disk is full');
+  expect((await at.session.account()).exchanges[0]?.failure).toContain('the disk is full');
 });

@@ -48,7 +48,7 @@ function exchange(wire: Wire, startedAt: number): ModelExchange {
     finishedAt: startedAt + 10,
     status: 200,
     failedTries: [],
-    trouble: undefined,
+    failure: undefined,
     usage: {},
     answeredBy: 'm',
     requestBytes: 0,

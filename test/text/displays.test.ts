@@ -6,9 +6,9 @@ import { printedText } from '../../src/bounds/anybody.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { liveProgress } from '../../src/cli/output/live-progress.ts';
 import { summaryOf } from '../../src/cli/output/summary.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 import { Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/kept-paths.ts';
-import type { TrialResult } from '../../src/trial/result.ts';
 import { attacks, harmIn, hostileName, hostileText } from '../hostile/hostile-text.ts';
 
 /** A terminal of 80 columns that keeps what it is sent. */

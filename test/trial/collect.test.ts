@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TrialResult } from '../../src/trial/result.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 /** What is there before the harness works. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { TrialResult } from '../../trial/result.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import type { DaemonStatus } from './status.ts';
 
 /** Seconds, from a trial that does nothing to one that works for hours. */

@@ -1,4 +1,4 @@
-import type { PhaseName } from '../../trial/result.ts';
+import type { PhaseName } from '../../record/trial-record.ts';
 import type { WaitingRun } from '../waiting-runs.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
+import { failuresOf } from '../../record/failures.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
-import type { TrialResult } from '../../trial/result.ts';
-import { failuresOf } from './failures.ts';
 import { duration } from './quantities.ts';
 
 /** The line to print for an event; undefined if there is none. */

@@ -1,8 +1,8 @@
 import { createLogUpdate } from 'log-update';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
+import type { PhaseName } from '../../record/trial-record.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, stack, styled, text } from '../../text/printable.ts';
-import type { PhaseName } from '../../trial/result.ts';
 import { keyOf, lineOf, nameOf } from './event-lines.ts';
 import { duration } from './quantities.ts';
 

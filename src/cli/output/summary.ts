@@ -1,11 +1,12 @@
 import type { FinishedBatch, FinishedTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
+import { failuresOf } from '../../record/failures.ts';
+import { commandsOf } from '../../record/timeline.ts';
+import { usageOf } from '../../record/usage.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
-import { commandsOf, usageOf } from '../../trial/report.ts';
 import type { SystemChanges } from '../../trial/system-changes.ts';
-import { failuresOf } from './failures.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
 
 /** The results of a batch, run by run. */

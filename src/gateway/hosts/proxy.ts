@@ -104,7 +104,7 @@ async function connected(
     finishedAt: 0,
     sentBytes: 0,
     receivedBytes: 0,
-    trouble: undefined,
+    failure: undefined,
   };
   let socket: Socket | undefined;
   using hold = parts.share.hold();
@@ -118,7 +118,7 @@ async function connected(
     socket = await reach(parts, authority, stopping.signal);
     await carry(socket, stopping, authority);
   } catch (error) {
-    connection.trouble = messageOf(stopping.signal.aborted ? stopping.signal.reason : error);
+    connection.failure = messageOf(stopping.signal.aborted ? stopping.signal.reason : error);
     throw error;
   } finally {
     client.stream.off('close', gone);

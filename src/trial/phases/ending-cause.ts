@@ -1,5 +1,5 @@
 import type { HarnessEnding } from '../../harness/runner.ts';
-import type { Cause } from '../result.ts';
+import type { Cause } from '../../record/trial-record.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
+import type { Cause } from '../../record/trial-record.ts';
 import type { Conversation } from '../conversation.ts';
-import type { Cause } from '../result.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**

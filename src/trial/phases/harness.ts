@@ -1,10 +1,10 @@
 import type { Runner } from '../../harness/runner.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import type { TrialModels } from '../models.ts';
-import type { TrialResult } from '../result.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { endingCause } from './ending-cause.ts';
@@ -67,9 +67,11 @@ function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, mode
 }
 
 function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<TrialResult> {
-  const { ending, trajectory, events, finalMessage, version, usage, commandCount, turns } = conversation;
+  const { ending, trajectory, events, finalMessage, version, usage, commandCount, turns, lastOutput } =
+    conversation;
   return {
     harness: ending,
+    harnessOutput: lastOutput,
     trajectory,
     derivedTrajectory: models?.derived.entries(),
     events,

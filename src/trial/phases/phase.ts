@@ -1,10 +1,10 @@
 import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
+import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
-import type { PhaseName, TrialResult } from '../result.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace.ts';

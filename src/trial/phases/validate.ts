@@ -1,9 +1,9 @@
 import type { Validation } from '../../contract/validation.ts';
+import type { Cause } from '../../record/trial-record.ts';
 import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
 import { verdictOf } from '../../validate/verdict.ts';
 import { protectedState } from '../protected.ts';
-import type { Cause } from '../result.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { protectedBefore } from './collect.ts';
 import { integrityOf } from './integrity.ts';

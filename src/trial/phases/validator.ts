@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Container } from '../../engine/container.ts';
+import { commandsOf } from '../../record/timeline.ts';
+import { agentUsage } from '../../record/usage.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator } from '../../validate/validator.ts';
@@ -7,10 +9,8 @@ import type { ValidatorRun } from '../../validate/validator-request.ts';
 import type { WorkSandbox } from '../../validate/work/work-sandbox.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
-import { commandsOf } from '../report.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { ValidatorSpec } from '../spec.ts';
-import { agentUsage } from '../usage.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** `refused`: the harness left no workspace that could be copied for the validator. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Container } from '../../engine/container.ts';
+import type { Cause } from '../../record/trial-record.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
 import { runVerify, type Verification, type VerifyRequest } from '../../validate/verify.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
@@ -8,7 +9,6 @@ import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedState } from '../protected.ts';
-import type { Cause } from '../result.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';

@@ -74,7 +74,7 @@ test('a tunnel to a named host carries bytes both ways, and is recorded with the
   await closed;
   expect(network.connected).toEqual([{ address: '93.184.216.34', port: 443 }]);
   expect((await at.session.account()).connections).toMatchObject([
-    { host: 'registry.example', port: 443, sentBytes: 5, receivedBytes: 13, trouble: undefined },
+    { host: 'registry.example', port: 443, sentBytes: 5, receivedBytes: 13, failure: undefined },
   ]);
   server.close();
 });
@@ -97,7 +97,7 @@ test('a plain request with an absolute URL goes to a named host, without hop-by-
   expect(Object.keys(received?.headers ?? {})).not.toContain('proxy-authorization');
   expect(await at.sandbox.ask({ method: 'HEAD', path, headers })).toMatchObject({ status: 200 });
   const { connections } = await at.session.account();
-  expect(connections).toMatchObject([{ host: 'a.mirror.example', port: 8080, trouble: undefined }, {}]);
+  expect(connections).toMatchObject([{ host: 'a.mirror.example', port: 8080, failure: undefined }, {}]);
   expect(connections[0]?.sentBytes).toBeGreaterThan(4);
 });
 
@@ -121,7 +121,7 @@ test.for([
   expect(await at.sandbox.ask({ method: 'GET', path })).toMatchObject({ status: 403 });
   expect([network.looked, network.connected]).toEqual([[], []]);
   const { connections } = await at.session.account();
-  expect(connections.map(({ trouble }) => trouble?.includes('may not reach'))).toEqual([true, true]);
+  expect(connections.map(({ failure }) => failure?.includes('may not reach'))).toEqual([true, true]);
 });
 
 test.for([
@@ -207,7 +207,7 @@ test('a closed session ends its tunnels and opens no more', async () => {
   expect(await at.sandbox.ask({ method: 'GET', path: 'http://registry.example/' })).toMatchObject({
     status: 400,
   });
-  expect((await at.session.account()).connections).toMatchObject([{ trouble: 'the trial is over' }]);
+  expect((await at.session.account()).connections).toMatchObject([{ failure: 'the trial is over' }]);
   server.close();
 });
 

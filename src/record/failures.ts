@@ -1,5 +1,5 @@
-import type { TrialResult } from '../../trial/result.ts';
-import { reachesThreshold } from '../../validate/verdict.ts';
+import type { Judgment } from '../contract/validation.ts';
+import type { TrialResult } from './trial-record.ts';
 
 /** How many characters to show of what a program printed or a judge said. */
 const toldCharacters = 200;
@@ -37,4 +37,9 @@ function told(text = ''): string {
   const line = (lines.find((each) => errorLine.test(each)) ?? lines.at(-1) ?? '').trim();
   if (line === '') return '';
   return `: ${line.length > toldCharacters ? `${line.slice(0, toldCharacters)}…` : line}`;
+}
+
+/** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */
+export function reachesThreshold({ score, threshold }: Judgment): boolean {
+  return threshold === undefined || (score !== undefined && score >= threshold);
 }

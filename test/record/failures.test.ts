@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { failuresOf } from '../../../src/cli/output/failures.ts';
-import type { TrialResult } from '../../../src/trial/result.ts';
+import { failuresOf } from '../../src/record/failures.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 
 function result(found: Partial<TrialResult>): TrialResult {
   return { verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false, ...found };

@@ -1,0 +1,120 @@
+import type { TrialRecord } from './trial-record.ts';
+
+/**
+ * One thing that happened in a trial. `at` and `until` are epoch milliseconds; `until` is absent for a moment,
+ * and for what never reported its end. `index` is the entry's place in
+ * its own list of the record: for commands that of {@link commandsOf}.
+ */
+export interface TimelineEntry {
+  kind: TimelineKind;
+  index: number;
+  at: number;
+  until?: number | undefined;
+  /** One line: the command, the first line of the message, the tool's name. */
+  title: string;
+  /** Whether it failed, where that can be said of it. */
+  failed: boolean;
+}
+
+export type TimelineKind =
+  | 'phase'
+  | 'user'
+  | 'message'
+  | 'note'
+  | 'command'
+  | 'tool'
+  | 'exchange'
+  | 'connection'
+  | 'verify'
+  | 'validation';
+
+/**
+ * The commands of a trial. If the harness reports its commands, that report counts. Otherwise they come from
+ * its model traffic.
+ */
+export function commandsOf({
+  trajectory,
+  derivedTrajectory,
+  harnessTellsCommands,
+}: Pick<TrialRecord, 'trajectory' | 'derivedTrajectory' | 'harnessTellsCommands'>) {
+  if (harnessTellsCommands === false && derivedTrajectory && derivedTrajectory.length > 0)
+    return derivedTrajectory;
+  return trajectory;
+}
+
+/**
+ * All that happened, in the order it began. What has no time of its own stands where its neighbours in its own
+ * list stand.
+ */
+export function timelineOf(record: TrialRecord): TimelineEntry[] {
+  const { phases, events = [], models, verifySteps = [], validations = [] } = record;
+  const phaseAt = (name: string) =>
+    phases.find((phase) => phase.name === name)?.startedAt ?? record.startedAt;
+  const entries: TimelineEntry[] = [
+    ...phases.map(({ name, startedAt, durationMs }, index) => ({
+      ...{ kind: 'phase' as const, index, at: startedAt, until: startedAt + durationMs, title: name },
+      failed: record.cause?.phase === name,
+    })),
+    ...events.map((event, index) => ({
+      ...{ kind: event.kind, index, at: event.at },
+      ...(event.kind === 'tool'
+        ? { until: event.finishedAt, title: event.name, failed: event.failed === true }
+        : { title: firstLine(event.text), failed: false }),
+    })),
+    ...timed(commandsOf(record) ?? [], phaseAt('harness'), (command) => ({
+      at: command.startedAtMillis,
+      until: command.finishedAtMillis,
+    })).map(({ item, index, at, until }) => ({
+      ...{ kind: 'command' as const, index, at, until, title: firstLine(item.command) },
+      failed: item.exitCode !== undefined && item.exitCode !== 0,
+    })),
+    ...(models?.exchanges ?? []).map((exchange, index) => ({
+      ...{ kind: 'exchange' as const, index, at: exchange.startedAt, until: exchange.finishedAt },
+      title: exchange.role === 'agent' ? exchange.model : `${exchange.model} (${exchange.role})`,
+      failed: exchange.failure !== undefined,
+    })),
+    ...(models?.connections ?? []).map((connection, index) => ({
+      ...{ kind: 'connection' as const, index, at: connection.startedAt, until: connection.finishedAt },
+      title: `${connection.host}:${connection.port}`,
+      failed: connection.failure !== undefined,
+    })),
+    ...timed(verifySteps, phaseAt('verify'), ({ startedAt, durationMs }) => ({
+      at: startedAt,
+      until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
+    })).map(({ item, index, at, until }) => ({
+      ...{ kind: 'verify' as const, index, at, until, title: firstLine(item.command) },
+      failed: item.exitCode !== 0,
+    })),
+    ...timed(validations, phaseAt('validate'), ({ startedAt, durationMs }) => ({
+      at: startedAt,
+      until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
+    })).map(({ item, index, at, until }) => ({
+      ...{ kind: 'validation' as const, index, at, until, title: item.name },
+      failed: item.exitCode !== 0,
+    })),
+  ];
+  return entries.sort((one, other) => one.at - other.at);
+}
+
+/** Gives an item without a time the time of the one before it. */
+function timed<Item>(
+  items: readonly Item[],
+  start: number,
+  timesOf: (item: Item) => { at: number | undefined; until: number | undefined },
+) {
+  let last = start;
+  return items.map((item, index) => {
+    const { at = last, until } = timesOf(item);
+    last = at;
+    return { item, index, at, until };
+  });
+}
+
+function firstLine(text: string): string {
+  const trimmed = text.trimStart();
+  const end = trimmed.indexOf('\n');
+  const line = end === -1 ? trimmed : trimmed.slice(0, end);
+  return line.length > longestTitle ? `${line.slice(0, longestTitle)}…` : line;
+}
+
+const longestTitle = 200;

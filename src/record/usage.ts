@@ -1,0 +1,19 @@
+import type { Usage } from '../contract/report.ts';
+import { sumOfUsage } from '../contract/usage.ts';
+import type { TrialRecord } from './trial-record.ts';
+
+/**
+ * The sum of what the agent's models used. A number that is not known for each of them is left out. Without a
+ * model it is 0.
+ */
+export function agentUsage({ usage }: Pick<NonNullable<TrialRecord['models']>, 'usage'>): Usage {
+  return sumOfUsage(usage.filter(({ role }) => role === 'agent').map((part) => part.usage));
+}
+
+/** The agent's model usage. If the sandbox could reach no model, zero usage is a measurement. */
+export function usageOf({
+  models,
+  modelUnmeasured,
+}: Pick<TrialRecord, 'models' | 'modelUnmeasured'>): Usage | undefined {
+  return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { timelineOf } from '../../src/record/timeline.ts';
+import { recordOf } from '../../src/record/trial-record.ts';
+
+test('a timeline holds everything in the order it began, with what failed', () => {
+  const command = (name: string, startedAtMillis: number | undefined, exitCode: number) => ({
+    ...{ _tag: 'command' as const, command: name, exitCode },
+    ...(startedAtMillis !== undefined && { startedAtMillis, finishedAtMillis: startedAtMillis + 5 }),
+  });
+  const entries = timelineOf(
+    recordOf({
+      verdict: 'failed',
+      startedAt: 0,
+      finishedAt: 100,
+      phases: [
+        { name: 'sandbox', startedAt: 0, durationMs: 10 },
+        { name: 'harness', startedAt: 10, durationMs: 50 },
+        { name: 'verify', startedAt: 60, durationMs: 40 },
+      ],
+      trajectory: [command('first', 20, 0), command('untimed', undefined, 1), command('last', 40, 0)],
+      events: [
+        { kind: 'message', at: 30, text: '\n  two\nlines' },
+        { kind: 'tool', at: 35, name: 'read', input: {}, failed: true },
+      ],
+      verifySteps: [{ command: 'test -f a \\\n  -a -f b', exitCode: 1, output: '', outputTruncated: false }],
+      validations: [{ id: 'v', index: 0, name: 'works', exitCode: 0, startedAt: 90, durationMs: 3 }],
+      modelUnmeasured: false,
+    }),
+  );
+  expect(entries.map(({ kind, at, title, failed }) => [kind, at, title, failed])).toEqual([
+    ['phase', 0, 'sandbox', false],
+    ['phase', 10, 'harness', false],
+    ['command', 20, 'first', false],
+    ['command', 20, 'untimed', true],
+    ['message', 30, 'two', false],
+    ['tool', 35, 'read', true],
+    ['command', 40, 'last', false],
+    ['phase', 60, 'verify', false],
+    ['verify', 60, 'test -f a \\', true],
+    ['validation', 90, 'works', false],
+  ]);
+  expect(entries.find(({ title }) => title === 'works')?.until).toBe(93);
+});
+
+test('commands that only the model traffic shows stand for those that a harness does not report', () => {
+  const entry = (command: string) => ({ _tag: 'command' as const, command, startedAtMillis: 1 });
+  const record = recordOf({
+    ...{ verdict: 'passed', startedAt: 0, finishedAt: 9, phases: [], modelUnmeasured: false },
+    ...{ trajectory: [entry('./run')], derivedTrajectory: [entry('ls')], harnessTellsCommands: false },
+  });
+  expect(timelineOf(record).map(({ title }) => title)).toEqual(['ls']);
+});
