@@ -8,6 +8,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
+import { keepTexts } from './file-texts.ts';
 import {
   type HostEnvironment,
   noHostEnvironment,
@@ -18,6 +19,7 @@ import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from '.
 import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
+import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
 
@@ -64,6 +66,8 @@ export class Sandboxes implements AsyncDisposable {
   readonly ownChanges = new OncePerImage<OwnChanges>();
   /** Protected files of workspaces that are too large to read as a whole. */
   readonly protectedFiles = new OncePerImage<Manifest>();
+  /** The texts of the workspaces that prepare left. */
+  readonly texts = new TextPack();
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   /** Keyed by the configured image: a kit works in all images that are made from it. */
@@ -137,6 +141,7 @@ export class Sandboxes implements AsyncDisposable {
     this.#ahead.clear();
     for (const sandbox of untaken) this.giveBack(sandbox);
     await Promise.all(this.#removals);
+    this.texts[Symbol.dispose]();
   }
 
   /**
@@ -158,7 +163,7 @@ export class Sandboxes implements AsyncDisposable {
       return this.#make(spec, env, signal);
     });
     try {
-      const read = () => readWorkspace(container, signal);
+      const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
