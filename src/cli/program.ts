@@ -15,6 +15,7 @@ import {
 import { daemonCommand } from './commands/daemon.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { enqueueCommand } from './commands/enqueue.ts';
+import { exportCommand } from './commands/export.ts';
 import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
@@ -90,6 +91,7 @@ export function commands(): Command[] {
     integrationsCommand(),
     casesCommand(),
     runsCommand(),
+    exportCommand(),
     rerunCommand(),
     promptsCommand(),
     keysCommand(),
