@@ -20,7 +20,7 @@ export const collect: Phase = { name: 'collect', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   const ms = workspaceFiles.time.reading;
-  using deadline = startDeadline(parts.clock, ms, [signal], () => new Error(`no answer in ${ms} ms`));
+  using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
