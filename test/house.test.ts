@@ -20,6 +20,7 @@ const rooms = [
   'contract',
   'redaction',
   'text',
+  'stats',
   // The files of `src` itself.
   '.',
   'bounds',
