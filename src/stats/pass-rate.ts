@@ -1,5 +1,5 @@
 import { type CaseVerdicts, caseRate, mean, scoredTrials } from './cases.ts';
-import { normalQuantile } from './distributions.ts';
+import { normalQuantile, studentQuantile } from './distributions.ts';
 import { type Interval, usualConfidence } from './interval.ts';
 
 export interface PassRate {
@@ -42,17 +42,21 @@ export function passRate(
 }
 
 /**
- * The number of independent trials with the same standard error as the mean of the cases' rates (Kish,
- * "Survey Sampling", 1965, section 8.2). From the number of cases to the number of trials. If all cases
- * passed always, or never, it is unknown how alike trials of a case are, and each case counts as one trial.
+ * The number of independent trials that would say as much about the mean of the cases' rates (Kish, "Survey
+ * Sampling", 1965, section 8.2), with the correction of Korn and Graubard for few cases, whose variance is
+ * known badly. From the number of cases to the number of trials. If all cases passed always, or never, it is
+ * unknown how alike trials of a case are, and each case counts as one trial.
  */
 export function effectiveTrials(rates: readonly number[], trials: number): number {
+  const cases = rates.length;
   const rate = mean(rates);
-  const variance = mean(rates.map((one) => (one - rate) ** 2)) / rates.length;
-  if (rate === 0 || rate === 1) return rates.length;
+  const variance = mean(rates.map((one) => (one - rate) ** 2)) / cases;
+  if (rate === 0 || rate === 1 || cases === 1) return cases;
   if (variance === 0) return trials;
+  const t = (freedom: number) => studentQuantile(0.975, freedom);
+  const effective = ((rate * (1 - rate)) / variance) * (t(trials - 1) / t(cases - 1)) ** 2;
   // Without rounding errors, so that ten single trials are ten.
-  return Math.min(trials, Number(((rate * (1 - rate)) / variance).toFixed(9)));
+  return Math.max(cases, Math.min(trials, Number(effective.toFixed(9))));
 }
 
 /**

@@ -1,6 +1,6 @@
-import { bootstrapInterval } from './bootstrap.ts';
 import { type CaseVerdicts, mean, scoredTrials } from './cases.ts';
-import type { Interval } from './interval.ts';
+import { type Interval, usualConfidence } from './interval.ts';
+import { effectiveTrials, wilsonInterval } from './pass-rate.ts';
 
 export interface Noise {
   /** Cases with at least two scored trials. */
@@ -23,18 +23,22 @@ export interface PassAtK {
   any: number;
   /** All of k pass: pass^k. */
   all: number;
-  /** Undefined for fewer than two cases. */
-  anyInterval: Interval | undefined;
-  allInterval: Interval | undefined;
+  anyInterval: Interval;
+  allInterval: Interval;
 }
 
-/** pass@k and pass^k for each k up to the smallest number of scored trials of a case that has any. */
-export function passAtEachK(
-  cases: readonly CaseVerdicts[],
-  options: { confidence?: number; seed?: number } = {},
-): PassAtK[] {
+/**
+ * pass@k and pass^k for each k up to the smallest number of scored trials of a case that has any. The
+ * intervals are made as those of `passRate`, which is both for k = 1.
+ */
+export function passAtEachK(cases: readonly CaseVerdicts[], confidence: number = usualConfidence): PassAtK[] {
   const scored = cases.filter((one) => scoredTrials(one) > 0);
   if (scored.length === 0) return [];
+  const trials = scored.reduce((sum, one) => sum + scoredTrials(one), 0);
+  const intervalOf = (values: readonly number[]) => {
+    const effective = effectiveTrials(values, trials);
+    return wilsonInterval(mean(values) * effective, effective, confidence);
+  };
   const largest = Math.min(...scored.map(scoredTrials));
   return Array.from({ length: largest }, (_, index) => {
     const k = index + 1;
@@ -44,8 +48,8 @@ export function passAtEachK(
       k,
       any: mean(any),
       all: mean(all),
-      anyInterval: bootstrapInterval(any, options),
-      allInterval: bootstrapInterval(all, options),
+      anyInterval: intervalOf(any),
+      allInterval: intervalOf(all),
     };
   });
 }

@@ -3,6 +3,7 @@ import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import { binomial, normalCdf, normalQuantile, studentQuantile } from '../../src/stats/distributions.ts';
 import { mcnemar } from '../../src/stats/mcnemar.ts';
 import { effectiveTrials, passRate, wilsonInterval } from '../../src/stats/pass-rate.ts';
+import { randomIndex } from '../../src/stats/random.ts';
 import { noiseOf, passAtEachK, passAtK, passHatK } from '../../src/stats/repeats.ts';
 
 const verdicts = (passed: number, failed: number, id = 'a'): CaseVerdicts => ({
@@ -93,7 +94,9 @@ test('the effective number of trials is between the number of cases and the numb
   expect(effectiveTrials([0, 0], 8)).toBe(2);
   expect(effectiveTrials([0.5, 0.5], 20)).toBe(20);
   expect(effectiveTrials([0.4, 0.6, 0.5, 0.5], 40)).toBe(40);
-  expect(effectiveTrials([0.2, 0.9, 0.4], 30)).toBeCloseTo(0.25 / (0.26 / 3 / 3), 8);
+  // The mean is 0.55 and its variance 0.0525 / 8; Student's quantiles are scipy 1.17.1's.
+  const byHand = (0.2475 / (0.0525 / 8)) * (1.9904502102301282 / 2.3646242510102993) ** 2;
+  expect(effectiveTrials([0.2, 0.9, 0.4, 0.7, 0.5, 0.6, 0.3, 0.8], 80)).toBeCloseTo(byHand, 7);
 });
 
 test('each case counts the same in a pass rate; void trials are counted and left out', () => {
@@ -160,4 +163,28 @@ test('pass@k is given for each k that every case allows', () => {
 test('a case that both passes and fails flips by itself; single trials say nothing about that', () => {
   const cases = [verdicts(2, 1, 'mixed'), verdicts(3, 0, 'b'), verdicts(1, 0, 'c'), verdicts(0, 2, 'd')];
   expect(noiseOf(cases)).toEqual({ repeated: 3, flipping: ['mixed'] });
+});
+
+test('the 95 % interval of a pass rate holds it, for other cases of the same kind', () => {
+  const random = randomIndex(4);
+  const uniform = () => random(2 ** 31) / 2 ** 31;
+  for (const [cases, trials] of [
+    [10, 1],
+    [10, 8],
+    [40, 3],
+  ] as const) {
+    let held = 0;
+    for (let n = 0; n < 1_000; n++) {
+      const found = Array.from({ length: cases }, (_, id) => {
+        const rate = uniform();
+        const passed = Array.from({ length: trials }, () => uniform() < rate).filter(Boolean).length;
+        return verdicts(passed, trials - passed, String(id));
+      });
+      const { low = 1, high = 0 } = passRate(found)?.interval ?? {};
+      if (low <= 0.5 && high >= 0.5) held++;
+    }
+    // 95 % less three standard errors. An interval of ten trials cannot have just 95 %.
+    expect(held).toBeGreaterThanOrEqual(930);
+    expect(held).toBeLessThanOrEqual(990);
+  }
 });
