@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 const rooms = [
   'cli',
   'export',
+  'comparison',
   'agent',
   'service',
   'trial',
@@ -22,6 +23,7 @@ const rooms = [
   'contract',
   'redaction',
   'text',
+  'stats',
   // The files of `src` itself.
   '.',
   'bounds',

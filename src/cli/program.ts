@@ -5,6 +5,7 @@ import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
+import { compareCommand } from './commands/compare.ts';
 import {
   cancelCommand,
   concurrencyCommand,
@@ -70,6 +71,7 @@ export function commands(): Command[] {
   const all = [
     runCommand(),
     resumeCommand(),
+    compareCommand(),
     checkCommand(),
     daemonCommand(),
     enqueueCommand(),
