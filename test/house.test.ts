@@ -7,6 +7,8 @@ import { expect, test } from 'vitest';
 const rooms = [
   'cli',
   'viewer',
+  'export',
+  'comparison',
   'agent',
   'service',
   'trial',
@@ -22,6 +24,7 @@ const rooms = [
   'contract',
   'redaction',
   'text',
+  'stats',
   // The files of `src` itself.
   '.',
   'bounds',

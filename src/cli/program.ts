@@ -5,6 +5,7 @@ import { baseImageCommand } from './commands/base-image.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
+import { compareCommand } from './commands/compare.ts';
 import {
   cancelCommand,
   concurrencyCommand,
@@ -15,6 +16,7 @@ import {
 import { daemonCommand } from './commands/daemon.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { enqueueCommand } from './commands/enqueue.ts';
+import { exportCommand } from './commands/export.ts';
 import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
@@ -70,6 +72,7 @@ export function commands(): Command[] {
   const all = [
     runCommand(),
     resumeCommand(),
+    compareCommand(),
     checkCommand(),
     daemonCommand(),
     enqueueCommand(),
@@ -92,6 +95,7 @@ export function commands(): Command[] {
     integrationsCommand(),
     casesCommand(),
     runsCommand(),
+    exportCommand(),
     rerunCommand(),
     promptsCommand(),
     keysCommand(),

@@ -1,22 +1,5 @@
-import type { ListedTrial } from './find.ts';
-import type { BatchKey, Records, Row, TrialKey } from './records.ts';
-
-/** An attempt as it is listed. */
-export interface ListedAttempt {
-  trial: TrialKey;
-  /** From 1. */
-  number: number;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  /** Undefined while it runs. */
-  endedAt: number | undefined;
-  /** How it ended: passed, failed, void, outage, canceled, interrupted. */
-  ending: string | undefined;
-  /** What was stored as its cause. */
-  cause: unknown;
-  /** The blob with what it found, if it did not give the trial its result. */
-  result: string | undefined;
-}
+import { attemptOf, type ListedAttempt, type ListedTrial } from './find.ts';
+import type { BatchKey, Records, TrialKey } from './records.ts';
 
 /** A trial with the batch that it belongs to; undefined if the ledger has none with the key. */
 export function trialByKey(
@@ -45,11 +28,6 @@ export function trialByKey(
   );
 }
 
-/** The attempts of a trial, oldest first. */
-export function attemptsOfTrial(records: Records, trial: TrialKey): ListedAttempt[] {
-  return records.all('SELECT * FROM attempts WHERE trial = ? ORDER BY number', trial).map(attemptOf);
-}
-
 /** The last attempt of each trial of a batch. Its number is how many attempts the trial had. */
 export function lastAttempts(records: Records, batch: BatchKey): Map<TrialKey, ListedAttempt> {
   // SQLite takes the other columns from the row with the maximum.
@@ -59,7 +37,7 @@ export function lastAttempts(records: Records, batch: BatchKey): Map<TrialKey, L
      WHERE runs.batch = ? GROUP BY attempts.trial`,
     batch,
   );
-  return new Map(rows.map(attemptOf).map((attempt) => [attempt.trial, attempt]));
+  return new Map(rows.map((row) => [Number(row.trial), attemptOf(row)]));
 }
 
 /** The key of the journal's last change; 0 if there is none. */
@@ -95,18 +73,6 @@ export function changedAfter(
     last: Math.max(change, ...rows.map((row) => Number(row.key))),
     trials: keys('trial'),
     batches: keys('batch'),
-  };
-}
-
-function attemptOf(row: Row): ListedAttempt {
-  return {
-    trial: Number(row.trial),
-    number: Number(row.number),
-    startedAt: Number(row.started_at),
-    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
-    ending: textOf(row.ending),
-    cause: row.cause === null ? undefined : JSON.parse(String(row.cause)),
-    result: textOf(row.result),
   };
 }
 

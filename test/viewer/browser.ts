@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
-
-const candidates = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+import { findBrowser } from '../../scripts/set-up/ensure-browser.ts';
 
 /** A real Chromium without a window. */
-export function openBrowser(): Promise<Browser> {
-  const executablePath = candidates.find(existsSync);
-  if (executablePath === undefined) throw new Error(`none of ${candidates.join(', ')} exists`);
+export async function openBrowser(): Promise<Browser> {
+  const executablePath = await findBrowser(process.env);
+  if (executablePath === undefined) throw new Error('this machine has no Chromium; npm test installs one');
   // A root user, as in containers, has no sandbox of Chromium's.
   return chromium.launch({ executablePath, args: ['--no-sandbox'] });
 }

@@ -1,6 +1,12 @@
-import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
+import {
+  type ListedAttempt,
+  type ListedBatch,
+  type ListedTrial,
+  listBatches,
+  listTrials,
+} from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type ListedAttempt, lastAttempts } from '../../ledger/trial-rows.ts';
+import { lastAttempts } from '../../ledger/trial-rows.ts';
 import type { Cause } from '../../record/trial-record.ts';
 import { tallyOf } from '../model/grid.ts';
 import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';

@@ -1,5 +1,6 @@
+import { listAttempts } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { attemptsOfTrial, trialByKey } from '../../ledger/trial-rows.ts';
+import { trialByKey } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { cutMiddle, cutRecord, shownValue, valueAt } from '../model/cut-record.ts';
 import type { RecordReference } from '../model/data-source.ts';
@@ -16,7 +17,7 @@ export function readTrial(
   const trial = trialByKey(ledger.records, key);
   const batch = trial && batchName(ledger, trial.batch);
   if (!trial || !batch) return undefined;
-  const attempts = attemptsOfTrial(ledger.records, key);
+  const attempts = listAttempts(ledger.records, key);
   const sha256 =
     attempt === undefined ? trial.result : attempts.find(({ number }) => number === attempt)?.result;
   return {
@@ -51,7 +52,7 @@ export function readValue(
   const sha256 =
     attempt === undefined
       ? trialByKey(records, trial)?.result
-      : attemptsOfTrial(records, trial).find(({ number }) => number === attempt)?.result;
+      : listAttempts(records, trial).find(({ number }) => number === attempt)?.result;
   if (sha256 === undefined) return undefined;
   const value = valueAt(reader.read(sha256), pointer);
   if (value === undefined) return undefined;
