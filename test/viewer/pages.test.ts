@@ -237,6 +237,18 @@ test('help lists the keys of the page, and single keys can be turned off', async
   opened.calm();
 });
 
+test('an address that works once opens the pages, and is no longer in the address bar', async () => {
+  const context = await (await opened.open('/')).context().browser()?.newContext();
+  const page = await context?.newPage();
+  const once = opened.viewer.urlOnce();
+  await page?.goto(once);
+  await page?.getByRole('table', { name: 'Batches' }).waitFor();
+  expect(page?.url()).not.toContain('ticket');
+  const second = await (await page?.context().browser()?.newContext())?.newPage();
+  await second?.goto(once);
+  await second?.getByText('Open the address that').waitFor();
+});
+
 test('without the token a page says what to do', async () => {
   const page = await opened.open('/');
   const url = new URL(page.url());

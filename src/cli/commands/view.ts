@@ -19,12 +19,12 @@ export function viewCommand() {
       context.closeWith(viewer);
       out.print(text`${viewer.url}`);
       err.print(text`Shows ${context.dataFolder}. The address is for you alone. Ctrl-C ends it.`);
-      if (options.open) openBrowser(viewer.url);
+      if (options.open) openBrowser(viewer.urlOnce());
       if (!signal.aborted) await once(signal, 'abort');
     });
 }
 
-/** Opens the default browser. If that fails, the printed address is enough. */
+/** Opens the default browser. If that fails, the printed address is enough. Arguments are no secret: `ps` lists them. */
 function openBrowser(url: string): void {
   const [program, ...args] = opener(url);
   const started = spawn(program, args, { stdio: 'ignore', detached: true });

@@ -20,7 +20,7 @@ export function delta(value: number | undefined, shown: (value: number) => strin
 export function Measures({ compared: { rates, measures: compared } }: { compared: ComparedTrials }) {
   const { interval } = rates;
   return (
-    <div class="measures">
+    <div class="measures" role="region" aria-label="Means" tabIndex={0}>
       <table>
         <caption class="unseen">Means over the cases that both sides have</caption>
         <thead>
