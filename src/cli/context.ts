@@ -139,9 +139,11 @@ export class CommandContext implements AsyncDisposable {
   /**
    * Makes the first SIGINT or SIGTERM abort a signal. Call it before anything is opened, so that its handlers
    * stay until everything is closed.
+   *
+   * @param doing what the command does then, if it has no trials to stop
    */
-  interruption(): Interruption {
-    return this.#opened.use(interruption((message) => this.note(message)));
+  interruption(doing?: string): Interruption {
+    return this.#opened.use(interruption((message) => this.note(message), doing));
   }
 
   ledger(): Ledger {

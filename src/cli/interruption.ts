@@ -21,14 +21,19 @@ export interface Interruption extends Disposable {
 /**
  * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
  * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
+ *
+ * @param doing what the command does then, for people
  */
-export function interruption(announce: (message: string) => void): Interruption {
+export function interruption(
+  announce: (message: string) => void,
+  doing = 'stopping the trials and removing their sandboxes',
+): Interruption {
   const controller = new AbortController();
   let first = 0;
   const onSignal = (name: NodeJS.Signals) => {
     if (!controller.signal.aborted) {
       first = performance.now();
-      announce(`${name}: stopping the trials and removing their sandboxes; a second signal ends at once`);
+      announce(`${name}: ${doing}; a second signal ends at once`);
       controller.abort(new Interrupted(name));
     } else if (performance.now() - first > togetherMs) {
       process.exit(exitCodes.interrupted);

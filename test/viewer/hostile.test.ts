@@ -83,7 +83,7 @@ test.each<[string, () => string]>([
   await page.getByText(shown.slice(0, 60)).first().waitFor();
   for (const summary of await page.locator('summary').all())
     if (!(await summary.evaluate('(element) => element.parentElement.open'))) await summary.click();
-  await page.getByText('Loading …').waitFor({ state: 'detached' });
+  await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
   await isCalm(page);
   await page.context().close();
 });

@@ -38,7 +38,7 @@ export function Repeats({ trials, at, addressOf }: RepeatsProps) {
 function labelOf(trial: ListedTrial): string {
   const { caseName, variant, ordinal, cause, summary } = trial;
   const reason = summary?.reason ?? cause?.message;
-  const name = `${line(caseName)} · ${line(variant)} #${ordinal + 1}: ${standingOf(trial)}`;
+  const name = `${line(caseName)} · ${line(variant)} #${ordinal}: ${standingOf(trial)}`;
   const by = cause ? ` (${cause.kind})` : '';
   return reason === undefined ? `${name}${by}` : `${name}${by}: ${line(reason)}`;
 }

@@ -62,7 +62,7 @@ function Column({ name, side, trials, query }: ColumnProps) {
               >
                 {trials.map((trial) => (
                   <option key={trial.key} value={trial.key}>
-                    #{trial.ordinal + 1} {standingOf(trial)}
+                    #{trial.ordinal} {standingOf(trial)}
                   </option>
                 ))}
               </select>
