@@ -22,7 +22,7 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine);
   const columns = {
     '--variants': `${variants.length}`,
-    '--cell': `${inLine * 1.75 + 3.4}rem`,
+    '--cell': `${inLine * 1.75 + 3.8}rem`,
   };
   const shown =
     at === undefined ? undefined : rows.findIndex(({ cells }) => cells.flat().some(({ key }) => key === at));
