@@ -30,6 +30,7 @@ import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
 import { statusCommand } from './commands/status.ts';
+import { viewCommand } from './commands/view.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
@@ -82,6 +83,7 @@ export function commands(): Command[] {
     cancelCommand(),
     concurrencyCommand(),
     serveCommand(),
+    viewCommand(),
     outboxCommand(),
     ledgerCommand(),
     baseImageCommand(),
