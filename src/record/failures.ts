@@ -16,7 +16,7 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
-    .map(({ name, message }) => `validation "${name}": ${message ?? 'failed'}`);
+    .map(({ name, message }) => `validation "${name}": ${firstLine(message ?? 'failed')}`);
   const judged = judgments
     .filter((judgment) => !reachesThreshold(judgment))
     .map(
