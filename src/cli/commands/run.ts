@@ -71,12 +71,12 @@ async function run(file: string, options: RunOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, out, err } = context;
   const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
-  const { compareTo } = options;
-  const baseline = compareTo === undefined ? undefined : baselineOf(context.ledger(), compareTo, plan);
   using progress = await openProgress({ err, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
+  const { compareTo } = options;
+  const baseline = compareTo === undefined ? undefined : baselineOf(context.ledger(), compareTo, plan);
   const workshop = await context.workshop(signal);
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
