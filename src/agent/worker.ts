@@ -1,9 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
+import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LeftOut, QueuedTrial, QueueScope } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { BuildEvent } from '../trial/build-event.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
@@ -62,6 +65,7 @@ export type WorkEvent =
   | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
   /** The trial could not be finished and is queued again. */
   | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
+  | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;
 
 /**
@@ -109,6 +113,7 @@ export class Worker implements AsyncDisposable {
         this.#flight.isBuilding(run);
         this.#changed();
       },
+      observeBuild: (build) => parts.observe({ kind: 'build', build }),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
   }
@@ -221,6 +226,11 @@ export class Worker implements AsyncDisposable {
   /** Why no trial starts although some are queued. */
   get blocked(): string | undefined {
     return this.#blocked?.reason;
+  }
+
+  /** What the models of a batch have used since this process first saw the batch. */
+  spentBy(batch: BatchKey): Spent {
+    return this.#batches.spentBy(batch);
   }
 
   /** The trials that run. */
