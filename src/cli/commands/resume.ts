@@ -31,8 +31,8 @@ interface ResumeOptions extends CommonOptions {
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { dataFolder, clock, redact, out, err } = context;
-  using progress = await openProgress({ err, plain: options.json === true });
+  const { dataFolder, env, clock, redact, out, err } = context;
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;

@@ -43,7 +43,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, out, err } = context;
   const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
-  using progress = await openProgress({ err, plain: options.json === true });
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
