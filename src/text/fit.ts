@@ -113,12 +113,16 @@ interface Character extends Span {
 
 const segmenter = new Intl.Segmenter();
 
+/** Almost all names are of these, and lines are drawn often. */
+const narrow = /^[\x20-\x7e]*$/;
+
 function charactersOf(line: Line): Character[] {
-  return line.flatMap((span) =>
-    [...segmenter.segment(span.text)].map(({ segment }) => {
+  return line.flatMap((span): Character[] => {
+    if (narrow.test(span.text)) return span.text.split('').map((text) => ({ ...span, text, width: 1 }));
+    return [...segmenter.segment(span.text)].map(({ segment }) => {
       return { ...span, text: segment, width: stringWidth(segment) };
-    }),
-  );
+    });
+  });
 }
 
 /** A whole line, safe to print as it is. */

@@ -48,7 +48,7 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   passedEnvironment(sandbox, host);
-  const engine = await context.engine(signal);
+  const engine = await progress.step('connecting to the engine', () => context.engine(signal));
   await checkSandboxes(engine, [sandbox], signal);
   await using gateway = await context.gateway();
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {

@@ -47,7 +47,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const workshop = await context.workshop(signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
@@ -68,7 +68,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
     if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   const summary = summaryOf(batch, service, ledger.outbox.pending());

@@ -79,19 +79,27 @@ export class Progress implements Disposable {
 
   readonly note = (message: Content): void => this.#display.print(message);
 
-  /** Shows a step while it runs, and prints how long it took. Returns what the step returns. */
+  /** Shows a step while it runs. Returns what the step returns. */
+  readonly step = async <Result>(title: string, work: () => Promise<Result>): Promise<Result> => {
+    this.update({ kind: 'step', title, state: 'begins' });
+    try {
+      return await work();
+    } finally {
+      this.update({ kind: 'step', title, state: 'ends' });
+    }
+  };
+
+  /** The same, and prints how long it took. */
   readonly during = async <Result>(title: string, work: () => Promise<Result>): Promise<Result> => {
     const startedAt = performance.now();
     const took = () => ours(elapsed(performance.now() - startedAt));
     if (!this.#display.isLive) this.note(text`${title} ...`);
-    this.update({ kind: 'step', title, state: 'begins' });
     let ended = ours('failed after');
     try {
-      const result = await work();
+      const result = await this.step(title, work);
       ended = ours('done in');
       return result;
     } finally {
-      this.#activity.update({ kind: 'step', title, state: 'ends' });
       this.note(text`${title}: ${ended} ${took()}`);
     }
   };

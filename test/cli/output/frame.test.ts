@@ -124,6 +124,13 @@ test('a step and an outage have a line each, with the first line of the reason',
   ]);
 });
 
+test('the bar grows by a part of its width', () => {
+  const { activity, ends } = activityAt();
+  activity.update({ kind: 'planned', trials: 10 });
+  ends('a', 'passed', 1);
+  expect(drawn(activity, 51, 24)[0]).toBe('  █░░░░░░░░░  1/10  1 passed  0 failed  0 void');
+});
+
 test('the bar is full when all is done', () => {
   const { activity, ends } = activityAt();
   activity.update({ kind: 'planned', trials: 1 });
