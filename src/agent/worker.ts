@@ -6,7 +6,7 @@ import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LeftOut, QueuedTrial, QueueScope } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { BuildEvent } from '../trial/build-event.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../trial/build-event.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
@@ -68,6 +68,14 @@ export type WorkEvent =
   | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;
 
+/** An install or a prepare that is not built yet. */
+export interface OpenBuild {
+  what: string;
+  state: OpenBuildState;
+  /** When this state began, in monotonic milliseconds. */
+  at: number;
+}
+
 /**
  * Runs the trials of its part of the queue, oldest first. The caller either calls `workOff` once, or `fill`
  * repeatedly until it stops the worker.
@@ -81,6 +89,7 @@ export class Worker implements AsyncDisposable {
   readonly #batches: BatchContexts;
   readonly #check: MachineCheck;
   readonly #flight: Flight<WorkedTrial>;
+  readonly #builds = new Map<string, OpenBuild>();
   /** Aborted to queue again the trials that have no permit yet. */
   #admitted = new AbortController();
   readonly #stopped = new AbortController();
@@ -113,7 +122,7 @@ export class Worker implements AsyncDisposable {
         this.#flight.isBuilding(run);
         this.#changed();
       },
-      observeBuild: (build) => parts.observe({ kind: 'build', build }),
+      observeBuild: (build) => this.#observeBuild(build),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
   }
@@ -233,6 +242,11 @@ export class Worker implements AsyncDisposable {
     return this.#batches.spentBy(batch);
   }
 
+  /** The installs and prepares that are built, or wait to be. */
+  building(): OpenBuild[] {
+    return [...this.#builds.values()];
+  }
+
   /** The trials that run. */
   running(): { trial: QueuedTrial; running: Running }[] {
     return this.#flight.trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
@@ -344,6 +358,13 @@ export class Worker implements AsyncDisposable {
       inFlight.running = undefined;
     }
     this.#parts.observe({ ...event, trial: inFlight.trial });
+  }
+
+  #observeBuild(build: BuildEvent): void {
+    const { id, what, state } = build;
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.monotonic() });
+    else this.#builds.delete(id);
+    this.#parts.observe({ kind: 'build', build });
   }
 
   /**

@@ -21,4 +21,11 @@ export type BuildState =
   /** Interrupted, or the engine failed: a later attempt may build it. */
   | { kind: 'stopped' };
 
+/** The states of a build that has not ended. */
+export type OpenBuildState = Extract<BuildState['kind'], 'running' | 'queued' | 'other-agent'>;
+
+export function isOpen(state: BuildState): state is BuildState & { kind: OpenBuildState } {
+  return state.kind === 'running' || state.kind === 'queued' || state.kind === 'other-agent';
+}
+
 export type ObserveBuild = (event: BuildEvent) => void;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -121,6 +122,15 @@ test('its metrics say what it did', async () => {
   expect(text).toMatch(/^offsite_phase_seconds_count\{phase="harness"\} 2$/m);
   expect(text).toMatch(/^offsite_outbox_reports 0$/m);
   expect(text).toMatch(/^offsite_healthy 1$/m);
+});
+
+test('its status says what is prepared', async () => {
+  const cases = [{ id: 'prepared', prepare: `: ${randomUUID()}; sleep 5`, verify: 'cat done.txt' }];
+  expect(await at.command('enqueue', suite('prepared', { cases }))).toMatchObject({ exitCode: 0 });
+  const { building } = await at.once(({ building }) => building.some(({ state }) => state === 'running'));
+  expect(building).toMatchObject([{ what: 'prepare of prepared' }]);
+  expect((await at.command('status')).stdout).toMatch(/1 build:\n {2}prepare of prepared {2}\d/);
+  await at.once((status) => status.building.length + status.queued + status.running.length === 0);
 });
 
 test('drain ends it, and whoever asks then is told that there is none', async () => {

@@ -62,17 +62,17 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
 function logBuild({ what, state }: BuildEvent, log: Logger): void {
   switch (state.kind) {
     case 'running':
-      log.info({ what }, 'building a part of an environment');
+      log.info({ what }, 'building an environment');
       return;
     case 'other-agent':
-      log.info({ what }, 'another agent builds a part of an environment; its trials wait');
+      log.info({ what }, 'another agent builds an environment; trials wait for it');
       return;
     case 'built':
-      log.info({ what }, 'built a part of an environment');
+      log.info({ what }, 'built an environment');
       return;
     case 'failed': {
       const { message: reason, output } = state.cause;
-      log.error({ what, reason, output }, 'a part of an environment cannot be built');
+      log.error({ what, reason, output }, 'an environment cannot be built');
       return;
     }
     case 'queued':

@@ -1,5 +1,6 @@
 import { fittedName, flowed } from '../../text/fit.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import type { OpenBuildState } from '../../trial/build-event.ts';
 import type { ActivityState } from './activity.ts';
 import { cost, count, elapsed, plural, timeLeft } from './quantities.ts';
 
@@ -10,6 +11,13 @@ export type VerdictWords =
     : never;
 
 export const trialWords: VerdictWords = { passed: 'passed', failed: 'failed', void: 'void' };
+
+/** What is said of a build; nothing if it simply runs. */
+export const buildStates: Record<OpenBuildState, string> = {
+  running: '',
+  queued: 'waits for its turn',
+  'other-agent': 'by another agent',
+};
 
 /** `2 failed`, in the verdict's color unless there are none. */
 export function verdictParts({ verdicts, done }: ActivityState, words: VerdictWords): Printable[] {

@@ -1,7 +1,7 @@
 import type { CircuitEvent } from '../../agent/circuits.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
-import type { BuildEvent, BuildState } from '../../trial/build-event.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/build-event.ts';
 import { Pace } from './pace.ts';
 
 /** A trial as a display names it. The texts are foreign. */
@@ -35,11 +35,9 @@ export interface ActivityState {
   leftMs: number | undefined;
   steps: Timed<{ title: string }>[];
   outages: Timed<{ of: string; reason: string }>[];
-  builds: Timed<{ what: string; state: OpenBuild }>[];
+  builds: Timed<{ what: string; state: OpenBuildState }>[];
   running: Timed<{ trial: NamedTrial; phase: PhaseName }>[];
 }
-
-export type OpenBuild = Extract<BuildState['kind'], 'running' | 'queued' | 'other-agent'>;
 
 type Timed<What> = What & { forMs: number };
 type Since<What> = What & { since: number };
@@ -51,7 +49,7 @@ export class Activity {
   readonly #verdicts = { passed: 0, failed: 0, void: 0 };
   readonly #steps = new Map<string, Since<{ title: string }>>();
   readonly #outages = new Map<string, Since<{ of: string; reason: string }>>();
-  readonly #builds = new Map<string, Since<{ what: string; state: OpenBuild }>>();
+  readonly #builds = new Map<string, Since<{ what: string; state: OpenBuildState }>>();
   readonly #running = new Map<string, Since<{ trial: NamedTrial; phase: PhaseName }>>();
   readonly #accounts: { of: () => Spent; last: Spent }[] = [];
   #since: number;
@@ -124,9 +122,9 @@ export class Activity {
     };
   }
 
-  #build({ id, what, state: { kind } }: BuildEvent, since: number): void {
-    if (kind === 'built' || kind === 'failed' || kind === 'stopped') this.#builds.delete(id);
-    else this.#builds.set(id, { what, state: kind, since });
+  #build({ id, what, state }: BuildEvent, since: number): void {
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, since });
+    else this.#builds.delete(id);
   }
 
   #left(now: number, waiting: number): number | undefined {

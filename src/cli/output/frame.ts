@@ -1,8 +1,8 @@
 import { fittedLine, fittedRows, flowed } from '../../text/fit.ts';
 import type { Content } from '../../text/output.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
-import type { ActivityState, OpenBuild } from './activity.ts';
-import { phasesOf, spentParts, type VerdictWords, verdictParts } from './activity-text.ts';
+import type { ActivityState } from './activity.ts';
+import { buildStates, phasesOf, spentParts, type VerdictWords, verdictParts } from './activity-text.ts';
 import { elapsed, timeLeft } from './quantities.ts';
 
 /** In terminal cells. */
@@ -23,12 +23,6 @@ const rowsAbove = 3;
 
 /** Lines of outages and of steps. */
 const fewRows = 3;
-
-const buildRemarks: Record<OpenBuild, string> = {
-  running: '',
-  queued: 'waits for its turn',
-  'other-agent': 'by another agent',
-};
 
 /**
  * The lines at the bottom of a terminal that show what is going on; none if nothing is. They fit into the
@@ -59,7 +53,7 @@ export function frameOf(state: ActivityState, { size, words, shown }: FrameParts
   const forTrials = Math.min(running.length, Math.max(Math.ceil(room / 2), room - builds.length));
   const buildRows = builds.map(({ what, state: kind, forMs }): Value[] => [
     text`${what}`,
-    ours(buildRemarks[kind]),
+    ours(buildStates[kind]),
     ours(elapsed(forMs)),
   ]);
   addRows(buildRows, buildColumns, room - forTrials);
