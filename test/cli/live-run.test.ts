@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
+import { removeSnapshotsOf } from './containers.ts';
 import { offsite, startInTerminal } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 /** A prepare that no snapshot exists of yet. */
 const preparing = (seconds: number) => `: ${randomUUID()}; sleep ${seconds}`;
 
+afterAll(() => removeSnapshotsOf('live-slow'));
+
 const slow = () => ({
-  id: 'slow',
+  id: 'live-slow',
   prepare: preparing(4),
   verify: 'true',
   variables: { act: 'sleep 3' },
@@ -25,14 +28,14 @@ describe.concurrent('in a terminal', () => {
     using place = openPlace();
     const { screen, ended } = startInTerminal(place, ['run', place.suite({ cases: [slow()], trials: 2 })]);
     const seen = async () => (await screen.lines()).join('\n');
-    await expect.poll(seen).toMatch(/░+ {2}0\/2\n.*\n {2}… prepare of slow {2} +2 s/);
+    await expect.poll(seen).toMatch(/░+ {2}0\/2\n.*\n {2}… prepare of live-slow {2} +2 s/);
     await expect.poll(seen).toMatch(/1 harness|2 harness/);
-    await expect.poll(seen).toMatch(/… slow {2}worker #[01] {2}harness {2}\d s/);
+    await expect.poll(seen).toMatch(/… live-slow {2}worker #[01] {2}harness {2}\d s/);
     await expect.poll(seen).toMatch(/1\/2 {2}1 passed|2\/2 {2}2 passed|passed {2}failed {2}void/);
     expect(await ended).toBe(0);
     const lines = await screen.lines();
     expect(lines.filter(isLive)).toEqual([]);
-    expect(lines.filter((line) => /^ {2}✓ slow · worker #[01] {2}passed/.test(line))).toHaveLength(2);
+    expect(lines.filter((line) => /^ {2}✓ live-slow · worker #[01] {2}passed/.test(line))).toHaveLength(2);
     expect(lines.join('\n')).toMatch(/run +passed +failed/);
     // The cursor is shown again.
     expect(screen.sent.lastIndexOf('\u001b[?25h')).toBeGreaterThan(screen.sent.lastIndexOf('\u001b[?25l'));
@@ -73,9 +76,9 @@ describe.concurrent('in a terminal', () => {
     const env = { NO_COLOR: '1', LC_ALL: 'C' };
     const { screen, ended } = startInTerminal(place, ['check', suite], { columns: 60, env });
     const seen = async () => (await screen.lines()).join('\n');
-    await expect.poll(seen).toMatch(/\.+ {2}0\/2\n.*\n {2}~ prepare of slow {2} +2 s/);
+    await expect.poll(seen).toMatch(/\.+ {2}0\/2\n.*\n {2}~ prepare of live-slow {2} +2 s/);
     expect(await ended).toBe(0);
-    expect(await seen()).toContain('slow: ok');
+    expect(await seen()).toContain('live-slow: ok');
     expect(await seen()).not.toContain('~');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences begin with one
     expect(screen.sent).not.toMatch(/\u001b\[[\d;]*m/);
@@ -106,5 +109,5 @@ test('without a terminal a long prepare is told, and stdout stays one document',
   const { exitCode, stdout, stderr } = await offsite(place, ['run', place.suite({ cases }), '--json']);
   expect(exitCode, stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ passed: 1 });
-  expect(stderr).toMatch(/^ {2}0 of 1 done; prepare of slow for \d+ s$/m);
+  expect(stderr).toMatch(/^ {2}0 of 1 done; prepare of live-slow for \d+ s$/m);
 });
