@@ -31,12 +31,12 @@ interface ResumeOptions extends CommonOptions {
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { dataFolder, clock, redact, out, err } = context;
-  using progress = await openProgress({ err, plain: options.json === true });
+  const { dataFolder, env, clock, redact, out, err } = context;
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const workshop = await context.workshop(signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
@@ -59,7 +59,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   if (options.json) out.json(summaries);

@@ -71,13 +71,13 @@ async function run(file: string, options: RunOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, out, err } = context;
   const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
-  using progress = await openProgress({ err, plain: options.json === true });
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const { compareTo } = options;
   const baseline = compareTo === undefined ? undefined : baselineOf(context.ledger(), compareTo, plan);
-  const workshop = await context.workshop(signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
@@ -98,7 +98,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
     if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   const [first, ...more] = finished.batches.map((one) => summaryOf(one, service, ledger.outbox.pending()));
