@@ -256,7 +256,8 @@ export class Batches {
   }
 }
 
-function batchOf(row: Row): StoredBatch {
+/** A row of the table `batches`. */
+export function batchOf(row: Row): StoredBatch {
   const text = (value: unknown) => (value === null ? undefined : String(value));
   return {
     key: Number(row.key),

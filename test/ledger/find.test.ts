@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { findBatch, lastBatch, listBatches, listTrials } from '../../src/ledger/find.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import type { Verdict } from '../../src/ledger/trials.ts';
+
+let now: number;
+let folder: string;
+let ledger: Ledger;
+beforeEach(() => {
+  now = 1_000;
+  folder = mkdtempSync(join(tmpdir(), 'offsite-find-'));
+  ledger = new Ledger(folder, { ...systemClock, now: () => now++ });
+});
+afterEach(() => {
+  ledger[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
+
+/** A batch with a run for each list of verdicts; `undefined` is a trial without a result. */
+async function batch(id: string, runs: (Verdict | undefined)[][] = [], service = 'embedded') {
+  const { key } = ledger.batches.add({
+    service,
+    id,
+    suite: 'Suite',
+    file: undefined,
+    runs: runs.map((_, index) => ({
+      id: `run_${index}`,
+      taskIndex: index,
+      caseId: `case-${index}`,
+      caseName: `Case ${index}`,
+      variant: 'v',
+      details: {},
+    })),
+  });
+  for (const [index, run] of ledger.batches.runs(key).entries()) {
+    const verdicts = runs[index] ?? [];
+    ledger.queue.add([{ run: run.key, setup: undefined, ordinals: [...verdicts.keys()] }]);
+    for (const trial of ledger.queue.ofBatch(key).filter((trial) => trial.run === run.key)) {
+      const verdict = verdicts[trial.ordinal];
+      if (verdict === undefined) continue;
+      const attempt = ledger.trials.beginAttempt(trial.key);
+      await ledger.trials.finish(attempt, { verdict, result: { verdict }, report });
+    }
+  }
+  return key;
+}
+
+const idOf = (reference: string) => findBatch(ledger.records, reference).id;
+
+test('a batch is found by its id and by any beginning that only it has', async () => {
+  await batch('batch_abc1');
+  await batch('batch_abd2');
+  expect(idOf('batch_abc1')).toBe('batch_abc1');
+  expect(idOf('batch_abd')).toBe('batch_abd2');
+  expect(idOf('abc')).toBe('batch_abc1');
+});
+
+test('a whole id wins over the beginning of a longer one', async () => {
+  await batch('batch_a');
+  await batch('batch_ab');
+  expect(idOf('batch_a')).toBe('batch_a');
+  expect(idOf('a')).toBe('batch_a');
+});
+
+test('no character of a reference has a meaning of its own, and case counts', async () => {
+  await batch('batch_aXc');
+  for (const reference of ['a%', 'a_c', 'a*', 'a?c', 'batch_[a]', 'ax', 'batchXa', ''])
+    expect(() => idOf(reference), reference).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
+});
+
+test('an ambiguous reference is refused with the candidates, newest first', async () => {
+  await batch('batch_ab1');
+  await batch('batch_ab2');
+  await batch('batch_c');
+  expect(() => idOf('ab')).toThrow(
+    expect.objectContaining({
+      code: 'BATCH_AMBIGUOUS',
+      message: expect.stringMatching(/^2 batches fit ab:\nbatch_ab2 \(Suite, .*\nbatch_ab1 \(Suite, .*\)$/),
+    }),
+  );
+});
+
+test('an error about very many candidates stays short', async () => {
+  for (let n = 0; n < 14; n++) await batch(`batch_a${n}`);
+  expect(() => idOf('batch')).toThrow(/\nand 4 more$/);
+});
+
+test('the same id at two services is ambiguous', async () => {
+  await batch('batch_a', [], 'https://one.example');
+  await batch('batch_a', [], 'https://two.example');
+  expect(() => idOf('batch_a')).toThrow(/https:\/\/two\.example\)\n.*https:\/\/one\.example\)/);
+});
+
+test('the last batch is the one that was started last; an empty ledger says so', async () => {
+  expect(() => lastBatch(ledger.records)).toThrow(/has no batch/);
+  await batch('batch_z');
+  await batch('batch_a');
+  expect(lastBatch(ledger.records).id).toBe('batch_a');
+});
+
+test('batches are listed newest first, with the number of their trials', async () => {
+  await batch('batch_1', [
+    ['passed', 'failed'],
+    ['void', 'passed', undefined],
+  ]);
+  await batch('batch_2');
+  expect(listBatches(ledger.records)).toMatchObject([
+    { id: 'batch_2', passed: 0, failed: 0, void: 0, unfinished: 0 },
+    { id: 'batch_1', passed: 2, failed: 1, void: 1, unfinished: 1 },
+  ]);
+});
+
+test("a batch's trials are listed with their run, verdict and result", async () => {
+  const key = await batch('batch_1', [['passed', undefined], ['void']]);
+  const trials = listTrials(ledger.records, key);
+  expect(trials).toMatchObject([
+    { runId: 'run_0', caseId: 'case-0', variant: 'v', ordinal: 0, verdict: 'passed', state: 'finished' },
+    { caseId: 'case-0', ordinal: 1, verdict: undefined, result: undefined, state: 'queued' },
+    { runId: 'run_1', caseId: 'case-1', caseName: 'Case 1', ordinal: 0, verdict: 'void' },
+  ]);
+  expect(ledger.blobs.readJson(trials[2]?.result ?? '')).toEqual({ verdict: 'void' });
+  const [, withdrawn] = trials;
+  ledger.queue.withdraw([withdrawn?.key ?? 0], 'canceled');
+  expect(listTrials(ledger.records, key)).toHaveLength(2);
+  expect(listBatches(ledger.records)).toMatchObject([{ unfinished: 0 }]);
+});
