@@ -1,6 +1,6 @@
 import { OffsiteError } from '../offsite-error.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
-import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
+import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
 import type { Verdict } from './trials.ts';
 
 /** A batch with the number of its trials. */
@@ -30,6 +30,36 @@ export interface ListedTrial {
   result: string | undefined;
   /** Epoch milliseconds; undefined until the trial is finished. */
   finishedAt: number | undefined;
+}
+
+/** A run, wherever it comes from. */
+export interface ListedRun {
+  key: RunKey;
+  batch: BatchKey;
+  /** The service's id. */
+  id: string;
+  caseId: string;
+  caseName: string;
+  /** The planned variant's name; for a run that was found, the service's id of its variant. */
+  variant: string;
+  /** The variant's index in the batch's plan; undefined for a run that was found. */
+  variantIndex: number | undefined;
+}
+
+/** An attempt at a trial, as the ledger keeps it. */
+export interface ListedAttempt {
+  /** From 1. */
+  number: number;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  /** Epoch milliseconds; undefined while it runs. */
+  endedAt: number | undefined;
+  /** A verdict, or how it was abandoned; undefined while it runs. */
+  ending: string | undefined;
+  /** Why it has no verdict. */
+  cause: { kind?: string; phase?: string; message?: string } | undefined;
+  /** The sha256 of the blob with what an attempt that does not count had found. */
+  result: string | undefined;
 }
 
 /** How many candidates an error names. */
@@ -73,41 +103,112 @@ export function lastBatch(records: Records): StoredBatch {
  * candidates, if several do.
  */
 export function findBatch(records: Records, reference: string): StoredBatch {
-  const fitting = candidates(records, reference);
+  const fitting = fittingBatches(records, reference);
   const [first] = fitting;
   if (first && fitting.length === 1) return first;
-  if (!first) {
-    throw new OffsiteError(`the data folder has no batch ${reference}`, {
-      code: 'BATCH_UNKNOWN',
-      kind: 'input',
-      hint: 'Name a batch by its id or by the beginning of its id.',
-    });
-  }
-  const listed = fitting.slice(0, named).map(({ id, suite, service, startedAt }) => {
-    return `\n${id} (${suite}, ${new Date(startedAt).toISOString()}, ${service})`;
-  });
-  const rest = fitting.length > named ? [`\nand ${fitting.length - named} more`] : [];
-  throw new OffsiteError(`${fitting.length} batches fit ${reference}:${[...listed, ...rest].join('')}`, {
-    code: 'BATCH_AMBIGUOUS',
+  if (first) throw ambiguous('BATCH_AMBIGUOUS', `batches fit ${reference}`, fitting.map(describedBatch));
+  throw new OffsiteError(`the data folder has no batch ${reference}`, {
+    code: 'BATCH_UNKNOWN',
     kind: 'input',
-    hint: 'Write more characters of the id.',
+    hint: 'Name a batch by its id or by the beginning of its id.',
+  });
+}
+
+export function describedBatch({ id, suite, service, startedAt }: StoredBatch): string {
+  return `${id} (${suite}, ${new Date(startedAt).toISOString()}, ${service})`;
+}
+
+/** The error about a reference that fits several things. */
+export function ambiguous(
+  code: string,
+  what: string,
+  candidates: readonly string[],
+  hint = 'Write more characters of the id.',
+): OffsiteError {
+  const listed = candidates.slice(0, named).map((candidate) => `\n${candidate}`);
+  const rest = candidates.length > named ? [`\nand ${candidates.length - named} more`] : [];
+  return new OffsiteError(`${candidates.length} ${what}:${[...listed, ...rest].join('')}`, {
+    code,
+    kind: 'input',
+    hint,
   });
 }
 
 /** The batches that a reference could mean, newest first. */
-function candidates(records: Records, reference: string): StoredBatch[] {
-  if (reference === '') return [];
-  // `GLOB` and `LIKE` would give some characters of an id a meaning.
-  const begins = (column: string) => `substr(${column}, 1, length(?1)) = ?1`;
+export function fittingBatches(records: Records, reference: string): StoredBatch[] {
   const rows = records.all(
-    `SELECT * FROM batches
-     WHERE ${begins('id')} OR (substr(id, 1, 6) = 'batch_' AND ${begins('substr(id, 7)')})
-     ORDER BY started_at DESC, key DESC`,
+    `SELECT * FROM batches WHERE ${begins('id', 'batch_')} ORDER BY started_at DESC, key DESC`,
     reference,
   );
-  const fitting = rows.map(batchOf);
-  const exact = fitting.filter(({ id }) => id === reference || id === `batch_${reference}`);
-  return exact.length > 0 ? exact : fitting;
+  return exactFirst(rows.map(batchOf), ['', 'batch_'], reference);
+}
+
+/** The runs that a reference could mean by their ids, newest first. */
+export function fittingRuns(records: Records, reference: string): ListedRun[] {
+  const rows = records.all(`SELECT * FROM runs WHERE ${begins('id', 'run_')} ORDER BY key DESC`, reference);
+  return exactFirst(rows.map(runOf), ['', 'run_'], reference);
+}
+
+/** Whether a column begins with the parameter, or does after its prefix. */
+function begins(column: string, prefix: string): string {
+  // `GLOB` and `LIKE` would give some characters of an id a meaning.
+  const after = `substr(${column}, ${prefix.length + 1}, length(?1)) = ?1`;
+  return `?1 <> '' AND (substr(${column}, 1, length(?1)) = ?1
+    OR (substr(${column}, 1, ${prefix.length}) = '${prefix}' AND ${after}))`;
+}
+
+function exactFirst<Found extends { id: string }>(
+  found: Found[],
+  prefixes: string[],
+  reference: string,
+): Found[] {
+  const exact = found.filter(({ id }) => prefixes.some((prefix) => id === `${prefix}${reference}`));
+  return exact.length > 0 ? exact : found;
+}
+
+/** The fewest characters that a short id has. */
+const shortLength = 8;
+
+/**
+ * Returns short forms of the ids of batches, without `batch_`. {@link findBatch} finds a batch by each of
+ * them.
+ */
+export function shortBatchIds(records: Records): (id: string) => string {
+  const bare = (id: string) => id.replace(/^batch_/, '');
+  const ids = new Set(records.all('SELECT id FROM batches').map(({ id }) => bare(String(id))));
+  const longest = Math.max(0, ...[...ids].map((id) => id.length));
+  let length = shortLength;
+  while (length < longest && new Set([...ids].map((id) => id.slice(0, length))).size < ids.size) length++;
+  return (id) => bare(id).slice(0, length);
+}
+
+/** The runs of a batch, in the order in which it was started. */
+export function listRuns(records: Records, batch: BatchKey): ListedRun[] {
+  return records.all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch).map(runOf);
+}
+
+function runOf(row: Row): ListedRun {
+  return {
+    key: Number(row.key),
+    batch: Number(row.batch),
+    id: String(row.id),
+    caseId: String(row.case_id),
+    caseName: String(row.case_name),
+    variant: String(row.variant),
+    variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
+  };
+}
+
+/** The attempts at a trial, in order. */
+export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
+  return records.all('SELECT * FROM attempts WHERE trial = ? ORDER BY number', trial).map((row) => ({
+    number: Number(row.number),
+    startedAt: Number(row.started_at),
+    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
+    ending: row.ending === null ? undefined : String(row.ending),
+    cause: row.cause === null ? undefined : JSON.parse(String(row.cause)),
+    result: row.result === null ? undefined : String(row.result),
+  }));
 }
 
 /**

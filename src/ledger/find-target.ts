@@ -1,0 +1,163 @@
+import { OffsiteError } from '../offsite-error.ts';
+import { batchOf, type StoredBatch } from './batches.ts';
+import {
+  ambiguous,
+  describedBatch,
+  findBatch,
+  fittingBatches,
+  fittingRuns,
+  type ListedRun,
+  type ListedTrial,
+  lastBatch,
+  listRuns,
+  listTrials,
+} from './find.ts';
+import type { Records } from './records.ts';
+
+/** What a reference means. */
+export type Target =
+  | { kind: 'batch'; batch: StoredBatch }
+  | { kind: 'run'; batch: StoredBatch; run: ListedRun }
+  | { kind: 'trial'; batch: StoredBatch; run: ListedRun; trial: ListedTrial };
+
+/**
+ * Finds a batch, a run or a trial. A reference is one of these:
+ *
+ * - nothing: the last batch
+ * - an id of a batch or a run, or its beginning
+ * - `case/variant`, or `case` if it has one variant: a run of the last batch
+ * - `BATCH:case/variant`: a run of another batch
+ * - any of those with `#ordinal`: a trial
+ * - what `offsite run` prints for a trial: `✗ case · variant #0  failed  1.9 s`
+ *
+ * Throws `BATCH_UNKNOWN`, `REFERENCE_UNKNOWN`, `REFERENCE_AMBIGUOUS` with the candidates, and `TRIAL_UNKNOWN`.
+ */
+export function findTarget(records: Records, reference = ''): Target {
+  const { name, ordinal } = readReference(reference);
+  const found = name === '' ? { kind: 'batch' as const, batch: lastBatch(records) } : findName(records, name);
+  if (ordinal === undefined) return found;
+  const { batch } = found;
+  const run = found.kind === 'run' ? found.run : onlyRun(records, batch, reference);
+  const trials = listTrials(records, batch.key).filter((trial) => trial.run === run.key);
+  const trial = trials.find((one) => one.ordinal === ordinal);
+  if (trial) return { kind: 'trial', batch, run, trial };
+  const ordinals = trials.map((one) => `#${one.ordinal}`).join(', ');
+  throw new OffsiteError(`${labelOf(run)} of ${batch.id} has no trial #${ordinal}`, {
+    code: 'TRIAL_UNKNOWN',
+    kind: 'input',
+    hint: ordinals === '' ? 'It has no trials yet.' : `It has ${ordinals}.`,
+  });
+}
+
+/** The name of a run within its batch, which {@link findTarget} finds. */
+export function labelOf({ caseId, variant }: Pick<ListedRun, 'caseId' | 'variant'>): string {
+  return `${caseId}/${variant}`;
+}
+
+function readReference(reference: string): { name: string; ordinal: number | undefined } {
+  const bare = reference.trim().replace(/^[✓✗○]\s*/, '');
+  const match = /^(.*?)\s*#(\d{1,9})(?:\s+(?:passed|failed|void)\b.*)?$/s.exec(bare);
+  if (!match) return { name: bare, ordinal: undefined };
+  return { name: match[1] ?? '', ordinal: Number(match[2]) };
+}
+
+type Found = Exclude<Target, { kind: 'trial' }>;
+
+function findName(records: Records, name: string): Found {
+  const last = lastBatch(records);
+  const named = runNamed(records, last, name, 'whole');
+  if (named) return named;
+  const batches = fittingBatches(records, name).map((batch) => ({ kind: 'batch' as const, batch }));
+  const runs = fittingRuns(records, name).map((run) => {
+    return { kind: 'run' as const, batch: batchOfRun(records, run), run };
+  });
+  const isWhole = (id: string, prefix: string) => id === name || id === `${prefix}${name}`;
+  const whole: Found[] = [
+    ...batches.filter(({ batch }) => isWhole(batch.id, 'batch_')),
+    ...runs.filter(({ run }) => isWhole(run.id, 'run_')),
+  ];
+  const byId = whole.length > 0 ? whole : [...batches, ...runs];
+  const [first, ...others] = byId;
+  if (first && others.length === 0) return first;
+  if (first) throw ambiguous('REFERENCE_AMBIGUOUS', `things fit ${name}`, byId.map(described));
+  const [before = '', ...label] = name.split(':');
+  if (label.length > 0 && fittingBatches(records, before).length > 0) {
+    const batch = findBatch(records, before);
+    const labelled = label.join(':').trim();
+    // As in git, nothing after the colon means the whole.
+    if (labelled === '') return { kind: 'batch', batch };
+    return runNamed(records, batch, labelled, 'beginning') ?? unknown(`${batch.id} has no run ${labelled}`);
+  }
+  return (
+    runNamed(records, last, name, 'beginning') ?? unknown(`the data folder has no batch and no run ${name}`)
+  );
+}
+
+/**
+ * The run of a batch that a name means; undefined if none does. A whole name wins over a beginning, and a
+ * case's name alone suffices if it has one run.
+ */
+function runNamed(
+  records: Records,
+  batch: StoredBatch,
+  name: string,
+  most: 'whole' | 'beginning',
+): Found | undefined {
+  const wanted = withoutSpaces(name);
+  const runs = listRuns(records, batch.key).map((run) => ({ run, names: namesOf(run) }));
+  const matching = (fits: (label: string) => boolean) =>
+    runs.filter(({ names }) => names.some(fits)).map(({ run }) => run);
+  const whole = matching((label) => label === wanted);
+  const fitting =
+    whole.length > 0 || most === 'whole' ? whole : matching((label) => label.startsWith(wanted));
+  const [run, other] = fitting;
+  if (run && other) {
+    const labels = fitting.map(labelOf);
+    throw ambiguous('REFERENCE_AMBIGUOUS', `runs of ${batch.id} fit ${name}`, labels, 'Name one of them.');
+  }
+  return run && { kind: 'run', batch, run };
+}
+
+/** The names that a run goes by: with `/` or as printed, with the case's id or its name. */
+function namesOf({ caseId, caseName, variant }: ListedRun): string[] {
+  return [caseId, caseName].flatMap((name) => [
+    withoutSpaces(name),
+    withoutSpaces(`${name}/${variant}`),
+    withoutSpaces(`${name} · ${variant}`),
+  ]);
+}
+
+function withoutSpaces(name: string): string {
+  return name.replace(/\s+/g, '');
+}
+
+function onlyRun(records: Records, batch: StoredBatch, reference: string): ListedRun {
+  const runs = listRuns(records, batch.key);
+  const [run, other] = runs;
+  if (run && !other) return run;
+  throw ambiguous(
+    'REFERENCE_AMBIGUOUS',
+    `runs of ${batch.id} could have the trial ${reference}`,
+    runs.map(labelOf),
+    'Name the run too: case/variant#ordinal.',
+  );
+}
+
+function batchOfRun(records: Records, { batch }: ListedRun): StoredBatch {
+  const row = records.get('SELECT * FROM batches WHERE key = ?', batch);
+  if (!row) throw new Error(`the ledger has no batch with the key ${batch}`);
+  return batchOf(row);
+}
+
+function described(found: Found): string {
+  if (found.kind === 'batch') return `batch ${describedBatch(found.batch)}`;
+  return `run ${found.run.id} (${labelOf(found.run)} of ${found.batch.id})`;
+}
+
+function unknown(what: string): never {
+  throw new OffsiteError(what, {
+    code: 'REFERENCE_UNKNOWN',
+    kind: 'input',
+    hint: '`offsite batches` lists batches, and `offsite show BATCH` the runs of one.',
+  });
+}

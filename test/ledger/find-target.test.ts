@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { listAttempts, shortBatchIds } from '../../src/ledger/find.ts';
+import { findTarget } from '../../src/ledger/find-target.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+
+let now: number;
+let folder: string;
+let ledger: Ledger;
+beforeEach(() => {
+  now = 1_000;
+  folder = mkdtempSync(join(tmpdir(), 'offsite-target-'));
+  ledger = new Ledger(folder, { ...systemClock, now: () => now++ });
+});
+afterEach(() => {
+  ledger[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** A batch with runs `[case, variant]` of two trials each. */
+function batch(id: string, runs: [string, string][], service = 'embedded') {
+  const { key } = ledger.batches.add({
+    ...{ service, id, suite: 'Suite', file: undefined },
+    runs: runs.map(([caseId, variant], index) => ({
+      ...{ id: `run_${id.slice(6)}${index}x`, taskIndex: index, caseId, variant },
+      ...{ caseName: `The ${caseId}`, details: {} },
+    })),
+  });
+  for (const { key: run } of ledger.batches.runs(key))
+    ledger.queue.add([{ run, setup: undefined, ordinals: [0, 1] }]);
+}
+
+/** What a reference means, in short. */
+function meant(reference?: string): string {
+  const target = findTarget(ledger.records, reference);
+  const run = target.kind === 'batch' ? '' : ` ${target.run.caseId}/${target.run.variant}`;
+  return `${target.batch.id}${run}${target.kind === 'trial' ? `#${target.trial.ordinal}` : ''}`;
+}
+
+test('without a reference the last batch is meant', () => {
+  batch('batch_one', [['a', 'v']]);
+  batch('batch_two', [['a', 'v']]);
+  expect(meant()).toBe('batch_two');
+  expect(meant('one')).toBe('batch_one');
+});
+
+test('a run is found by its id, by case and variant, and by its case if it is the only run', () => {
+  batch('batch_old', [['a', 'v']]);
+  batch('batch_new', [
+    ['a', 'v'],
+    ['b/c', 'v'],
+    ['b/c', 'w w'],
+  ]);
+  for (const reference of ['a/v', 'a · v', 'a', 'The a', 'run_new0x', 'new0', 'new:a/v'])
+    expect(meant(reference), reference).toBe('batch_new a/v');
+  for (const reference of ['b/c/w w', 'b/c · w w', 'b/c/w', 'new:b/c/w'])
+    expect(meant(reference), reference).toBe('batch_new b/c/w w');
+  for (const reference of ['old:a', 'old0', 'run_old0x']) expect(meant(reference)).toBe('batch_old a/v');
+  expect(() => meant('b/c')).toThrow(/2 runs of batch_new fit b\/c:\nb\/c\/v\nb\/c\/w w/);
+});
+
+test('a trial is found by its ordinal, and by the line that a run prints', () => {
+  batch('batch_new', [
+    ['a', 'v'],
+    ['b', 'v'],
+  ]);
+  for (const reference of [
+    'a/v#1',
+    'a#1',
+    'new:a/v#1',
+    'run_new0x#1',
+    '✗ a · v #1  failed  1.9 s',
+    'a · v #1',
+  ])
+    expect(meant(reference), reference).toBe('batch_new a/v#1');
+  expect(() => meant('a/v#7')).toThrow(
+    expect.objectContaining({ code: 'TRIAL_UNKNOWN', hint: 'It has #0, #1.' }),
+  );
+  expect(() => meant('#0')).toThrow(/2 runs of batch_new could have the trial #0:\na\/v\nb\/v/);
+});
+
+test('names of runs win over ids, and whole names over beginnings', () => {
+  batch('batch_ab', [
+    ['ab', 'v'],
+    ['abc', 'v'],
+  ]);
+  expect(meant('ab')).toBe('batch_ab ab/v');
+  expect(meant('abc')).toBe('batch_ab abc/v');
+});
+
+test('what fits nothing or several things is an error that lists them', () => {
+  expect(() => meant()).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
+  batch('batch_xy', [['a', 'v']]);
+  batch('batch_xyz', [['a', 'v']]);
+  for (const reference of ['nothing', 'nothing:a', '%', 'x_', 'xyz:nothing'])
+    expect(() => meant(reference), reference).toThrow(expect.objectContaining({ code: 'REFERENCE_UNKNOWN' }));
+  expect(() => meant('x')).toThrow(/^4 things fit x:\nbatch batch_xyz .*\nbatch batch_xy .*\nrun run_xyz0x/);
+});
+
+test('short ids are as long as it takes to tell batches apart', () => {
+  batch('batch_aaaaaaaaaaaa', []);
+  expect(shortBatchIds(ledger.records)('batch_aaaaaaaaaaaa')).toBe('aaaaaaaa');
+  batch('batch_aaaaaaaaab', []);
+  const short = shortBatchIds(ledger.records);
+  expect([short('batch_aaaaaaaaaaaa'), short('batch_aaaaaaaaab')]).toEqual(['aaaaaaaaaa', 'aaaaaaaaab']);
+  expect(meant('aaaaaaaaab')).toBe('batch_aaaaaaaaab');
+});
+
+test('attempts are listed with their causes', async () => {
+  batch('batch_one', [['a', 'v']]);
+  const target = findTarget(ledger.records, 'a#0');
+  const trial = target.kind === 'trial' ? target.trial.key : 0;
+  const cause = { kind: 'model', phase: 'harness', message: 'it was down' };
+  await ledger.trials.abandonAttempt(ledger.trials.beginAttempt(trial), 'void', cause, { found: 1 });
+  ledger.trials.beginAttempt(trial);
+  const [first, second] = listAttempts(ledger.records, trial);
+  expect(first).toMatchObject({ number: 1, ending: 'void', cause });
+  expect(ledger.blobs.readJson(first?.result ?? '')).toEqual({ found: 1 });
+  expect(second).toMatchObject({ number: 2, endedAt: undefined, ending: undefined, result: undefined });
+});
