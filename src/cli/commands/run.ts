@@ -14,7 +14,9 @@ import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '
 import { githubStep, tellGithub } from '../output/github.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
-import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import type { BatchSummary } from '../output/summary.ts';
+import { summaryTable } from '../output/summary-table.ts';
 
 export function runCommand() {
   return withAllowOutside(withService(new Command('run')))
@@ -71,7 +73,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
   await deliverLeftovers(workshop, signal, progress.note, clock.now());
   progress[Symbol.dispose]();
 
-  const summary = summaryOf(batch, service, ledger.outbox.pending());
+  // The data folder of a dry run is gone afterwards, and so are the paths in the details.
+  const detailed = options.json === true && !options.dryRun;
+  const summary = finishedSummary(batch, workshop, detailed);
   if (options.json) out.json(summary);
   else out.print(text`\n${summaryTable(summary)}\n`);
   if (options.junit !== undefined) {
