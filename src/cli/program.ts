@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { lines, ours, stack } from '../text/printable.ts';
+import { artifactsCommand } from './commands/artifacts.ts';
 import { baseImageCommand } from './commands/base-image.ts';
+import { batchesCommand } from './commands/batches.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
@@ -27,6 +29,7 @@ import { resumeCommand } from './commands/resume.ts';
 import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
+import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
@@ -69,6 +72,9 @@ export function commands(): Command[] {
   const all = [
     runCommand(),
     resumeCommand(),
+    batchesCommand(),
+    showCommand(),
+    artifactsCommand(),
     checkCommand(),
     daemonCommand(),
     enqueueCommand(),

@@ -80,6 +80,34 @@ export function quoted(foreign: string, last?: number): Printable {
   });
 }
 
+/** How much of a text to show: lines from its beginning and its end, and characters of each line. */
+export interface Excerpt {
+  first: number;
+  last: number;
+  characters: number;
+}
+
+/** The beginning and the end of a text, every line behind a bar. */
+export function excerpt(foreign: string, { first, last, characters }: Excerpt): Printable {
+  return new Printable((redact) => {
+    const all = redact(foreign).trimEnd().split(/\r?\n/);
+    const spare = all.length - first - last;
+    const told = (line: string): Line => [bar, { text: escapedButTabs(cut(line, characters)), ours: false }];
+    // To leave out one line takes one line too.
+    if (spare <= 1) return all.map(told);
+    const gap: Line = [bar, { text: `… ${spare} lines left out …`, ours: true, style: 'dim' }];
+    return [...all.slice(0, first).map(told), gap, ...all.slice(all.length - last).map(told)];
+  });
+}
+
+/** One line behind a bar. What looks like a line's end within it is shown. */
+export function quotedLine(foreign: string, characters: number, style?: Style): Printable {
+  return new Printable((redact) => {
+    const shown = { text: escapedButTabs(cut(redact(foreign), characters)), ours: false };
+    return [[bar, style === undefined ? shown : { ...shown, style }]];
+  });
+}
+
 /** The same in full, for a text that the user asked for by name. */
 export function whole(foreign: string): Printable {
   return new Printable((redact) =>

@@ -12,7 +12,7 @@ import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
-import { summaryTable } from '../output/summary-table.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { requirePlanned } from '../require-planned.ts';
 
 export function resumeCommand() {
@@ -67,7 +67,11 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   if (options.json) out.json(summaries);
   else if (summaries.length === 0) out.print('nothing to resume');
   else
-    for (const summary of summaries) out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+    for (const summary of summaries) {
+      out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+      const see = seeWhy(summary, options.dataFolder);
+      if (see) progress.note(see);
+    }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     progress.note(

@@ -16,7 +16,7 @@ import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
-import { summaryTable } from '../output/summary-table.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
 
 export function runCommand() {
   return withAllowOutside(withService(new Command('run')))
@@ -78,6 +78,8 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const summary = finishedSummary(batch, workshop, detailed);
   if (options.json) out.json(summary);
   else out.print(text`\n${summaryTable(summary)}\n`);
+  const see = options.dryRun ? undefined : seeWhy(summary, options.dataFolder);
+  if (see && !options.json) progress.note(see);
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
     writeText(options.junit, junitXml(summary, redact));

@@ -19,10 +19,14 @@ export function recordOfTrial({ blobs }: Ledger, trial: ListedTrial): TrialRecor
   return readRecord(blobs.readJson(result), `the record of ${labelOf(trial)}#${ordinal}`);
 }
 
-/** The finished trials of a batch with their records, one by one. */
-export function* readTrials(ledger: Ledger, batch: StoredBatch): Generator<ReadTrial> {
+/** The wanted finished trials of a batch with their records, one by one. */
+function* readTrials(
+  ledger: Ledger,
+  batch: StoredBatch,
+  isWanted: (trial: ListedTrial) => boolean,
+): Generator<ReadTrial> {
   for (const trial of listTrials(ledger.records, batch.key)) {
-    if (trial.result === undefined) continue;
+    if (trial.result === undefined || !isWanted(trial)) continue;
     try {
       yield { trial, record: recordOfTrial(ledger, trial) };
     } catch (error) {
@@ -35,25 +39,33 @@ export function* readTrials(ledger: Ledger, batch: StoredBatch): Generator<ReadT
 /**
  * A batch as the ledger has it, with the details of each trial. Trials whose records cannot be read are left
  * out.
+ *
+ * @param isWanted which trials to read
+ * @param visit sees each trial as it is read
  */
-export function storedBatch(ledger: Ledger, batch: StoredBatch): SummarizedBatch {
+export function storedBatch(
+  ledger: Ledger,
+  batch: StoredBatch,
+  isWanted: (trial: ListedTrial) => boolean = () => true,
+  visit: (read: ReadTrial) => void = () => undefined,
+): SummarizedBatch {
   const models = modelsOf(ledger, batch);
+  function* trials(): SummarizedBatch['trials'] {
+    for (const read of readTrials(ledger, batch, isWanted)) {
+      visit(read);
+      if ('unreadable' in read) continue;
+      const { trial, record } = read;
+      const details = detailsOf(ledger, trial, record);
+      yield { runId: trial.runId, ordinal: trial.ordinal, result: record, details };
+    }
+  }
   return {
     id: batch.id,
     runs: listRuns(ledger.records, batch.key).map(({ id, caseId, variant, variantIndex = -1 }) => {
       return { id, case: caseId, variant, model: models[variantIndex] };
     }),
-    trials: summarized(ledger, batch),
+    trials: trials(),
   };
-}
-
-function* summarized(ledger: Ledger, batch: StoredBatch): SummarizedBatch['trials'] {
-  for (const read of readTrials(ledger, batch)) {
-    if ('unreadable' in read) continue;
-    const { trial, record } = read;
-    const details = detailsOf(ledger, trial, record);
-    yield { runId: trial.runId, ordinal: trial.ordinal, result: record, details };
-  }
 }
 
 /** The models of a batch's planned variants. */

@@ -1,5 +1,6 @@
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
+import { shellWord, wordsFor } from '../show/words.ts';
 import { cost, count, duration, percent, plural } from './quantities.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
 
@@ -76,3 +77,27 @@ function sameSandboxLines({ runs }: BatchSummary): Printable[] {
 }
 
 type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;
+
+/**
+ * How to see why a trial did not pass; undefined if all passed.
+ *
+ * @param dataFolder if it was named on the command line
+ */
+export function seeWhy(
+  { batchId, runs }: BatchSummary,
+  dataFolder: string | undefined,
+): Printable | undefined {
+  for (const { case: caseId, variant, trials } of runs) {
+    const trial = trials.find(({ verdict }) => verdict !== 'passed');
+    if (!trial) continue;
+    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortId(batchId));
+    const folder = dataFolder === undefined ? '' : ` --data-folder ${shellWord(dataFolder)}`;
+    return text`see why: offsite show ${words}${folder}`;
+  }
+  return undefined;
+}
+
+/** A beginning of a batch's id that is almost certainly its own. */
+function shortId(id: string): string {
+  return id.replace(/^batch_/, '').slice(0, 8);
+}
