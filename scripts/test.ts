@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
+import { ensureBrowser } from './set-up/ensure-browser.ts';
 import { setUp } from './set-up/set-up.ts';
 import { countTests, summaryLine, type TestCount } from './test-count.ts';
 
@@ -20,6 +21,7 @@ await runScript(
   async (signal) => {
     await titled('Set-up', async () => {
       await setUp(process.env, signal);
+      await ensureBrowser(process.env, signal);
       return 0;
     });
     for (const { title, command, args } of checks) {

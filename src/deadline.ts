@@ -1,32 +1,45 @@
 import type { Clock } from './clock.ts';
 
-/** A signal with a deadline. Disposing stops its timer and its listeners on the parent signals. */
+export type DeadlineCause = 'timed-out' | 'canceled';
+
+/**
+ * A running deadline. Dispose of it when the work is done: that stops its timer, which would keep the process
+ * alive, and its listeners on the parent signals.
+ */
 export interface Deadline extends Disposable {
+  /** Aborts when time is up, or when a parent aborts, with that one's reason. */
   readonly signal: AbortSignal;
-  /** Whether the deadline aborted it. */
+  /** Resolves at the same moment. Never rejects, and stays pending after disposal. */
+  readonly reached: Promise<DeadlineCause>;
+  /** Whether time was up before a parent aborted. */
   expired(): boolean;
 }
 
 /**
- * Starts a signal that aborts when one of `parents` does, with its reason, or `ms` milliseconds from now,
- * with `reason()`. (`AbortSignal.any` with `AbortSignal.timeout` does not work here, because the caller
- * passes the clock.)
+ * Starts a deadline `ms` milliseconds from now that also ends when one of `parents` aborts.
+ * (`AbortSignal.any` with `AbortSignal.timeout` does not work here, because the caller passes the clock.)
+ *
+ * @param reason makes the reason of the signal when time is up
  */
 export function startDeadline(
   clock: Clock,
   ms: number,
-  parents: readonly (AbortSignal | undefined)[],
-  reason: () => Error,
+  parents: AbortSignal | undefined | readonly (AbortSignal | undefined)[] = [],
+  reason: () => Error = () => new Error(`no answer in ${ms} ms`),
 ): Deadline {
   const controller = new AbortController();
   const timer = new AbortController();
+  const { promise: reached, resolve } = Promise.withResolvers<DeadlineCause>();
   let expired = false;
   const detach: (() => void)[] = [];
 
-  for (const parent of parents) {
+  for (const parent of [parents].flat()) {
     if (!parent) continue;
-    if (parent.aborted) controller.abort(parent.reason);
-    const follow = () => controller.abort(parent.reason);
+    const follow = () => {
+      controller.abort(parent.reason);
+      resolve('canceled');
+    };
+    if (parent.aborted) follow();
     parent.addEventListener('abort', follow, { once: true });
     detach.push(() => parent.removeEventListener('abort', follow));
   }
@@ -35,6 +48,7 @@ export function startDeadline(
       if (timer.signal.aborted || controller.signal.aborted) return;
       expired = true;
       controller.abort(reason());
+      resolve('timed-out');
     },
     (error) => {
       // Stopping the timer rejects too. Only a failure of the clock itself matters.
@@ -43,6 +57,7 @@ export function startDeadline(
   );
   return {
     signal: controller.signal,
+    reached,
     expired: () => expired,
     [Symbol.dispose]() {
       timer.abort();

@@ -1,4 +1,4 @@
-import { type DeadlineCause, startDeadline } from '../../src/engine/deadline.ts';
+import { type DeadlineCause, startDeadline } from '../../src/deadline.ts';
 import type { ChatAnswer, ChatMessage } from '../../src/gateway/chat/chat.ts';
 import type { HarnessEnding, HarnessRun, TurnLimits } from '../../src/harness/runner.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';

@@ -91,9 +91,16 @@ export class BatchContexts implements AsyncDisposable {
   }
 
   #open(): Kept {
-    const { engine, extraCertificates, runners, clock, revisions, buildPermits, onBuild } = this.#parts;
+    const { ledger, engine, extraCertificates, runners, clock, revisions, buildPermits, onBuild } =
+      this.#parts;
+    const { buildLogs } = ledger;
     const { host } = revisions.current;
-    const sandboxes = new Sandboxes(engine, extraCertificates, { runners, clock, host });
+    const sandboxes = new Sandboxes(engine, extraCertificates, {
+      runners,
+      clock,
+      host,
+      buildLogs,
+    });
     const builds = new Builds({ sandboxes, permits: buildPermits, onBuild });
     return { sandboxes, builds, trials: 0, plan: undefined };
   }

@@ -1,6 +1,6 @@
 import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
-import { startDeadline } from '../engine/deadline.ts';
+import { startDeadline } from '../deadline.ts';
 import type { Engine } from '../engine/engine.ts';
 
 import { OffsiteError } from '../offsite-error.ts';

@@ -16,6 +16,7 @@ export const printedText = channel({
   bytes: {
     value: characters(500, 'a name or another value within a line'),
     line: characters(2_000, "a line that is a text's own"),
+    title: characters(200, 'an entry of a timeline'),
     logLine: characters(16_384, 'a line of a log; in a longer one, long texts are cut'),
   },
   time: 'bytes and count bound it',

@@ -172,12 +172,17 @@ export const archives = channel({
 
 export const workspaceFiles = channel({
   sender: 'the sandbox',
-  over: "files of the workspace: its state before and after, and the case's artifacts",
+  over: "files of the workspace: its state before and after, their texts, and the case's artifacts",
   bytes: {
     // Beyond these two bounds, reading the whole workspace costs more than the engine's own list of changes,
     // which walks the whole image.
     whole: bytes(48 * MiB, 'a workspace that is read as a whole'),
     artifacts: bytes(512 * MiB, 'all artifacts of a trial'),
+    text: bytes(256 * KiB, 'a text file whose content is kept for its diff'),
+    // In memory until the workspace was read.
+    texts: bytes(8 * MiB, 'the texts after a trial, half of them of new files; and half as much before'),
+    // In a file without a name.
+    textsBefore: bytes(512 * MiB, 'the texts of the prepared workspaces of a batch, on disk'),
   },
   time: {
     // An engine sends about 150 MB a second, so this is far more than artifacts need.
@@ -186,6 +191,8 @@ export const workspaceFiles = channel({
   count: {
     entries: times(20_000, 'entries of a workspace that is read as a whole'),
     artifacts: times(1000, 'artifacts of a trial'),
+    texts: times(400, 'texts of changed files, half of them of new ones'),
+    changes: times(2000, 'changed paths that a record describes'),
   },
 });
 

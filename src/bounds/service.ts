@@ -1,4 +1,4 @@
-import { bytes, channel, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what an Eval Service sends. */
 
@@ -37,4 +37,18 @@ export const foundRuns = channel({
     clockDifference: milliseconds(10 * 60_000, "that the service's clock may differ from ours"),
   },
   count: 'the runs of a list are bounded; only running trials, and as many again, are in memory',
+});
+
+export const spanReceipts = channel({
+  sender: 'anyone',
+  over: 'answers of a receiver of OpenTelemetry spans',
+  bytes: {
+    answer: bytes(64 * KiB, 'an answer; the rest is not read'),
+    shown: characters(500, 'an answer, in a message'),
+  },
+  time: {
+    attempt: milliseconds(30_000, 'one attempt'),
+    retryWait: milliseconds(15_000, 'between two attempts, also if it asks for more'),
+  },
+  count: { tries: times(5, 'attempts to send one request') },
 });

@@ -17,6 +17,7 @@ import {
 import { daemonCommand } from './commands/daemon.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { enqueueCommand } from './commands/enqueue.ts';
+import { exportCommand } from './commands/export.ts';
 import { imagesCommand } from './commands/images.ts';
 import { integrationsCommand } from './commands/integrations.ts';
 import { keysCommand } from './commands/keys.ts';
@@ -96,6 +97,7 @@ export function commands(): Command[] {
     integrationsCommand(),
     casesCommand(),
     runsCommand(),
+    exportCommand(),
     rerunCommand(),
     promptsCommand(),
     keysCommand(),

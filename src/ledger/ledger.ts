@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
+import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -28,6 +29,7 @@ export class Ledger implements Disposable {
   readonly trials: Trials;
   readonly queue: Queue;
   readonly crashes: Crashes;
+  readonly buildLogs: BuildLogs;
   readonly outbox: Outbox;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
@@ -61,6 +63,7 @@ export class Ledger implements Disposable {
     this.trials = new Trials(this.records, this.blobs, redactor);
     this.queue = new Queue(this.records);
     this.crashes = new Crashes(this.records);
+    this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
   }
 

@@ -139,4 +139,13 @@ export const migrations: readonly string[] = [
   DROP TABLE claims;
   DROP TABLE withdrawals;
   `,
+  `
+  -- What the steps of environments printed. Results refer to the logs; a log that none refers to may be pruned.
+  CREATE TABLE builds (
+    step TEXT PRIMARY KEY, -- sha256 of all that goes into the step
+    started_at INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    log TEXT -- sha256 of the blob; null if it printed nothing
+  ) STRICT;
+  `,
 ];

@@ -1,3 +1,4 @@
+import { printedText } from '../bounds/anybody.ts';
 import type { TrialRecord } from './trial-record.ts';
 
 /**
@@ -114,7 +115,5 @@ function firstLine(text: string): string {
   const trimmed = text.trimStart();
   const end = trimmed.indexOf('\n');
   const line = end === -1 ? trimmed : trimmed.slice(0, end);
-  return line.length > longestTitle ? `${line.slice(0, longestTitle)}…` : line;
+  return line.length > printedText.bytes.title ? `${line.slice(0, printedText.bytes.title)}…` : line;
 }
-
-const longestTitle = 200;

@@ -127,7 +127,7 @@ const ModelAccount = z.object({
 });
 
 const FileVersion = z.object({
-  type: z.enum(['file', 'folder', 'symlink', 'hardlink', 'other']),
+  type: z.string().meta({ examples: ['file', 'folder', 'symlink'] }),
   mode: z.number(),
   byteSize: z.number().optional(),
   content: Sha256.optional().meta({ description: 'The blob with the text. Absent if it was not kept.' }),

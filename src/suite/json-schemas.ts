@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ExportedTrial } from '../record/exported-trial.ts';
 import { TrialRecord } from '../record/trial-record.ts';
 import { ConfigFile } from './config-file.ts';
 import { ScriptFile } from './script-file.ts';
@@ -13,6 +14,7 @@ export function jsonSchemas(): Record<string, unknown> {
     'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),
     'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
     'script.schema.json': z.toJSONSchema(ScriptFile, { io: 'input' }),
+    'exported-trial.schema.json': z.toJSONSchema(ExportedTrial),
     'trial-record.schema.json': z.toJSONSchema(TrialRecord),
   };
 }

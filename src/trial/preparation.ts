@@ -19,14 +19,25 @@ export interface Preparation {
   extraCertificates: Buffer | undefined;
 }
 
-/** Prepares a started container. Throws a {@link TrialFailure} of kind `task` if the script fails. */
+/** A script that prepared a sandbox, and what it printed. */
+export interface Prepared {
+  /** Epoch milliseconds. */
+  startedAt: number;
+  durationMs: number;
+  output: string;
+}
+
+/**
+ * Prepares a started container. Resolves with undefined if there was no script to run. Throws a
+ * {@link TrialFailure} of kind `task` if the script fails.
+ */
 export async function prepareContainer(
   container: Container,
   preparation: Preparation,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Prepared | undefined> {
   if (preparation.user !== undefined) await giveFolders(container, signal);
-  await run(container, preparation, signal);
+  return run(container, preparation, signal);
 }
 
 /**
@@ -53,8 +64,11 @@ async function run(
   container: Container,
   { phase, files, script, variables, timeoutMs, extraCertificates }: Preparation,
   signal: AbortSignal,
-): Promise<void> {
-  if (script === undefined) return container.put(files, '/', signal);
+): Promise<Prepared | undefined> {
+  if (script === undefined) {
+    await container.put(files, '/', signal);
+    return undefined;
+  }
   const trust = extraCertificates && [{ path: sandboxPaths.extraCertificates, content: extraCertificates }];
   const scriptFile = { path: sandboxPaths.prepare, content: script, mode: 0o755 };
   await container.put([...files, scriptFile, ...(trust ?? [])], '/', signal);
@@ -81,7 +95,10 @@ async function run(
     signal,
   });
   const output = result.stdout.text;
-  if (result.ended === 'exited' && result.exitCode === 0) return;
+  if (result.ended === 'exited' && result.exitCode === 0) {
+    const { startedAt, finishedAt } = result;
+    return { startedAt, durationMs: finishedAt - startedAt, output };
+  }
   signal.throwIfAborted();
   const memory = result.oomKilled ? ' after it ran out of memory' : '';
   throw new TrialFailure({

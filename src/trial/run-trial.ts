@@ -48,6 +48,7 @@ export async function runTrial(
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
+      environment: sandbox.environment,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));

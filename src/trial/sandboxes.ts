@@ -6,8 +6,11 @@ import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
+import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { EnvironmentStep } from '../record/trial-record.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
+import { keepTexts } from './file-texts.ts';
 import {
   type HostEnvironment,
   noHostEnvironment,
@@ -18,6 +21,7 @@ import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from '.
 import { OncePerImage } from './once-per-image.ts';
 import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
+import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
 
@@ -27,6 +31,8 @@ export interface StartedSandbox {
    * The image that it was made from. If prepare leaves processes running, prepare ran in the sandbox itself.
    */
   imageId: string;
+  /** Install and prepare, in order. */
+  environment: EnvironmentStep[];
   /** Total bytes of the files that prepare left in the workspace. */
   preparedBytes: number;
   /** The workspace's state before the harness works in it. */
@@ -47,6 +53,8 @@ export interface SandboxOptions {
   runners?: readonly Runner[];
   /** The host variables that sandboxes may ask for. Default: none. */
   host?: HostEnvironment;
+  /** Keeps what install and prepare print. */
+  buildLogs?: BuildLogs;
   clock?: Clock;
 }
 
@@ -64,6 +72,8 @@ export class Sandboxes implements AsyncDisposable {
   readonly ownChanges = new OncePerImage<OwnChanges>();
   /** Protected files of workspaces that are too large to read as a whole. */
   readonly protectedFiles = new OncePerImage<Manifest>();
+  /** The texts of the workspaces that prepare left. */
+  readonly texts = new TextPack();
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   /** Keyed by the configured image: a kit works in all images that are made from it. */
@@ -75,9 +85,9 @@ export class Sandboxes implements AsyncDisposable {
   constructor(
     engine: Engine,
     extraCertificates: Buffer | undefined,
-    { runners = [], host = noHostEnvironment, clock = systemClock }: SandboxOptions = {},
+    { runners = [], host = noHostEnvironment, clock = systemClock, buildLogs }: SandboxOptions = {},
   ) {
-    this.#parts = { engine, extraCertificates, runners, known: new Map(), failures: new Map() };
+    this.#parts = { engine, extraCertificates, runners, buildLogs, known: new Map(), failures: new Map() };
     this.#host = host;
     this.#clock = clock;
   }
@@ -137,6 +147,7 @@ export class Sandboxes implements AsyncDisposable {
     this.#ahead.clear();
     for (const sandbox of untaken) this.giveBack(sandbox);
     await Promise.all(this.#removals);
+    this.texts[Symbol.dispose]();
   }
 
   /**
@@ -150,22 +161,24 @@ export class Sandboxes implements AsyncDisposable {
 
   async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
     const env = this.#environment(spec);
-    const { imageId, container, port, preparedHere } = await this.#make(spec, env, signal).catch((error) => {
-      const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
-      if (!isGone || signal.aborted) throw error;
-      // Somebody removed an image after this batch last checked.
-      this.#parts.known.clear();
-      return this.#make(spec, env, signal);
-    });
+    const { imageId, container, port, environment, preparedHere } = await this.#make(spec, env, signal).catch(
+      (error) => {
+        const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
+        if (!isGone || signal.aborted) throw error;
+        // Somebody removed an image after this batch last checked.
+        this.#parts.known.clear();
+        return this.#make(spec, env, signal);
+      },
+    );
     try {
-      const read = () => readWorkspace(container, signal);
+      const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
       const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
       const kit = await this.#kit(spec, container, signal);
-      return { container, imageId, port, lacks, before, preparedBytes, kit };
+      return { container, imageId, environment, port, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -174,7 +187,7 @@ export class Sandboxes implements AsyncDisposable {
 
   /** Creates and starts a trial's container, with its model port. */
   async #make(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
-    const { imageId, prepare } = await preparedImage(this.#parts, spec, env, signal);
+    const { imageId, prepare, steps } = await preparedImage(this.#parts, spec, env, signal);
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, { network, labels: labelsOf(spec) }, env);
@@ -186,7 +199,7 @@ export class Sandboxes implements AsyncDisposable {
     if (prepare) {
       container = made.use(await make('open'));
       await container.start(signal);
-      await prepare(container);
+      steps.push(...(await prepare(container)));
       if (own === 'none') await container.disconnect(signal);
       port = await this.#openPort(spec, { sharedWith: container.id }, signal);
     } else {
@@ -195,7 +208,7 @@ export class Sandboxes implements AsyncDisposable {
       if (!port) await container.start(signal);
     }
     made.move();
-    return { imageId, container, port, preparedHere: prepare !== undefined };
+    return { imageId, container, port, environment: steps, preparedHere: prepare !== undefined };
   }
 
   async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {

@@ -3,6 +3,8 @@ import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { SnapshotResult } from '../engine/snapshot.ts';
 import type { Runner } from '../harness/runner.ts';
+import type { BuildLogs } from '../ledger/build-logs.ts';
+import type { EnvironmentStep } from '../record/trial-record.ts';
 import { baseImage } from './base-image.ts';
 import { containerSpec } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
@@ -23,6 +25,10 @@ export interface ImageParts {
    */
   known: Map<string, string>;
   /**
+   * What the steps printed that ran before, in this process or another. Undefined: nobody will look at it.
+   */
+  buildLogs: BuildLogs | undefined;
+  /**
    * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial.
    */
   failures: Map<string, TrialFailure>;
@@ -34,7 +40,9 @@ export interface PreparedImage {
    * Prepares the trial's container, which needs the network for it. Set if prepare leaves processes running,
    * which no image can keep. Undefined if the image is already prepared.
    */
-  prepare: ((container: Container) => Promise<void>) | undefined;
+  prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
+  /** The steps that made the image, in order. */
+  steps: EnvironmentStep[];
 }
 
 export interface PreparationOptions {
@@ -57,13 +65,23 @@ export async function preparedImage(
   { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
   let imageId = await baseId(parts, spec, signal);
+  const steps: EnvironmentStep[] = [];
   for (const step of stepsOf(spec, parts)) {
-    const result = await snapshot(parts, imageId, { step, building }, spec, env, signal);
-    if (result.kind === 'snapshot') imageId = result.imageId;
-    else if (step.phase === 'install') throw leftRunning(result.processes);
-    else return { imageId, prepare: (container) => prepareContainer(container, step, signal) };
+    const { phase, description } = step;
+    const { hash, result } = await snapshot(parts, imageId, { step, building }, spec, env, signal);
+    if (result.kind === 'snapshot') {
+      imageId = result.imageId;
+      steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
+      continue;
+    }
+    if (phase === 'install') throw leftRunning(result.processes);
+    const prepare = async (container: Container) => {
+      const ran = await prepareContainer(container, step, signal);
+      return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
+    };
+    return { imageId, prepare, steps };
   }
-  return { imageId, prepare: undefined };
+  return { imageId, prepare: undefined, steps };
 }
 
 async function baseId({ engine, known }: ImageParts, { sandbox }: TrialSpec, signal: AbortSignal) {
@@ -108,20 +126,20 @@ function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): S
 }
 
 async function snapshot(
-  { engine, known, failures }: ImageParts,
+  { engine, known, failures, buildLogs }: ImageParts,
   parentImageId: string,
   { step, building }: { step: Step } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
   env: Record<string, string>,
   signal: AbortSignal,
-): Promise<SnapshotResult> {
+): Promise<{ hash: string; result: SnapshotResult }> {
   const labels = { 'offsite.batch': batchId };
   const key = keyOf(step, sandbox.security, env);
   const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
   const failure = failures.get(hash);
   if (failure) throw failure;
   const imageId = known.get(hash);
-  if (imageId !== undefined) return { kind: 'snapshot', imageId, built: false };
+  if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
   try {
     const request = {
       parentImageId,
@@ -130,12 +148,14 @@ async function snapshot(
       description: step.description,
       build: async (container: Container) => {
         using _permit = await building?.();
-        await prepareContainer(container, step, signal);
+        const ran = await prepareContainer(container, step, signal);
+        // Before anybody else can see the image.
+        if (ran) await buildLogs?.add(hash, ran);
       },
     };
     const result = await engine.snapshot(request, signal);
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
-    return result;
+    return { hash, result };
   } catch (error) {
     if (error instanceof TrialFailure) failures.set(hash, error);
     throw error;

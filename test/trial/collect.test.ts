@@ -9,7 +9,8 @@ const prepare = `
 mkdir -p keep/sub gone/deep emptied folder-mode replaced renamed-folder
 for file in keep/a keep/sub/b gone/deep/c emptied/d replaced/old renamed-folder/e edited deleted renamed mode time; do
   echo "$file" > "$file"
-done`;
+done
+printf 'a\\0b' > binary-edited; head -c 300000 /dev/zero | tr '\\0' x > large-edited`;
 
 const run = `
 echo more >> edited
@@ -29,7 +30,9 @@ ln -s /etc/passwd passwd.txt
 echo 5 > first.txt; ln first.txt second.txt
 mkfifo pipe.txt
 mkdir .offsite; echo forged > .offsite/trajectory.jsonl
-echo 6 > .hidden.txt`;
+echo 6 > .hidden.txt
+printf 'a\\0c' > binary-edited; printf 'now\\0' > binary-new
+head -c 300000 /dev/zero | tr '\\0' x > large-new; echo short > large-edited`;
 
 let bench: TrialBench;
 let result: TrialResult;
@@ -72,8 +75,62 @@ test('changed files are those that were added, edited, deleted, renamed, or have
       'pipe.txt',
       '.offsite/trajectory.jsonl',
       '.hidden.txt',
+      'binary-edited',
+      'binary-new',
+      'large-edited',
+      'large-new',
     ].sort(),
   );
+});
+
+describe('what changed', () => {
+  const text = (sha256: string | undefined) =>
+    sha256 === undefined ? undefined : readFileSync(bench.blobs.pathOf(sha256), 'utf8');
+  const change = (path: string) => {
+    const found = result.changes?.find((one) => one.path === path);
+    return (
+      found && {
+        ...{ kind: found.kind, omitted: found.omitted },
+        ...{ before: text(found.before?.content), after: text(found.after?.content) },
+      }
+    );
+  };
+
+  test.each([
+    ['edited', 'modified', 'edited\n', 'edited\nmore\n', undefined],
+    ['deleted', 'deleted', 'deleted\n', undefined, undefined],
+    ['new-name', 'added', undefined, 'renamed\n', undefined],
+    ['renamed', 'deleted', 'renamed\n', undefined, undefined],
+    ['second.txt', 'added', undefined, '5\n', undefined],
+    ['gone/deep/c', 'deleted', 'gone/deep/c\n', undefined, undefined],
+    ['new-folder', 'added', undefined, undefined, undefined],
+    ['mode', 'modified', undefined, undefined, undefined],
+    ['binary-edited', 'modified', undefined, undefined, 'binary'],
+    ['binary-new', 'added', undefined, undefined, 'binary'],
+    ['large-edited', 'modified', undefined, 'short\n', 'large'],
+    ['large-new', 'added', undefined, undefined, 'large'],
+  ])('%s is %s', (path, kind, before, after, omitted) => {
+    expect(change(path)).toEqual({ kind, before, after, omitted });
+  });
+
+  test('names every changed path, with modes and targets of links', () => {
+    expect(result.changes?.map(({ path }) => path)).toEqual(result.filesChanged);
+    const of = (path: string) => result.changes?.find((one) => one.path === path);
+    expect([of('mode')?.before?.mode, of('mode')?.after?.mode]).toEqual([0o644, 0o755]);
+    expect(of('passwd.txt')?.after).toMatchObject({ type: 'symlink', linkTarget: '/etc/passwd' });
+    expect(of('edited')).toMatchObject({ before: { byteSize: 7 }, after: { byteSize: 12 } });
+  });
+
+  test('leaves room for edited files, however many new ones a build makes', async () => {
+    const { changes = [] } = await bench.trial(
+      'mkdir out; for n in $(seq 300); do echo "new $n" > out/$n; done; echo more >> edited',
+      { prepare, verify: 'true' },
+    );
+    const kept = changes.filter(({ after }) => after?.content !== undefined);
+    expect(kept).toHaveLength(201);
+    expect(kept.some(({ path }) => path === 'edited')).toBe(true);
+    expect(changes.filter(({ omitted }) => omitted === 'room')).toHaveLength(100);
+  });
 });
 
 describe('artifacts', () => {

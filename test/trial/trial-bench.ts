@@ -8,6 +8,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
+import type { BuildLogs } from '../../src/ledger/build-logs.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
@@ -35,6 +36,7 @@ interface BenchParts {
   /** Of the configuration, which trials may name. */
   models?: Record<string, ModelConfig>;
   budgets?: TrialParts['budgets'];
+  buildLogs?: BuildLogs;
   /** Besides those that Offsite has. */
   runners?: TrialParts['runners'];
 }
@@ -44,7 +46,10 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
   const engine = await connectEngine({ instance: `test-${folder.split('-').pop()}` });
   const blobs = new BlobStore(join(folder, 'blobs'));
   const allRunners = [...runners, ...(given.runners ?? [])];
-  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, { runners: allRunners });
+  const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, {
+    runners: allRunners,
+    ...(given.buildLogs && { buildLogs: given.buildLogs }),
+  });
   const gateway = openGateway({
     models: given.models ?? {},
     env: {},

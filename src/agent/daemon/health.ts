@@ -1,7 +1,7 @@
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../engine/deadline.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { Watchdog } from '../loop.ts';

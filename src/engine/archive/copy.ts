@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { Transform } from 'node:stream';
 import { archives } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { startDeadline } from '../deadline.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';

@@ -1,7 +1,7 @@
 import { archives } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { startDeadline } from '../deadline.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';

@@ -1,5 +1,7 @@
+import type { OpenExec } from '../port/exec.ts';
 import { type ConformanceCheck, Unmet } from './check.ts';
 import { failsAs, holds, same } from './expect.ts';
+import type { Place } from './place.ts';
 
 /** The exit code of a command that was killed with SIGKILL. */
 const killed = 137;
@@ -73,12 +75,7 @@ export const commandChecks: readonly ConformanceCheck[] = [
     cost: 'Trials wait for containers that are gone until they time out.',
     async run(place) {
       await using container = await place.start();
-      const opened = await place.port.containers.exec(container.id, {
-        argv: ['/bin/sleep', '600'],
-        onPiece: () => undefined,
-      });
-      if (!opened.started) throw new Unmet(opened.message);
-      using exec = opened.exec;
+      using exec = await sleeping(place, container.id);
       await place.port.containers.kill(container.id);
       const ended = exec.streamEnded.then(
         () => 'ended',
@@ -95,15 +92,21 @@ export const commandChecks: readonly ConformanceCheck[] = [
     cost: 'A cut connection turns half a command into a success.',
     async run(place) {
       await using container = await place.start();
-      const opened = await place.port.containers.exec(container.id, {
-        argv: ['/bin/sleep', '600'],
-        onPiece: () => undefined,
-      });
-      if (!opened.started) throw new Unmet(opened.message);
-      opened.exec[Symbol.dispose]();
+      const exec = await sleeping(place, container.id);
+      exec[Symbol.dispose]();
       await place.clock.sleep(500);
-      const { running, exitCode } = await opened.exec.inspect();
+      const { running, exitCode } = await exec.inspect();
       holds(running || exitCode !== 0, 'a command that still slept has ended with exit code 0');
     },
   },
 ];
+
+/** A command that runs for ten minutes, attached. */
+async function sleeping(place: Place, containerId: string): Promise<OpenExec> {
+  const opened = await place.port.containers.exec(containerId, {
+    argv: ['/bin/sleep', '600'],
+    onPiece: () => undefined,
+  });
+  if (!opened.started) throw new Unmet(opened.message);
+  return opened.exec;
+}

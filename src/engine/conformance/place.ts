@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import { removeContainer } from '../container/remove.ts';
-import { startDeadline } from '../deadline.ts';
 import type { Engine } from '../engine.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';

@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { startDeadline } from '../deadline.ts';
 
 export interface ReachOptions {
   clock: Clock;

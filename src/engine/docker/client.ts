@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Docker from 'dockerode';
 import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { EngineAddress } from '../connection/address.ts';
-import { startDeadline } from '../deadline.ts';
 import { boundedDial } from './bounded-answer.ts';
 import { requestFailure } from './failure.ts';
 

@@ -1,7 +1,7 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { startDeadline } from '../deadline.ts';
 import type { OpenExec } from '../port/exec.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';

@@ -1,7 +1,7 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
+import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { type DeadlineCause, startDeadline } from '../deadline.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
 import type { ExecRequest, ExecResult } from './exec-request.ts';

@@ -1,6 +1,6 @@
 import { processEnds } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { startDeadline } from '../deadline.ts';
 
 /**
  * Whether the engine noticed that the kernel killed a process of this container for memory since the exec

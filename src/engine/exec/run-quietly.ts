@@ -1,6 +1,6 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { startDeadline } from '../deadline.ts';
 import { containerDamaged } from '../failure.ts';
 
 /**

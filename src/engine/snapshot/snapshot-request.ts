@@ -14,5 +14,5 @@ export interface SnapshotRequest {
   /** A description for lists of images; shown, not part of the key. */
   description?: string;
   /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
-  build(container: Container): Promise<void>;
+  build(container: Container): Promise<unknown>;
 }

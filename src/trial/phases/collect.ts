@@ -2,9 +2,11 @@ import { workspaceFiles } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { FileChange } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { changedFiles, reportedFiles } from '../changed-files.ts';
+import { ChangedTexts } from '../file-texts.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
@@ -18,12 +20,13 @@ export const collect: Phase = { name: 'collect', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   const ms = workspaceFiles.time.reading;
-  using deadline = startDeadline(parts.clock, ms, [signal], () => new Error(`no answer in ${ms} ms`));
-  const { filesChanged, collection, carry, protectedChanged } = await read(input, deadline.signal);
+  using deadline = startDeadline(parts.clock, ms, signal);
+  const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     filesChanged,
+    changes,
     carry,
     protectedChanged,
     artifacts: [...(collection?.artifacts ?? []), trajectory],
@@ -33,6 +36,7 @@ async function run(input: PhaseInput): Promise<Found> {
 
 interface Reading {
   filesChanged: string[];
+  changes?: FileChange[] | undefined;
   carry: Carry;
   protectedChanged: readonly string[];
   collection?: ArtifactCollection;
@@ -43,7 +47,7 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
   try {
     // Many agents only answer and change no files.
     if (spec.artifacts.length === 0 && (await container.isUntouched(sandboxPaths.workspace, deadline)))
-      return { filesChanged: [], carry: 'nothing', protectedChanged: [] };
+      return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
@@ -64,12 +68,15 @@ async function readWhole(
 ): Promise<Reading | undefined> {
   if (before === 'large') return undefined;
   const collection = artifactCollection(container, spec.artifacts, parts.blobs);
-  const after = await readWorkspace(container, deadline, (entry) => collection.visit(entry));
+  const texts = new ChangedTexts(before, parts.sandboxes.texts);
+  const visitor = texts.visitor((entry) => collection.visit(entry));
+  const after = await readWorkspace(container, deadline, visitor);
   if (after === 'large') return undefined;
   await collection.finish(deadline);
   const filesChanged = changedFiles(before, after);
   const protectedChanged = protectedChanges(spec.protected, filesChanged);
-  return { filesChanged, carry: carryOf(before, after), protectedChanged, collection };
+  const changes = await texts.changes(filesChanged, after, parts.blobs);
+  return { filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection };
 }
 
 function carryOf(before: Manifest, after: Manifest): Carry {

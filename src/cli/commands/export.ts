@@ -1,0 +1,104 @@
+import { Command, Option } from '@commander-js/extra-typings';
+import { spanRequests } from '../../export/export-spans.ts';
+import { exportedTrials } from '../../export/read-trials.ts';
+import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
+import { writeExport } from '../../export/write-export.ts';
+import { findBatch, lastBatch } from '../../ledger/find.ts';
+import type { Verdict } from '../../ledger/trials.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { CommandContext } from '../context.ts';
+import { withConfigAndData } from '../options.ts';
+import { plural } from '../output/quantities.ts';
+
+const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];
+
+export function exportCommand() {
+  return withConfigAndData(new Command('export'))
+    .description('write a batch for others: its full records, or spans for OpenTelemetry')
+    .argument('[batch]', 'its id or the beginning of its id (default: the last batch)')
+    .option(
+      '--json <file>',
+      'full records as JSON Lines, one trial a line; schemas/exported-trial.schema.json',
+    )
+    .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
+    .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
+    .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
+    .action(async (batch, options) => {
+      await exportBatch(batch, options);
+    });
+}
+
+interface ExportOptions {
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  json?: string | undefined;
+  otlp?: string | undefined;
+  only?: Verdict[] | undefined;
+  withOutputs?: true | undefined;
+}
+
+async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
+  if (options.json === undefined && options.otlp === undefined) {
+    throw new OffsiteError('nothing says what to export', {
+      code: 'EXPORT_FORM_MISSING',
+      kind: 'input',
+      hint: 'Give --json FILE, --otlp FILE or --otlp URL.',
+    });
+  }
+  const { config, dataFolder } = options;
+  await using context = CommandContext.open({ config, dataFolder });
+  const { signal } = context.interruption();
+  const { records } = context.ledger();
+  const batch = reference === undefined ? lastBatch(records) : findBatch(records, reference);
+  const exporting = { context, batch, options, signal };
+  if (options.json !== undefined) await exportJson(options.json, exporting);
+  if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
+}
+
+interface Exporting {
+  context: CommandContext;
+  batch: ReturnType<typeof findBatch>;
+  options: ExportOptions;
+  signal: AbortSignal;
+}
+
+async function exportJson(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
+  const { redactor, err } = context;
+  let trials = 0;
+  await writeExport(file, async (write) => {
+    for (const trial of exportedTrials(context.ledger(), batch, options)) {
+      signal.throwIfAborted();
+      await write(`${redactor.json(trial)}\n`);
+      trials += 1;
+    }
+  });
+  err.print(`${file}: ${plural(trials, 'trial')} of ${batch.id}`);
+}
+
+async function exportSpans(target: string, { context, batch, options, signal }: Exporting): Promise<void> {
+  const { clock, env, err, redact } = context;
+  const requests = spanRequests(exportedTrials(context.ledger(), batch, options), redact);
+  if (!/^[a-z]+:\/\//i.test(target)) {
+    await writeExport(target, async (write) => {
+      for await (const request of requests) {
+        signal.throwIfAborted();
+        await write(request);
+        await write('\n');
+      }
+    });
+    err.print(`${target}: the spans of ${batch.id}`);
+    return;
+  }
+  const url = receiverUrl(target);
+  const headers = otlpHeaders(env.OTEL_EXPORTER_OTLP_HEADERS);
+  let rejected = 0;
+  for await (const request of requests)
+    rejected += await sendSpans(request, { url, headers, clock, signal, random: Math.random });
+  err.print(`${url.origin}${url.pathname} took the spans of ${batch.id}`);
+  if (rejected === 0) return;
+  throw new OffsiteError(`the receiver did not take ${plural(rejected, 'span')}`, {
+    code: 'OTLP_REJECTED',
+    kind: 'infrastructure',
+    hint: 'Its own log says why. Exporting again sends the same spans with the same ids.',
+  });
+}

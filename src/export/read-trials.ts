@@ -1,0 +1,60 @@
+import type { StoredBatch } from '../ledger/batches.ts';
+import { type ListedTrial, listAttempts, listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Verdict } from '../ledger/trials.ts';
+import type { ExportedTrial } from '../record/exported-trial.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+
+export interface ReadOptions {
+  /** Only trials with these verdicts. Default: all finished trials. */
+  only?: readonly Verdict[] | undefined;
+  /** Whether to read the texts that records refer to. */
+  withOutputs?: boolean | undefined;
+}
+
+/** The finished trials of a batch one by one, in the order of its cases, variants and ordinals. */
+export function* exportedTrials(
+  ledger: Ledger,
+  batch: StoredBatch,
+  { only, withOutputs = false }: ReadOptions = {},
+): Generator<ExportedTrial> {
+  const { id, service, suite, startedAt } = batch;
+  for (const trial of listTrials(ledger.records, batch.key)) {
+    if (trial.verdict === undefined || trial.result === undefined) continue;
+    if (only && !only.includes(trial.verdict)) continue;
+    const record = recordOf(ledger, trial.result, trial);
+    const { runId, caseId, caseName, variant, ordinal } = trial;
+    yield {
+      version: 1,
+      batch: { id, service, suite, startedAt },
+      run: { id: runId, caseId, caseName, variant },
+      ordinal,
+      attempts: listAttempts(ledger.records, trial.key).map(({ result, ...attempt }) => ({
+        ...attempt,
+        ...(result !== undefined && { record: recordOf(ledger, result, trial) }),
+      })),
+      record,
+      ...(withOutputs && { contents: contentsOf(ledger, record) }),
+    };
+  }
+}
+
+function recordOf(ledger: Ledger, sha256: string, { caseName, variant, ordinal }: ListedTrial): TrialRecord {
+  return readRecord(ledger.blobs.readJson(sha256), `the record of ${caseName} · ${variant} #${ordinal}`);
+}
+
+/** The texts that a record refers to. What was pruned or is damaged is left out. */
+function contentsOf(ledger: Ledger, { changes = [], environment = [], models }: TrialRecord) {
+  const named = [
+    ...changes.flatMap(({ before, after }) => [before?.content, after?.content]),
+    ...environment.map(({ log }) => log),
+    ...(models?.exchanges ?? []).flatMap(({ requestBody, responseBody }) => [requestBody, responseBody]),
+  ].filter((sha256) => sha256 !== undefined);
+  const contents: Record<string, string> = {};
+  for (const sha256 of named) {
+    const content = ledger.blobs.tryRead(sha256);
+    if (content) contents[sha256] = content.toString('utf8');
+  }
+  return contents;
+}

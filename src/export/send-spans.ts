@@ -1,0 +1,131 @@
+import { type BackoffLimits, backoff } from '../backoff.ts';
+import { spanReceipts } from '../bounds/service.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+
+/** Milliseconds between tries. */
+const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };
+/** The statuses that OTLP allows a client to try again after (https://opentelemetry.io/docs/specs/otlp/). */
+const passing = [429, 502, 503, 504];
+
+export interface Receiver {
+  url: URL;
+  headers: Record<string, string>;
+  clock: Clock;
+  signal: AbortSignal;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+}
+
+/**
+ * The URL that takes traces: as given if it has a path, else the protocol's own path on that host. Throws an
+ * input error if it is none of http.
+ */
+export function receiverUrl(given: string): URL {
+  const url = URL.parse(given);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new OffsiteError(`${given} is not a URL of http or https`, {
+      code: 'OTLP_URL_INVALID',
+      kind: 'input',
+      hint: 'Give the address of a receiver, such as http://127.0.0.1:4318, or the name of a file.',
+    });
+  }
+  if (url.pathname === '/') url.pathname = '/v1/traces';
+  return url;
+}
+
+/**
+ * The headers that `OTEL_EXPORTER_OTLP_HEADERS` names: `name=value` pairs between commas, percent-encoded, as
+ * OpenTelemetry's own exporters read them.
+ */
+export function otlpHeaders(setting = ''): Record<string, string> {
+  const pairs = setting.split(',').filter((pair) => pair.trim() !== '');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw badHeaders();
+      try {
+        return [pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())];
+      } catch {
+        throw badHeaders();
+      }
+    }),
+  );
+}
+
+function badHeaders(): OffsiteError {
+  return new OffsiteError('OTEL_EXPORTER_OTLP_HEADERS cannot be read', {
+    code: 'OTLP_HEADERS_INVALID',
+    kind: 'input',
+    hint: 'Write name=value pairs between commas, with percent-encoded values.',
+  });
+}
+
+/**
+ * Sends one request of OTLP in JSON. Tries again where the protocol allows it. Resolves with the number of
+ * spans that the receiver did not take. Throws the infrastructure error `OTLP_REFUSED`.
+ */
+export async function sendSpans(body: Uint8Array, receiver: Receiver): Promise<number> {
+  const { clock, signal, random } = receiver;
+  for (let failed = 1; ; failed++) {
+    const answer = await post(body, receiver);
+    if ('rejected' in answer) return answer.rejected;
+    if (!answer.mayPass || failed === spanReceipts.count.tries) throw refused(receiver.url, answer.why);
+    await clock.sleep(Math.max(answer.waitMs, backoff(failed, waits, random)), signal);
+  }
+}
+
+type Answer = { rejected: number } | { mayPass: boolean; waitMs: number; why: string };
+
+async function post(body: Uint8Array, { url, headers, signal }: Receiver): Promise<Answer> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: Buffer.from(body),
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(spanReceipts.time.attempt)]),
+    });
+    text = await beginningOf(response);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { mayPass: true, waitMs: 0, why: messageOf((error as Error).cause ?? error) };
+  }
+  if (response.ok) return { rejected: rejectedIn(text) };
+  const seconds = Number(response.headers.get('retry-after'));
+  return {
+    mayPass: passing.includes(response.status),
+    waitMs: Number.isFinite(seconds) ? Math.min(seconds * 1_000, waits.longest) : 0,
+    why: `it answered ${response.status}: ${text.slice(0, spanReceipts.bytes.shown)}`,
+  };
+}
+
+/** As much of an answer as matters. */
+async function beginningOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let room = spanReceipts.bytes.answer;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    room -= chunk.byteLength;
+    if (room <= 0) break;
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function rejectedIn(text: string): number {
+  try {
+    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+function refused(url: URL, why: string): OffsiteError {
+  return new OffsiteError(`${url.origin}${url.pathname} did not take the spans: ${why}`, {
+    code: 'OTLP_REFUSED',
+    kind: 'infrastructure',
+    hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS holds headers.',
+  });
+}

@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto';
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import type { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import type { ExportedTrial } from '../record/exported-trial.ts';
+import { failuresOf, reachesThreshold } from '../record/failures.ts';
+import { commandsOf } from '../record/timeline.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { usageOf } from '../record/usage.ts';
+
+/**
+ * Spans of OpenTelemetry with the names of its semantic conventions for generative AI
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/, in development). What they have no name for begins
+ * with `offsite.`. Prompts, outputs and contents are left out: they belong to whoever may read the ledger.
+ */
+
+export type Span = Parameters<typeof JsonTraceSerializer.serializeRequest>[0][number];
+type Attributes = Record<string, string | number | boolean | undefined>;
+type HrTime = Span['startTime'];
+
+const resource = resourceFromAttributes({ 'service.name': 'offsite' });
+const scope = { name: 'offsite' };
+
+interface SpanFacts {
+  name: string;
+  /** What makes the span's id the same in each export. */
+  key: string;
+  kind?: SpanKind;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  finishedAt: number;
+  attributes: Attributes;
+  /** Why it failed; undefined if it did not. */
+  failure?: string | undefined;
+  events?: { name: string; at: number; attributes: Attributes }[];
+  links?: Span['links'];
+}
+
+/** The root of a batch's trace. Each trial has a trace of its own, which links to it. */
+export function batchSpan(batch: ExportedTrial['batch'], finishedAt: number): Span {
+  return spanOf(traceId(batch.id), undefined, {
+    name: `batch ${batch.suite}`,
+    key: batch.id,
+    startedAt: batch.startedAt,
+    finishedAt,
+    attributes: {
+      'offsite.batch.id': batch.id,
+      'offsite.suite': batch.suite,
+      'offsite.service': batch.service,
+    },
+  });
+}
+
+/**
+ * A trial as a trace: the trial, its phases, its attempts that do not count, and in the phases the commands,
+ * tools, requests to models and checks. Two exports of the same trial give the same ids.
+ */
+export function trialSpans(trial: ExportedTrial): Span[] {
+  const { batch, run, ordinal, record } = trial;
+  const key = `${batch.id}/${run.id}/${ordinal}`;
+  const trace = traceId(key);
+  const root = spanOf(trace, undefined, {
+    name: `trial ${run.caseName}`,
+    key,
+    startedAt: record.startedAt,
+    finishedAt: record.finishedAt,
+    attributes: {
+      'offsite.batch.id': batch.id,
+      'offsite.suite': batch.suite,
+      'offsite.run.id': run.id,
+      'offsite.case': run.caseName,
+      'offsite.variant': run.variant,
+      'offsite.trial.ordinal': ordinal,
+      'offsite.trial.verdict': record.verdict,
+      'offsite.trial.attempts': trial.attempts.length,
+      'offsite.cause.kind': record.cause?.kind,
+      'offsite.cause.phase': record.cause?.phase,
+    },
+    failure: record.verdict === 'passed' ? undefined : whyNot(record),
+    events: evaluationsOf(record),
+    links: [{ context: contextOf(traceId(batch.id), spanId(batch.id)) }],
+  });
+  const phases = record.phases.map((phase) =>
+    spanOf(trace, root, {
+      name: phase.name === 'harness' ? `invoke_agent ${record.subject?.harness ?? 'harness'}` : phase.name,
+      key: `${key}/${phase.name}`,
+      startedAt: phase.startedAt,
+      finishedAt: phase.startedAt + phase.durationMs,
+      attributes: { 'offsite.phase': phase.name, ...(phase.name === 'harness' && agentAttributes(record)) },
+      failure: record.cause?.phase === phase.name ? record.cause.message : undefined,
+    }),
+  );
+  const parentOf = (name: string) => phases[record.phases.findIndex((phase) => phase.name === name)] ?? root;
+  const within = (phase: string, facts: SpanFacts[]) =>
+    facts.map((each) => spanOf(trace, parentOf(phase), each));
+  return [
+    root,
+    ...phases,
+    ...within('harness', [...commandFacts(record, key), ...toolFacts(record, key)]),
+    ...exchangeFacts(record, key).map(({ phase, facts }) => spanOf(trace, parentOf(phase), facts)),
+    ...within('verify', verifyFacts(record, key)),
+    // The last one is the trial itself.
+    ...trial.attempts.slice(0, -1).map((attempt) => spanOf(trace, root, attemptFacts(attempt, key))),
+  ];
+}
+
+function whyNot(record: TrialRecord): string {
+  return record.cause?.message ?? failuresOf(record)[0] ?? record.verdict;
+}
+
+function agentAttributes(record: TrialRecord): Attributes {
+  const usage = usageOf(record);
+  return {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': record.subject?.harness,
+    'gen_ai.agent.version': record.harnessVersion,
+    'gen_ai.request.model': record.subject?.model,
+    ...usageAttributes(usage ?? {}),
+    'offsite.harness.ended': record.harness?.ended,
+  };
+}
+
+function usageAttributes(usage: NonNullable<ReturnType<typeof usageOf>>): Attributes {
+  return {
+    'gen_ai.usage.input_tokens': usage.inputTokens,
+    'gen_ai.usage.output_tokens': usage.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage.cacheReadTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens,
+    'offsite.cost.usd': usage.costUsd,
+  };
+}
+
+function commandFacts(record: TrialRecord, key: string): SpanFacts[] {
+  let last = record.phases.find(({ name }) => name === 'harness')?.startedAt ?? record.startedAt;
+  return (commandsOf(record) ?? []).map((command, index) => {
+    last = command.startedAtMillis ?? last;
+    return {
+      name: 'execute_tool shell',
+      key: `${key}/command/${index}`,
+      startedAt: last,
+      finishedAt: command.finishedAtMillis ?? last,
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'shell',
+        'process.exit.code': command.exitCode,
+      },
+      failure: command.exitCode ? `exited ${command.exitCode}` : undefined,
+    };
+  });
+}
+
+function toolFacts(record: TrialRecord, key: string): SpanFacts[] {
+  return (record.events ?? []).flatMap((event, index) =>
+    event.kind !== 'tool'
+      ? []
+      : [
+          {
+            name: `execute_tool ${event.name}`,
+            key: `${key}/tool/${index}`,
+            startedAt: event.at,
+            finishedAt: event.finishedAt ?? event.at,
+            attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': event.name },
+            failure: event.failed ? 'the tool failed' : undefined,
+          },
+        ],
+  );
+}
+
+function exchangeFacts(record: TrialRecord, key: string): { phase: string; facts: SpanFacts }[] {
+  return (record.models?.exchanges ?? []).map((exchange, index) => ({
+    phase: exchange.role === 'judge' ? 'validate' : 'harness',
+    facts: {
+      name: `chat ${exchange.model}`,
+      key: `${key}/exchange/${index}`,
+      kind: SpanKind.CLIENT,
+      startedAt: exchange.startedAt,
+      finishedAt: exchange.finishedAt,
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': exchange.wire,
+        'gen_ai.request.model': exchange.model,
+        'gen_ai.response.model': exchange.answeredBy,
+        'http.response.status_code': exchange.status,
+        ...usageAttributes(exchange.usage),
+        'offsite.model.role': exchange.role,
+        'offsite.model.failed_tries': exchange.failedTries.length,
+        'offsite.model.first_byte_ms':
+          exchange.firstByteAt === undefined ? undefined : exchange.firstByteAt - exchange.startedAt,
+      },
+      failure: exchange.failure,
+    },
+  }));
+}
+
+function verifyFacts(record: TrialRecord, key: string): SpanFacts[] {
+  const { verifySteps = [], phases } = record;
+  const start = phases.find(({ name }) => name === 'verify')?.startedAt ?? record.startedAt;
+  return verifySteps.map(({ exitCode, startedAt = start, durationMs = 0 }, index) => ({
+    name: `verify step ${index + 1}`,
+    key: `${key}/verify/${index}`,
+    startedAt,
+    finishedAt: startedAt + durationMs,
+    attributes: { 'process.exit.code': exitCode },
+    failure: exitCode === 0 ? undefined : `exited ${exitCode}`,
+  }));
+}
+
+function attemptFacts(attempt: ExportedTrial['attempts'][number], key: string): SpanFacts {
+  const { number, startedAt, endedAt = startedAt, ending } = attempt;
+  const { kind, message } = (attempt.cause ?? {}) as { kind?: unknown; message?: unknown };
+  return {
+    name: `attempt ${number}`,
+    key: `${key}/attempt/${number}`,
+    startedAt,
+    finishedAt: endedAt,
+    attributes: {
+      'offsite.attempt.number': number,
+      'offsite.attempt.ending': ending,
+      'offsite.cause.kind': kind === undefined ? undefined : String(kind),
+    },
+    failure: message === undefined ? (ending ?? 'it did not end') : String(message),
+  };
+}
+
+/** Each check as the conventions' event of an evaluation. */
+function evaluationsOf({ validations = [], judgments = [], finishedAt }: TrialRecord) {
+  const event = (attributes: Attributes) => ({
+    name: 'gen_ai.evaluation.result',
+    at: finishedAt,
+    attributes,
+  });
+  return [
+    ...validations.map(({ name, exitCode, message }) =>
+      event({
+        'gen_ai.evaluation.name': name,
+        'gen_ai.evaluation.score.label': exitCode === 0 ? 'pass' : exitCode === undefined ? 'void' : 'fail',
+        'gen_ai.evaluation.explanation': message,
+      }),
+    ),
+    ...judgments.map((judgment) =>
+      event({
+        'gen_ai.evaluation.name': judgment.name,
+        'gen_ai.evaluation.score.value': judgment.score,
+        'gen_ai.evaluation.score.label': reachesThreshold(judgment) ? 'pass' : 'fail',
+        'gen_ai.evaluation.explanation': judgment.reason,
+        'error.type': judgment.error,
+      }),
+    ),
+  ];
+}
+
+function spanOf(trace: string, parent: Span | undefined, facts: SpanFacts): Span {
+  const {
+    name,
+    key,
+    kind = SpanKind.INTERNAL,
+    startedAt,
+    attributes,
+    failure,
+    events = [],
+    links = [],
+  } = facts;
+  // Clocks may differ: the engine's, the model's, ours.
+  const finishedAt = Math.max(startedAt, facts.finishedAt);
+  return {
+    name,
+    kind,
+    spanContext: () => contextOf(trace, spanId(key)),
+    ...(parent && { parentSpanContext: parent.spanContext() }),
+    startTime: hrTime(startedAt),
+    endTime: hrTime(finishedAt),
+    duration: hrTime(finishedAt - startedAt),
+    status:
+      failure === undefined
+        ? { code: SpanStatusCode.UNSET }
+        : { code: SpanStatusCode.ERROR, message: failure },
+    attributes: known(attributes),
+    events: events.map((event) => ({
+      name: event.name,
+      time: hrTime(event.at),
+      attributes: known(event.attributes),
+    })),
+    links,
+    ended: true,
+    resource,
+    instrumentationScope: scope,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+function known(attributes: Attributes): Record<string, string | number | boolean> {
+  const entries = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Record<string, string | number | boolean>;
+}
+
+function contextOf(traceId: string, spanId: string) {
+  return { traceId, spanId, traceFlags: TraceFlags.SAMPLED };
+}
+
+function traceId(key: string): string {
+  return createHash('sha256').update(`trace ${key}`).digest('hex').slice(0, 32);
+}
+
+function spanId(key: string): string {
+  return createHash('sha256').update(`span ${key}`).digest('hex').slice(0, 16);
+}
+
+/** Seconds and nanoseconds. */
+function hrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1_000);
+  return [seconds, Math.floor((ms - seconds * 1_000) * 1_000_000)];
+}

@@ -1,0 +1,48 @@
+import type { BlobStore } from './blobs.ts';
+import type { Records } from './records.ts';
+
+/** A step of an environment that ran once and is shared by many trials. */
+export interface Build {
+  /** Epoch milliseconds. */
+  startedAt: number;
+  durationMs: number;
+  /** The blob with what it printed. Undefined if it printed nothing, or the blob was pruned. */
+  log: string | undefined;
+}
+
+/** What the steps of environments printed when they ran, which may have been long before a trial. */
+export class BuildLogs {
+  readonly #records: Records;
+  readonly #blobs: BlobStore;
+
+  constructor(records: Records, blobs: BlobStore) {
+    this.#records = records;
+    this.#blobs = blobs;
+  }
+
+  /** @param step the hash of all that goes into the step */
+  async add(step: string, build: { startedAt: number; durationMs: number; output: string }): Promise<Build> {
+    const { startedAt, durationMs, output } = build;
+    const log = output === '' ? undefined : (await this.#blobs.put(Buffer.from(output))).sha256;
+    this.#records.transaction(() =>
+      this.#records.run(
+        'INSERT OR REPLACE INTO builds (step, started_at, duration_ms, log) VALUES (?, ?, ?, ?)',
+        ...[step, Math.round(startedAt), Math.round(durationMs), log ?? null],
+      ),
+    );
+    return { startedAt, durationMs, log };
+  }
+
+  /** Undefined if no process of this ledger ran the step. */
+  of(step: string): Build | undefined {
+    const row = this.#records.get('SELECT started_at, duration_ms, log FROM builds WHERE step = ?', step);
+    if (!row) return undefined;
+    const log = row.log === null ? undefined : String(row.log);
+    const isKept = log !== undefined && this.#blobs.stat(log) !== undefined;
+    return {
+      startedAt: Number(row.started_at),
+      durationMs: Number(row.duration_ms),
+      log: isKept ? log : undefined,
+    };
+  }
+}
