@@ -33,6 +33,9 @@ export function diffOf(change: FileChange, read: ReadText): FileDiff {
   const { path, kind, before, after, omitted } = change;
   const plain = { path, kind, added: 0, removed: 0, hunks: [] };
   if (omitted !== undefined) return { ...plain, note: `${omissions[omitted]}${sizes(before, after)}` };
+  // If only the mode changed, neither content is kept.
+  const isSame = before?.type === 'file' && after?.type === 'file' && !before.content && !after.content;
+  if (isSame) return { ...plain, note: modes(before, after) };
   const [old, now] = [before, after].map((version) => textOf(version, read));
   if (old === undefined || now === undefined)
     return { ...plain, note: `not kept as text${sizes(before, after)}` };
@@ -60,10 +63,13 @@ const omissions = {
   room: 'not kept: too much changed',
 } as const;
 
-/** The text of a version: what a link points to, nothing where there is no file; undefined if it was not kept. */
+/**
+ * The text of a version: of a link where it points to, of nothing an empty text. Undefined if it was not kept.
+ */
 function textOf(version: FileVersion | undefined, read: ReadText): string | undefined {
   if (!version) return '';
   if (version.linkTarget !== undefined) return `${version.type} to ${version.linkTarget}\n`;
+  if (version.type !== 'file') return `${version.type}\n`;
   if (version.content !== undefined) return read(version.content);
   return version.byteSize === 0 ? '' : undefined;
 }

@@ -6,8 +6,8 @@ import { diffOf } from './changes.ts';
 import type { Part, ShownTrial } from './story.ts';
 
 /**
- * A trial as one JSON document: the names of batch, run and trial, and either everything or the wanted parts.
- * Contents that the record keeps in blobs come with the paths of these.
+ * A trial as one JSON document, with the names that `offsite export` uses: either everything or the wanted
+ * parts. Contents that the record keeps in blobs come with the paths of these.
  */
 export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger: Ledger): unknown {
   const { batch, run, trial, record, details, read } = shown;
@@ -34,23 +34,23 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
   };
   const named = {
     batch: { id: batch.id, service: batch.service, suite: batch.suite, startedAt: batch.startedAt },
-    run: { id: run.id, case: run.caseId, caseName: run.caseName, variant: run.variant },
+    run: { id: run.id, caseId: run.caseId, caseName: run.caseName, variant: run.variant },
     ordinal: trial.ordinal,
     verdict: record.verdict,
     failures: failuresOf(record),
-    record: details.record,
+    recordBlob: details.record,
   };
   if (wanted.length > 0) return Object.assign({}, named, ...wanted.map((part) => whole[part]()));
-  const attempts = details.attempts.map((attempt) => ({
+  const attempts = details.attempts.map(({ record: kept, ...attempt }) => ({
     ...attempt,
-    result: attempt.record && attemptResult(ledger, attempt.record.sha256),
+    ...(kept && { record: attemptRecord(ledger, kept.sha256), recordBlob: kept }),
   }));
-  const diff = whole.diff();
-  return { ...named, ...diff, timeline: timelineOf(record), ...details, attempts, result: record };
+  const { artifacts } = details;
+  return { ...named, attempts, record, timeline: timelineOf(record), ...whole.diff(), artifacts };
 }
 
 /** What an attempt that does not count had found; undefined if it cannot be read. */
-function attemptResult({ blobs }: Ledger, sha256: string): unknown {
+function attemptRecord({ blobs }: Ledger, sha256: string): unknown {
   const kept = blobs.tryRead(sha256);
   return kept && readRecord(JSON.parse(kept.toString('utf8')), 'the record of an attempt');
 }

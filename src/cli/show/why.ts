@@ -1,11 +1,10 @@
 import { failuresOf } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { cut } from '../../text/cut.ts';
 import { excerpt, lines, type Printable, text, type Value } from '../../text/printable.ts';
-import { firstLine, firstOf, inStory, section } from './layout.ts';
+import { firstOf, inStory, section } from './layout.ts';
 
 /** How many reasons a story names before its evidence. */
-const named = 4;
+const named = 3;
 
 /** Why a trial did not pass; undefined if it passed. */
 export function whySection(record: TrialRecord): Printable | undefined {
@@ -36,5 +35,6 @@ function causeLines({ cause, harness }: TrialRecord): Value[] {
 function oneLine(reason: string): string {
   const [first = '', next] = reason.split('\n').filter((line) => line.trim() !== '');
   const line = first.endsWith(':') && next !== undefined ? `${first} ${next.trim()}` : first;
-  return cut(firstLine(line), inStory.characters);
+  const most = inStory.characters;
+  return line.length > most ? `${line.slice(0, most).toWellFormed()}…` : line;
 }

@@ -171,7 +171,7 @@ test('a void trial shows its cause with the output, and attempts that do not cou
     /attempts {2}2\n {2}1 {2}void after 2\.0 s: infrastructure, in prepare: it was down\n {2}2 {2}void/,
   );
   expect(trialDocument(shown, [], kept.ledger)).toMatchObject({
-    attempts: [{ number: 1, ending: 'void', cause, result: { verdict: 'passed' } }, { number: 2 }],
+    attempts: [{ number: 1, ending: 'void', cause, record: { verdict: 'passed' } }, { number: 2 }],
   });
 });
 
@@ -310,5 +310,8 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
   let json = '';
   new Output({ write: (text) => (json += text) }).json(trialDocument(shown, [], kept.ledger));
   expect(harmIn(json)).toEqual([]);
-  expect(JSON.parse(json)).toMatchObject({ result: { harnessVersion: hostile }, run: { case: hostileName } });
+  expect(JSON.parse(json)).toMatchObject({
+    record: { harnessVersion: hostile },
+    run: { caseId: hostileName },
+  });
 }, 60_000);
