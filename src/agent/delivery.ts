@@ -1,11 +1,13 @@
 import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Client } from '../client/client.ts';
-import { Conflict, DecodeRefusal, NotFound, Unauthorized } from '../client/refusal.ts';
+import { Conflict, DecodeRefusal, Forbidden, NotFound, Unauthorized } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
+import type { Trial } from '../contract/record.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { isSameContent } from './same-content.ts';
 
 /**
  * Milliseconds until an undelivered report is due again. The client has already retried the call by then.
@@ -78,17 +80,19 @@ export class Delivery {
   }
 
   /**
-   * Sends a report. If the service answers with a conflict because it already has the trial, that counts as
+   * Sends a report. If the service answers with a conflict because it already has this result, that counts as
    * sent.
    */
   async #sendOnce(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    const identifier = report.origin === 'found' ? 'run' : this.#identifier;
     try {
-      await this.#send(report, trial, this.#identifier, signal);
+      await this.#send(report, trial, identifier, signal);
     } catch (error) {
-      if (!(error instanceof Conflict) || !(await this.#isRecorded(report, signal))) throw error;
-      this.#parts.warn(
-        `${nameOf(report)} was already recorded with other content, which stays: ${error.message}`,
-      );
+      if (!(error instanceof Conflict)) throw error;
+      const recorded = await this.#recorded(report, signal);
+      if (recorded === undefined) throw error;
+      if (!isSameContent(recorded, trial)) throw recordedOtherwise(report, error);
+      this.#parts.warn(`${nameOf(report)} was already recorded: ${error.message}`);
     }
   }
 
@@ -97,20 +101,22 @@ export class Delivery {
     trial: ReportedTrial,
     identifier: 'run' | 'batch',
     signal: AbortSignal,
+    kinds = this.#events,
   ): Promise<void> {
     const id = identifier === 'run' ? report.runId : report.batchId;
-    // Other reports may be in flight and change `#events`, so this call remembers what it sent.
-    const tried = this.#events;
-    const events = tried === 'all' ? trial.events : trial.events.filter(isStarted);
+    const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
     try {
       await this.#parts.client.call('evals.reportTrial', { id, trial: { ...trial, events } }, { signal });
-      this.#identifier = identifier;
+      if (report.origin === 'planned') this.#identifier = identifier;
     } catch (error) {
-      if (error instanceof NotFound && identifier === 'run') {
+      if (error instanceof NotFound && identifier === 'run' && report.origin === 'planned') {
         await this.#sendByBatch(report, trial, error, signal);
-      } else if (tried === 'all' && refusesEvents(error)) {
-        this.#sendStartedOnly();
-        await this.#send(report, trial, identifier, signal);
+      } else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
+        await this.#send(report, trial, identifier, signal, 'started').catch((again) => {
+          // Then the events were not the reason, and the first answer says more.
+          throw again instanceof DecodeRefusal ? error : again;
+        });
+        this.#rememberStartedOnly();
       } else {
         throw error;
       }
@@ -119,7 +125,8 @@ export class Delivery {
 
   /**
    * The specification does not say whether a report's `id` is the run's or the batch's. If the service does
-   * not know the run, we send the batch's.
+   * not know the run, we send the batch's. A service then finds the run by `taskIndex`, so this is only for
+   * runs whose index is known: another one would be stored as the result of another variant.
    */
   async #sendByBatch(
     report: PendingReport,
@@ -134,7 +141,7 @@ export class Delivery {
     }
   }
 
-  #sendStartedOnly(): void {
+  #rememberStartedOnly(): void {
     if (this.#events === 'started') return;
     this.#events = 'started';
     this.#parts.warn(
@@ -143,16 +150,16 @@ export class Delivery {
   }
 
   /**
-   * Whether the service has recorded the trial. If it cannot be asked now, the report is retried like after
-   * any failure.
+   * What the service has recorded of the trial, if it has. If it cannot be asked now, the report is retried
+   * like after any failure.
    */
-  async #isRecorded(report: PendingReport, signal: AbortSignal): Promise<boolean> {
+  async #recorded(report: PendingReport, signal: AbortSignal): Promise<Trial | undefined> {
     for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
       if (run.id !== report.runId) continue;
       const trial = run.trials?.find(({ ordinal }) => ordinal === report.ordinal);
-      return trial !== undefined && trial.status !== 'queued' && trial.status !== 'running';
+      return trial && ['queued', 'running'].includes(trial.status) ? undefined : trial;
     }
-    return false;
+    return undefined;
   }
 
   #keep(report: PendingReport, error: unknown): Delivered {
@@ -174,16 +181,31 @@ function isStarted(event: TrialEvent): boolean {
   return event._tag === 'Started';
 }
 
+/** Services name what they cannot read by its path, or only by what contains it. */
 function refusesEvents(error: unknown): boolean {
-  return error instanceof DecodeRefusal && error.issues.some(({ path }) => path.startsWith('trial.events'));
+  return (
+    error instanceof DecodeRefusal &&
+    error.issues.some(({ path }) => path.startsWith('trial.events') || ['', 'trial'].includes(path))
+  );
+}
+
+function recordedOtherwise(report: PendingReport, cause: Conflict): OffsiteError {
+  return new OffsiteError(`${nameOf(report)} is recorded with another result: ${cause.message}`, {
+    code: 'REPORT_CONFLICTS',
+    kind: 'input',
+    hint: 'Another agent may have run it too. The ledger keeps this result; `offsite outbox drop` stops reporting it.',
+    cause,
+  });
 }
 
 /**
  * Whether a retry cannot help: the service understood and refused the report, the client refuses to send it,
- * or our disk has lost it. A refused key is not final, because the user can replace the key.
+ * or our disk has lost it. A refused key, or one that lacks a permission, is not final, because the user can
+ * replace the key.
  */
 function isFinal(error: unknown): boolean {
-  if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
+  if (!(error instanceof OffsiteError) || error instanceof Unauthorized || error instanceof Forbidden)
+    return false;
   return error.kind === 'input' || error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING';
 }
 

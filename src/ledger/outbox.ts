@@ -14,6 +14,8 @@ export interface PendingReport {
   service: string;
   batchId: string;
   runId: string;
+  /** Whether this agent started the run or found it. Where a found run stands in its batch is not known. */
+  origin: 'planned' | 'found';
   caseId: string;
   ordinal: number;
   state: Exclude<ReportState, 'delivered'>;
@@ -34,7 +36,7 @@ export interface DueReports {
 }
 
 const pending = `
-  SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id,
+  SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
          trials.ordinal, reports.state, reports.tries, reports.next_at, reports.answer
   FROM reports
   JOIN trials ON trials.key = reports.trial
@@ -185,6 +187,7 @@ export class Outbox {
       service: String(row.service),
       batchId: String(row.batch_id),
       runId: String(row.run_id),
+      origin: row.origin === 'found' ? 'found' : 'planned',
       caseId: String(row.case_id),
       ordinal: Number(row.ordinal),
       state: row.state === 'parked' ? 'parked' : 'queued',

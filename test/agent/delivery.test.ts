@@ -6,6 +6,7 @@ import { Delivery } from '../../src/agent/delivery.ts';
 import { createClient } from '../../src/client/client.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
+import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { json, type ScriptedService, type Step, scriptedService } from '../client/scripted-service.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
@@ -30,8 +31,8 @@ const notFound = json(404, { _tag: 'NotFound', message: 'no such run' });
 const conflict = json(409, { _tag: 'Conflict', message: 'recorded with other content' });
 const success = json(200, {});
 
-/** Delivers one queued report `times` times over to a service that answers so. */
-async function deliver(steps: Step[], times = 1) {
+/** Delivers a queued report of each of `times` trials to a service that answers so. */
+async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report) {
   await using service = await scriptedService(...steps);
   await using client = createClient({
     url: service.url,
@@ -57,7 +58,7 @@ async function deliver(steps: Step[], times = 1) {
   const outcomes = [];
   for (let ordinal = 1; ordinal <= times; ordinal++) {
     const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
-    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...report, ordinal } });
+    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...sent, ordinal } });
     const pending = ledger.outbox.ofTrial(attempt.trial);
     if (!pending) throw new Error('the report is not queued');
     outcomes.push(await delivery.deliver(pending, AbortSignal.timeout(10_000)));
@@ -90,30 +91,69 @@ describe('a report', () => {
     expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('no such run') }]);
   });
 
-  test('goes out without its trajectory where the service refuses those events, said once and remembered', async () => {
-    const refusal = json(400, {
-      _tag: 'HttpApiDecodeError',
-      message: 'bad',
-      issues: [{ _tag: 'Type', path: ['trial', 'events', 1, '_tag'], message: 'expected Started' }],
+  const refusalAt = (...path: (string | number)[]) =>
+    json(400, {
+      ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
+      issues: [{ _tag: 'Type', path, message: 'expected Started' }],
     });
-    const { outcomes, sent, warnings } = await deliver([refusal, success], 2);
-    expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
-    expect(sent.map(({ trial }) => trial.events.length)).toEqual([2, 1, 1]);
-    expect(warnings).toHaveLength(1);
+
+  test.each([
+    ['at the event', refusalAt('trial', 'events', 1, '_tag')],
+    ['at the trial', refusalAt('trial')],
+    ['at no path', refusalAt()],
+  ])(
+    'goes out without its trajectory where the service refuses those events %s, told once',
+    async (_, refusal) => {
+      const { outcomes, sent, warnings } = await deliver([refusal, success], 2);
+      expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
+      expect(sent.map(({ trial }) => trial.events.length)).toEqual([2, 1, 1]);
+      expect(warnings).toHaveLength(1);
+    },
+  );
+
+  test('is parked if the service refuses it without its trajectory too, which is then sent again', async () => {
+    const { outcomes, sent, warnings } = await deliver([refusalAt(), refusalAt(), success], 2);
+    expect(outcomes).toMatchObject([{ state: 'parked' }, { kind: 'delivered' }]);
+    expect(sent.map(({ trial }) => trial.events.length)).toEqual([2, 1, 2]);
+    expect(warnings).toEqual([]);
   });
 
-  test('counts as delivered on a conflict when the service has the trial, and the difference is said', async () => {
-    const list = json(200, {
-      page: 1,
-      pageSize: 20,
-      total: 1,
-      runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'reported' }] }],
+  const listed = (trial: Record<string, unknown>) =>
+    json(200, {
+      ...{ page: 1, pageSize: 20, total: 1 },
+      runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'reported', ...trial }] }],
     });
-    const { outcomes, warnings, left } = await deliver([conflict, list]);
+  const ofSandbox: ReportedTrial = { ...report, sandboxId: 'box-1' };
+  const measured: ReportedTrial = {
+    ...report,
+    outcome: { passed: true, exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] },
+  };
+
+  test.each([
+    ['the same sandbox', ofSandbox, { sandboxId: 'box-1' }],
+    ['the same measurements', measured, { exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] }],
+  ])('counts as delivered on a conflict if the record has %s', async (_, sent, recorded) => {
+    const { outcomes, warnings, left } = await deliver([conflict, listed(recorded)], 1, sent);
     expect(outcomes).toEqual([{ kind: 'delivered' }]);
     expect(warnings[0]).toContain('already recorded');
     expect(left).toEqual([]);
   });
+
+  test.each([
+    ['another sandbox', ofSandbox, { sandboxId: 'box-2' }],
+    ['another exit code', measured, { exitCode: 1, verifySteps: [{ command: 'a', exitCode: 0 }] }],
+    ['other steps', measured, { exitCode: 0, verifySteps: [{ command: 'b', exitCode: 0 }] }],
+    ['nothing to compare', ofSandbox, {}],
+  ])(
+    'is parked on a conflict if the record has %s: it may be of another agent',
+    async (_, sent, recorded) => {
+      const { left, warnings } = await deliver([conflict, listed(recorded)], 1, sent);
+      expect(left).toMatchObject([
+        { state: 'parked', answer: expect.stringContaining('recorded with another result') },
+      ]);
+      expect(warnings).toEqual([]);
+    },
+  );
 
   test('is parked on a conflict when the service does not have the trial', async () => {
     const list = json(200, {
@@ -135,8 +175,33 @@ describe('a report', () => {
     expect(broken.left).toMatchObject([{ state: 'queued', tries: 1 }]);
   });
 
-  test('stays queued while the key is refused, since a key can be mended', async () => {
-    const refused = await deliver([json(401, { _tag: 'Unauthorized', message: 'who?' })]);
+  test.each([
+    [401, 'Unauthorized'],
+    [403, 'Forbidden'],
+  ])('stays queued while the key is refused with %d, since a key can be replaced', async (status, tag) => {
+    const refused = await deliver([json(status, { _tag: tag, message: 'not you' })]);
     expect(refused.left).toMatchObject([{ state: 'queued', tries: 1 }]);
+  });
+
+  test('of a run that this agent found is never sent by its batch: its index there is not known', async () => {
+    await using service = await scriptedService(notFound, success);
+    await using client = createClient({
+      ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
+    });
+    using ledger = new Ledger(folder, systemClock);
+    ledger.batches.claim({
+      ...{ service: 'there', batchId: 'batch_1', suite: 'S', id: 'run_9', caseId: 'a', caseName: 'A' },
+      ...{ variant: 'v', details: {}, setup: undefined, ordinals: [1] },
+    });
+    const [trial] = listTrials(ledger.records, 1);
+    if (!trial) throw new Error('the trial is not there');
+    const attempt = ledger.trials.beginAttempt(trial.key);
+    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
+    const [pending] = ledger.outbox.pending();
+    if (!pending) throw new Error('the report is not queued');
+    const parts = { client, outbox: ledger.outbox, clock: systemClock, warn: () => undefined };
+    const delivery = new Delivery(parts);
+    expect(await delivery.deliver(pending, AbortSignal.timeout(10_000))).toMatchObject({ state: 'parked' });
+    expect(sentTo(service).map(({ id }) => id)).toEqual(['run_9']);
   });
 });
