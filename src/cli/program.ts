@@ -30,6 +30,7 @@ import { resumeCommand } from './commands/resume.ts';
 import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
+import { shellCommand } from './commands/shell.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
 import { whoamiCommand } from './commands/whoami.ts';
@@ -76,6 +77,7 @@ export function commands(): Command[] {
     batchesCommand(),
     showCommand(),
     artifactsCommand(),
+    shellCommand(),
     checkCommand(),
     daemonCommand(),
     enqueueCommand(),

@@ -15,3 +15,17 @@ export interface Terminal {
 export function openTerminal(redact?: Redact): Terminal {
   return { out: new Output(process.stdout, redact), err: new Output(process.stderr, redact) };
 }
+
+/** The terminal at which a person sits, for a program in a sandbox that draws on it. */
+export interface PersonsTerminal {
+  keys: NodeJS.ReadStream;
+  screen: NodeJS.WriteStream;
+  /** As in `TERM`. */
+  type: string;
+}
+
+/** Undefined unless both standard input and standard output are a terminal. */
+export function personsTerminal(): PersonsTerminal | undefined {
+  const { stdin: keys, stdout: screen, env } = process;
+  return keys.isTTY && screen.isTTY ? { keys, screen, type: env.TERM ?? 'xterm' } : undefined;
+}
