@@ -19,7 +19,7 @@ import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../tri
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
-import { type Interruption, interruption } from './interruption.ts';
+import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import { plural } from './output/quantities.ts';
 import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
@@ -140,8 +140,8 @@ export class CommandContext implements AsyncDisposable {
    * Makes the first SIGINT or SIGTERM abort a signal. Call it before anything is opened, so that its handlers
    * stay until everything is closed.
    */
-  interruption(): Interruption {
-    return this.#opened.use(interruption((message) => this.note(message)));
+  interruption(options?: InterruptionOptions): Interruption {
+    return this.#opened.use(interruption((message) => this.note(message), options));
   }
 
   ledger(): Ledger {

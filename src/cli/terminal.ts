@@ -20,3 +20,17 @@ export function openTerminal(redact?: Redact): Terminal {
     err: new Output(process.stderr, redact, { isUtf8 }),
   };
 }
+
+/** The terminal at which a person sits, for a program in a sandbox that draws on it. */
+export interface PersonsTerminal {
+  keys: NodeJS.ReadStream;
+  screen: NodeJS.WriteStream;
+  /** As in `TERM`. */
+  type: string;
+}
+
+/** Undefined unless both standard input and standard output are a terminal. */
+export function personsTerminal(): PersonsTerminal | undefined {
+  const { stdin: keys, stdout: screen, env } = process;
+  return keys.isTTY && screen.isTTY ? { keys, screen, type: env.TERM ?? 'xterm' } : undefined;
+}

@@ -12,6 +12,7 @@ export type Content = string | Printable;
 interface Sink {
   write(characters: string): unknown;
   isTTY?: boolean | undefined;
+  columns?: number | undefined;
 }
 
 /**
@@ -36,6 +37,11 @@ export class Output {
   /** Whether a person watches it live. */
   get isTerminal(): boolean {
     return this.#sink.isTTY === true;
+  }
+
+  /** The width of the terminal in cells; undefined if it is none. */
+  get columns(): number | undefined {
+    return this.#sink.columns;
   }
 
   /** Prints the content on its own lines. */

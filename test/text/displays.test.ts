@@ -9,7 +9,7 @@ import { trialWords } from '../../src/cli/output/activity-text.ts';
 import { frameOf, type Size } from '../../src/cli/output/frame.ts';
 import { liveDisplay } from '../../src/cli/output/live-display.ts';
 import { Progress } from '../../src/cli/output/progress.ts';
-import { summaryOf } from '../../src/cli/output/summary.ts';
+import { summarizedBatch, summaryOf } from '../../src/cli/output/summary.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 import { type Content, Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/kept-paths.ts';
@@ -99,11 +99,11 @@ describe('of a trial that changed 300,000 files', () => {
   test('the JSON document names the first ones, says how many there are, and that it is cut', () => {
     const whole = { ...result, ...keptPaths({ filesChanged: paths }) } as TrialResult;
     const batch = { id: 'b', runs: [trial.run], trials: [{ ...trial, result: whole }] };
-    const [run] = summaryOf(batch, 's', []).runs;
+    const [run] = summaryOf(summarizedBatch(batch), 's', []).runs;
     expect(run?.trials[0]).toMatchObject({ filesChangedCount: 300_000, filesChangedTruncated: true });
     expect(run?.trials[0]?.filesChanged).toHaveLength(printedText.count.listed);
     const small = { ...batch, trials: [{ ...trial, result: { ...result, filesChanged: ['a'] } }] };
-    expect(summaryOf(small, 's', []).runs[0]?.trials[0]).toMatchObject({
+    expect(summaryOf(summarizedBatch(small), 's', []).runs[0]?.trials[0]).toMatchObject({
       filesChanged: ['a'],
       filesChangedCount: 1,
       filesChangedTruncated: false,

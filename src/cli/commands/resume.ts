@@ -10,7 +10,9 @@ import { exitCodes } from '../failure.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
-import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import type { BatchSummary } from '../output/summary.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { requirePlanned } from '../require-planned.ts';
 
 export function resumeCommand() {
@@ -51,7 +53,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   for (const what of wanted) {
     const resumed = await resume(what, { ...workshop, revisions }, signal, progress.event);
     if (resumed.kind === 'finished') {
-      summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
+      summaries.push(finishedSummary(resumed.batch, workshop, options.json === true));
     } else if (resumed.kind === 'busy') {
       busy++;
       progress.note(text`another process works on ${nameOf(what)}`);
@@ -67,7 +69,11 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   if (options.json) out.json(summaries);
   else if (summaries.length === 0) out.print('nothing to resume');
   else
-    for (const summary of summaries) out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+    for (const summary of summaries) {
+      out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+      const see = seeWhy(summary, options.dataFolder);
+      if (see) progress.note(see);
+    }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     progress.note(

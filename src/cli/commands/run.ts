@@ -23,7 +23,9 @@ import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
 import { mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
-import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import type { BatchSummary } from '../output/summary.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
 
 export function runCommand() {
   return withAllowOutside(withService(new Command('run')))
@@ -103,7 +105,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
   );
   progress[Symbol.dispose]();
 
-  const [first, ...more] = finished.batches.map((one) => summaryOf(one, service, ledger.outbox.pending()));
+  // The data folder of a dry run is gone afterwards, and so are the paths in the details.
+  const detailed = options.json === true && !options.dryRun;
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detailed));
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
   const summary = isAuto ? mergedSummary([first, ...more]) : first;
@@ -115,6 +119,8 @@ async function run(file: string, options: RunOptions): Promise<number> {
     if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
     if (compared) out.print(comparisonText(compared));
   }
+  const see = options.dryRun ? undefined : seeWhy(first, options.dataFolder);
+  if (see && !options.json) progress.note(see);
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
     writeText(options.junit, junitXml(summary, redact));

@@ -46,3 +46,17 @@ export function count(number: number | undefined): string {
   if (number < 1000) return String(number);
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
 }
+
+/** `950 B`, `12.3 KiB`, `1.2 MiB`. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+/** `2026-11-22 08:06`, in this machine's time zone. */
+export function minute(epochMillis: number): string {
+  const at = new Date(epochMillis);
+  const two = (number: number) => String(number).padStart(2, '0');
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${date} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
