@@ -19,7 +19,7 @@ import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../tri
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
-import { type Interruption, interruption } from './interruption.ts';
+import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import { plural } from './output/quantities.ts';
 import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
@@ -139,11 +139,9 @@ export class CommandContext implements AsyncDisposable {
   /**
    * Makes the first SIGINT or SIGTERM abort a signal. Call it before anything is opened, so that its handlers
    * stay until everything is closed.
-   *
-   * @param doing what the command does then, if it has no trials to stop
    */
-  interruption(doing?: string): Interruption {
-    return this.#opened.use(interruption((message) => this.note(message), doing));
+  interruption(options?: InterruptionOptions): Interruption {
+    return this.#opened.use(interruption((message) => this.note(message), options));
   }
 
   ledger(): Ledger {
@@ -164,6 +162,7 @@ export class CommandContext implements AsyncDisposable {
       caBundle: await this.certificates(),
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
+      note: (message) => this.note(message),
     });
     return this.#opened.use(access);
   }

@@ -18,6 +18,13 @@ export interface Interruption extends Disposable {
   noteCrashesIn(record: CrashRecord): void;
 }
 
+export interface InterruptionOptions {
+  /** What the command does then, for the message. */
+  doing?: string;
+  /** The signals. Default: SIGINT and SIGTERM. */
+  names?: readonly NodeJS.Signals[];
+}
+
 /**
  * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
  * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
@@ -26,7 +33,10 @@ export interface Interruption extends Disposable {
  */
 export function interruption(
   announce: (message: string) => void,
-  doing = 'stopping the trials and removing their sandboxes',
+  {
+    doing = 'stopping the trials and removing their sandboxes',
+    names = ['SIGINT', 'SIGTERM'],
+  }: InterruptionOptions = {},
 ): Interruption {
   const controller = new AbortController();
   let first = 0;
@@ -39,13 +49,13 @@ export function interruption(
       process.exit(exitCodes.interrupted);
     }
   };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  for (const name of names) process.on(name, onSignal);
   const defence = lastDefence({ announce, stop: (reason) => controller.abort(reason) });
   return {
     signal: controller.signal,
     noteCrashesIn: defence.noteCrashesIn,
     [Symbol.dispose]() {
-      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+      for (const name of names) process.off(name, onSignal);
       defence[Symbol.dispose]();
     },
   };

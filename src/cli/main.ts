@@ -11,11 +11,11 @@ const { runProgram } = await import('./program.ts');
 const { catchTheRest } = await import('./the-rest.ts');
 const { openTerminal } = await import('./terminal.ts');
 
-// The reader of our output may be gone (`| head`). The trials continue, and their results are stored and
-// reported.
+// The reader of our output may be gone (`| head`), or the terminal may be closed. The trials continue, and
+// their results are stored and reported.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { lines, ours, stack } from '../text/printable.ts';
+import { artifactsCommand } from './commands/artifacts.ts';
 import { baseImageCommand } from './commands/base-image.ts';
+import { batchesCommand } from './commands/batches.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
@@ -29,6 +31,8 @@ import { resumeCommand } from './commands/resume.ts';
 import { runCommand } from './commands/run.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
+import { shellCommand } from './commands/shell.ts';
+import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
 import { viewCommand } from './commands/view.ts';
 import { whoamiCommand } from './commands/whoami.ts';
@@ -72,6 +76,10 @@ export function commands(): Command[] {
   const all = [
     runCommand(),
     resumeCommand(),
+    batchesCommand(),
+    showCommand(),
+    artifactsCommand(),
+    shellCommand(),
     compareCommand(),
     checkCommand(),
     daemonCommand(),

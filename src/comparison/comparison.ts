@@ -89,7 +89,7 @@ export interface CaseChange {
  */
 export function compareBatches(ledger: Ledger, a: Reference, b: Reference): ComparedBatches {
   const [ofA, ofB] = [variantsOf(ledger, a), variantsOf(ledger, b)];
-  const pairs = pairsOf(ofA, ofB);
+  const pairs = comparedVariants(ofA, ofB);
   if (pairs.length === 0) {
     throw new OffsiteError(`${a.name} and ${b.name} have no variant of the same name`, {
       code: 'VARIANTS_DIFFER',
@@ -124,7 +124,11 @@ function sharesBatch(a: Reference, b: Reference): boolean {
   return a.batches.some(({ key }) => b.batches.some((other) => other.key === key));
 }
 
-function pairsOf(a: readonly string[], b: readonly string[]): [string, string][] {
+/**
+ * Which variant of A is compared with which of B: those of the same name, or the only one of each. Empty if
+ * no variant can be chosen.
+ */
+export function comparedVariants(a: readonly string[], b: readonly string[]): [string, string][] {
   const [onlyA, ...moreA] = a;
   const [onlyB, ...moreB] = b;
   if (onlyA !== undefined && onlyB !== undefined && moreA.length + moreB.length === 0)
@@ -133,7 +137,7 @@ function pairsOf(a: readonly string[], b: readonly string[]): [string, string][]
 }
 
 /** @param confidence of the difference of pass rates; other intervals have 95 % */
-export function compareSides(
+function compareSides(
   a: Side,
   b: Side,
   { confidence, redefined }: { confidence: number; redefined: string[] | undefined },

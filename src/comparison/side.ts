@@ -142,6 +142,12 @@ export function changedCases(ledger: Ledger, a: StoredBatch, b: StoredBatch): st
 function casesOf({ blobs }: Ledger, { plan: sha256 }: StoredBatch): Map<string, unknown> | undefined {
   const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
   if (!stored) return undefined;
-  const { plan, prompt } = readPlan(JSON.parse(stored.toString('utf8')));
-  return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+  try {
+    const { plan, prompt } = readPlan(JSON.parse(stored.toString('utf8')));
+    return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+  } catch (error) {
+    // An Offsite of another version stored the plan.
+    if (error instanceof OffsiteError) return undefined;
+    throw error;
+  }
 }

@@ -14,6 +14,7 @@ import { removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
+import { type ContainerTerminal, openTerminal, type TerminalRequest } from './exec/terminal.ts';
 import type { AttachRequest, CommitImage, FilesystemChange } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { runScript } from './script/run-script.ts';
@@ -37,6 +38,8 @@ export interface Container extends AsyncDisposable {
   attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */
   exec(request: ExecRequest): Promise<ExecResult>;
+  /** Runs one command on a terminal of its own, for a person. Three round trips. */
+  terminal(request: TerminalRequest): Promise<ContainerTerminal>;
   /** Runs a bash script; each of its commands is a step. Two round trips. */
   runScript(request: ScriptRequest): Promise<ScriptResult>;
   /** Kills every process but init and checks that none is left; kill-all.ts explains `restarted`. */
@@ -115,6 +118,7 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),
     exec: (request) => execute(running, request),
+    terminal: (request) => openTerminal(running, request),
     runScript: (request) => runScript(running, request),
     killAll: (signal) => killAll(running, signal),
     disconnect: (signal) => disconnectContainer(running, signal),

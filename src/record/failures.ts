@@ -4,6 +4,12 @@ import type { TrialResult } from './trial-record.ts';
 /** How many characters to show of what a program printed or a judge said. */
 const toldCharacters = 200;
 
+/** How many characters of a command to show. */
+const commandCharacters = 60;
+
+/** Matches a line that says what an error is: its name, a colon, its message. */
+const errorMessage = /^\s*(?:E\s+)?(?:Uncaught\s+)?[\w.$:]*(?:Error|Exception)\b[^(:]*:\s*\S/;
+
 /** Matches a line that names an error, as most languages and test runners print it. */
 const errorLine = /(\b|_)\w*(Error|Exception)\b.*\S|^\s*(error|fatal|panic|not ok|FAIL)\b/;
 
@@ -12,11 +18,12 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
   const steps = verifySteps
     .filter(({ exitCode }) => exitCode !== 0)
     .map(
-      ({ command, exitCode, output }) => `verify: ${firstLine(command)} exited ${exitCode}${told(output)}`,
+      ({ command, exitCode, output }) =>
+        `verify: ${firstLine(command, commandCharacters)} exited ${exitCode}${told(output)}`,
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
-    .map(({ name, message }) => `validation "${name}": ${message ?? 'failed'}`);
+    .map(({ name, message }) => `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}`);
   const judged = judgments
     .filter((judgment) => !reachesThreshold(judgment))
     .map(
@@ -26,17 +33,31 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
   return [...steps, ...failed, ...judged];
 }
 
-function firstLine(text: string): string {
+function firstLine(text: string, characters: number): string {
   const [first = '', ...more] = text.trim().split('\n');
+  if (first.length > characters) return `${first.slice(0, characters).toWellFormed()}…`;
   return more.length > 0 ? `${first} …` : first;
 }
 
-/** The most telling line of a text: the first that names an error, else the last. */
+/**
+ * The place of the most telling line of an output: the first that says what an error is, else the first that
+ * names one, else the last that is not empty. -1 if there is none.
+ */
+export function tellingLine(lines: readonly string[]): number {
+  const said = lines.findIndex((line) => errorMessage.test(line));
+  const named = said === -1 ? lines.findIndex((line) => errorLine.test(line)) : said;
+  return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
+}
+
 function told(text = ''): string {
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  const line = (lines.find((each) => errorLine.test(each)) ?? lines.at(-1) ?? '').trim();
+  const lines = text.split('\n');
+  const at = tellingLine(lines);
+  const line = (lines[at] ?? '').trim();
   if (line === '') return '';
-  return `: ${line.length > toldCharacters ? `${line.slice(0, toldCharacters)}…` : line}`;
+  // Assertions say what they expected on the next line.
+  const next = line.endsWith(':') ? lines.slice(at + 1).find((each) => each.trim() !== '') : undefined;
+  const all = next === undefined ? line : `${line} ${next.trim()}`;
+  return `: ${all.length > toldCharacters ? `${all.slice(0, toldCharacters).toWellFormed()}…` : all}`;
 }
 
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */

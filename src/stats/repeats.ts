@@ -1,19 +1,32 @@
 import { type CaseVerdicts, mean, scoredTrials } from './cases.ts';
 import { type Interval, usualConfidence } from './interval.ts';
 import { effectiveTrials, wilsonInterval } from './pass-rate.ts';
+import { halfWidthFor } from './these-cases.ts';
 
 export interface Noise {
   /** Cases with at least two scored trials. */
   repeated: number;
   /** Those of them with both a pass and a failure: they flip by themselves. */
   flipping: string[];
+  /**
+   * How far apart the pass rates of two batches of these cases are by luck alone, in 95 of 100 pairs, from 0
+   * to 1. Undefined until a case has two scored trials.
+   */
+  luck: number | undefined;
 }
 
 /** What the repeats of one variant say about noise. */
 export function noiseOf(cases: readonly CaseVerdicts[]): Noise {
   const repeated = cases.filter((one) => scoredTrials(one) >= 2);
   const flipping = repeated.filter(({ passed, failed }) => passed > 0 && failed > 0);
-  return { repeated: repeated.length, flipping: flipping.map(({ id }) => id) };
+  const scored = cases.filter((one) => scoredTrials(one) > 0);
+  const halfWidth = halfWidthFor(scored, scoredTrials, usualConfidence);
+  return {
+    repeated: repeated.length,
+    flipping: flipping.map(({ id }) => id),
+    // The difference of two independent rates has twice the variance of one.
+    luck: halfWidth === undefined ? undefined : Math.min(1, halfWidth * Math.SQRT2),
+  };
 }
 
 /** The chance that of `k` trials of a case one passes, and that all pass; each the mean of the cases. */

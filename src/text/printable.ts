@@ -80,6 +80,50 @@ export function quoted(foreign: string, last?: number): Printable {
   });
 }
 
+/** How much of a text to show: lines from its beginning and its end, and characters of each line. */
+export interface Excerpt {
+  first: number;
+  last: number;
+  characters: number;
+  /** Finds a line of what lies between, which is shown too, with the ones after it; -1 for none. */
+  between?: ((lines: readonly string[]) => number) | undefined;
+}
+
+/** How many lines of what lies between are shown. */
+const betweenLines = 4;
+
+/** The beginning and the end of a text, every line behind a bar. */
+export function excerpt(foreign: string, { first, last, characters, between }: Excerpt): Printable {
+  return new Printable((redact) => {
+    const all = redact(foreign).trimEnd().split(/\r?\n/);
+    const spare = all.length - first - last;
+    const told = (line: string): Line => [bar, { text: escapedButTabs(cut(line, characters)), ours: false }];
+    // To leave out one line takes one line too.
+    if (spare <= 1) return all.map(told);
+    const gap = (count: number): Line[] =>
+      count > 0 ? [[bar, { text: `… ${count} lines left out …`, ours: true, style: 'dim' }]] : [];
+    const end = all.length - last;
+    const found = between?.(all) ?? -1;
+    const from = found >= first && found < end ? found : end;
+    const to = Math.min(end, from + betweenLines);
+    return [
+      ...all.slice(0, first).map(told),
+      ...gap(from - first),
+      ...all.slice(from, to).map(told),
+      ...gap(end - to),
+      ...all.slice(end).map(told),
+    ];
+  });
+}
+
+/** One line behind a bar. What looks like a line's end within it is shown. */
+export function quotedLine(foreign: string, characters: number, style?: Style): Printable {
+  return new Printable((redact) => {
+    const shown = { text: escapedButTabs(cut(redact(foreign), characters)), ours: false };
+    return [[bar, style === undefined ? shown : { ...shown, style }]];
+  });
+}
+
 /** The same in full, for a text that the user asked for by name. */
 export function whole(foreign: string): Printable {
   return new Printable((redact) =>

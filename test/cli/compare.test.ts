@@ -40,6 +40,7 @@ beforeAll(async () => {
     'batch_worse',
     cases.map((name, n) => ({ case: name, trials: n < 12 ? '--+' : '+++', seconds: 30, costUsd: 0.2 })),
   );
+  await add(ledger, 'batch_foreign', [{ case: 'case-00', trials: '+' }], { version: 99, verify: 'true' });
   await add(
     ledger,
     'batch_odd',
@@ -71,11 +72,16 @@ beforeAll(async () => {
 afterAll(() => place?.[Symbol.dispose]());
 
 /** Records a finished batch. `definition` is what all its cases check. */
-async function add(ledger: Ledger, id: string, cells: Cell[], definition = { verify: 'true' }) {
+async function add(
+  ledger: Ledger,
+  id: string,
+  cells: Cell[],
+  { version = 1, ...definition }: { version?: number; verify: string } = { verify: 'true' },
+) {
   const cases = [...new Set(cells.map((cell) => cell.case))];
   const planned = cases.map((id) => ({ request: { id, ...definition } }));
   const plan = await ledger.blobs.putJson({
-    version: 1,
+    version,
     prompt: 'Do it.',
     plan: { cases: planned, variants: [] },
   });
@@ -202,6 +208,12 @@ describe('offsite compare', () => {
     expect(stdout).toContain('Only 1 case: other cases');
   });
 
+  test('the results of a batch whose plan an Offsite of another version stored are compared', async () => {
+    const { comparisons } = await compared('foreign', 'odd');
+    expect(comparisons[0]?.difference.cases).toBe(1);
+    expect(comparisons[0]).not.toHaveProperty('redefined');
+  });
+
   test('a number that is not known on one side is not compared', async () => {
     const { comparisons } = await compared('before', 'again');
     expect(comparisons[0]?.measures.costUsd).toEqual({ cases: 0 });
@@ -244,7 +256,7 @@ describe('offsite compare', () => {
 
   test.each([
     [['nix'], /the data folder has no batch nix/],
-    [['batch_b', 'batch_'], /6 batches fit batch_:/],
+    [['batch_', 'batch_b'], /7 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix\n +Its variants: worker\./],
     [['before', 'before'], /are the same trials/],
     [['before', 'two'], /have no variant of the same name\n.*Name one of each/],

@@ -25,6 +25,10 @@ describe('a failed trial says why:', () => {
       'collected 1 item\nE   ValueError: no\n1 failed in 0.1s',
       'verify: npm test exited 1: E   ValueError: no',
     ],
+    [
+      "node:assert:152\n  throw new AssertionError(obj);\n\nAssertionError [ERR_ASSERTION]: they differ:\n\n'a' !== 'b'\n",
+      "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: they differ: 'a' !== 'b'",
+    ],
     ['FAIL a_test.go:3\nexit status 1', 'verify: npm test exited 1: FAIL a_test.go:3'],
     ['x'.repeat(300), `verify: npm test exited 1: ${'x'.repeat(200)}…`],
   ])('a verify step that printed %j', (output, expected) => {
@@ -35,6 +39,13 @@ describe('a failed trial says why:', () => {
   test('a step of several lines by its first', () => {
     const verifySteps = [step('python3 << END\nexit(3)\nEND', 3)];
     expect(failuresOf(result({ verifySteps }))).toEqual(['verify: python3 << END … exited 3']);
+  });
+
+  test('a long command by its beginning', () => {
+    const verifySteps = [step(`node -e "${'x'.repeat(200)}"`, 1, 'Error: no')];
+    expect(failuresOf(result({ verifySteps }))).toEqual([
+      `verify: node -e "${'x'.repeat(51)}… exited 1: Error: no`,
+    ]);
   });
 
   test('validations, and judgments below their threshold', () => {

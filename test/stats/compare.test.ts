@@ -127,8 +127,8 @@ describe('two batches of the same suite and variant', () => {
     return held / pairs;
   }
 
-  // Of 1,000 pairs, a true 95 % gives 93 to 97 % (three standard errors). With few cases, the interval is wider
-  // than it needs to be.
+  // Of 1,000 pairs, a true 95 % gives 93 to 97 % (three standard errors). With few cases, the interval is
+  // wider than it needs to be.
   test.each([
     { cases: 40, trials: 1, high: 0.98 },
     { cases: 40, trials: 3, high: 0.98 },

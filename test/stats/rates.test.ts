@@ -162,7 +162,9 @@ test('pass@k is given for each k that every case allows', () => {
 
 test('a case that both passes and fails flips by itself; single trials say nothing about that', () => {
   const cases = [verdicts(2, 1, 'mixed'), verdicts(3, 0, 'b'), verdicts(1, 0, 'c'), verdicts(0, 2, 'd')];
-  expect(noiseOf(cases)).toEqual({ repeated: 3, flipping: ['mixed'] });
+  expect(noiseOf(cases)).toMatchObject({ repeated: 3, flipping: ['mixed'] });
+  expect(noiseOf([verdicts(1, 0), verdicts(0, 1)])).toEqual({ repeated: 0, flipping: [], luck: undefined });
+  expect(noiseOf([])).toEqual({ repeated: 0, flipping: [], luck: undefined });
 });
 
 test('the 95 % interval of a pass rate holds it, for other cases of the same kind', () => {
@@ -186,5 +188,26 @@ test('the 95 % interval of a pass rate holds it, for other cases of the same kin
     // 95 % less three standard errors. An interval of ten trials cannot have just 95 %.
     expect(held).toBeGreaterThanOrEqual(930);
     expect(held).toBeLessThanOrEqual(990);
+  }
+});
+
+test('what the repeats of one batch say about luck holds for the next batch', () => {
+  const random = randomIndex(8);
+  const uniform = () => random(2 ** 31) / 2 ** 31;
+  for (const trials of [2, 5]) {
+    let held = 0;
+    for (let n = 0; n < 1_000; n++) {
+      const rates = Array.from({ length: 30 }, () => (uniform() < 0.5 ? 1 : uniform()));
+      const batch = () =>
+        rates.map((rate, id) => {
+          const passed = Array.from({ length: trials }, () => uniform() < rate).filter(Boolean).length;
+          return verdicts(passed, trials - passed, String(id));
+        });
+      const [one, other] = [batch(), batch()];
+      const moved = Math.abs((passRate(one)?.rate ?? 0) - (passRate(other)?.rate ?? 0));
+      if (moved <= (noiseOf(one).luck ?? 0)) held++;
+    }
+    expect(held).toBeGreaterThanOrEqual(930);
+    expect(held).toBeLessThanOrEqual(985);
   }
 });

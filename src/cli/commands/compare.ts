@@ -1,8 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
-import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
+import { compareBatches } from '../../comparison/comparison.ts';
 import { type Reference, readReference } from '../../comparison/side.ts';
 import { lastBatch } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { hasRegression, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { withConfigAndData } from '../options.ts';
@@ -34,12 +35,9 @@ async function compare(
   );
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared));
-  return options.failOnRegression && hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
-}
-
-/** Whether a variant is worse, with an interval that excludes zero. */
-export function hasRegression({ comparisons }: ComparedBatches): boolean {
-  return comparisons.some(({ difference }) => difference.finding === 'worse');
+  if (!options.failOnRegression) return exitCodes.done;
+  context.err.print(regressionText(compared, a));
+  return hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
 }
 
 function lastReference(ledger: Ledger): Reference {

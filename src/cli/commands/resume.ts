@@ -10,7 +10,9 @@ import { exitCodes } from '../failure.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
-import { type BatchSummary, summaryOf, summaryTable } from '../output/summary.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import type { BatchSummary } from '../output/summary.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { requirePlanned } from '../require-planned.ts';
 
 export function resumeCommand() {
@@ -31,12 +33,12 @@ interface ResumeOptions extends CommonOptions {
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { dataFolder, clock, redact, out, err } = context;
-  using progress = await openProgress({ err, plain: options.json === true });
+  const { dataFolder, env, clock, redact, out, err } = context;
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const workshop = await context.workshop(signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
@@ -51,7 +53,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   for (const what of wanted) {
     const resumed = await resume(what, { ...workshop, revisions }, signal, progress.event);
     if (resumed.kind === 'finished') {
-      summaries.push(summaryOf(resumed.batch, service, ledger.outbox.pending()));
+      summaries.push(finishedSummary(resumed.batch, workshop, options.json === true));
     } else if (resumed.kind === 'busy') {
       busy++;
       progress.note(text`another process works on ${nameOf(what)}`);
@@ -59,13 +61,19 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   if (options.json) out.json(summaries);
   else if (summaries.length === 0) out.print('nothing to resume');
   else
-    for (const summary of summaries) out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+    for (const summary of summaries) {
+      out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
+      const see = seeWhy(summary, options.dataFolder);
+      if (see) progress.note(see);
+    }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     progress.note(

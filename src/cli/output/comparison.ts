@@ -18,7 +18,7 @@ export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: Co
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
     ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
-    ours('In brackets: 95 % intervals. What the numbers mean: docs/comparing.md'),
+    ours('In brackets: 95 % intervals, for other cases like these. See docs/comparing.md.'),
   ]);
 }
 
@@ -105,10 +105,12 @@ function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
   const lines = sides
     .filter(([, { noise }]) => noise.repeated > 0)
     .map(([name, { noise }]) => {
-      const { repeated, flipping } = noise;
+      const { repeated, flipping, luck = 1 } = noise;
       const all = plural(repeated, 'case');
       const flip = text`${flipping.length} of ${all} flip by themselves`;
-      return text`${ours(name)}: ${flip}: their repeats both passed and failed.`;
+      const points = (luck * 100).toFixed(1);
+      const again = `run again, the pass rate would move up to ${points} points by luck alone`;
+      return text`${ours(name)}: ${flip}; ${ours(again)}.`;
     });
   const unknown = ours(
     'No case has repeats, so the noise of a single case is unknown. Run with more trials.',

@@ -6,6 +6,25 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
+/** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
+export function elapsed(milliseconds: number): string {
+  const seconds = Math.floor(Math.max(0, milliseconds) / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`;
+}
+
+/** `about 4 min left`: an estimate, so it is rounded. */
+export function timeLeft(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  if (seconds < 10) return 'a few seconds left';
+  if (seconds < 95) return `about ${Math.round(seconds / 10) * 10} s left`;
+  const minutes = seconds / 60;
+  if (minutes < 90) return `about ${Math.round(minutes)} min left`;
+  return `about ${Math.round(minutes / 30) / 2} h left`;
+}
+
 /** `67 %`; a dash if nothing was scored. */
 export function percent(ratio: number | undefined): string {
   return ratio === undefined ? '–' : `${Math.round(ratio * 100)} %`;
@@ -26,4 +45,18 @@ export function count(number: number | undefined): string {
   if (number === undefined) return '–';
   if (number < 1000) return String(number);
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+/** `950 B`, `12.3 KiB`, `1.2 MiB`. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+/** `2026-11-22 08:06`, in this machine's time zone. */
+export function minute(epochMillis: number): string {
+  const at = new Date(epochMillis);
+  const two = (number: number) => String(number).padStart(2, '0');
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${date} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }

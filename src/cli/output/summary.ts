@@ -1,13 +1,12 @@
-import type { FinishedBatch, FinishedTrial } from '../../agent/run-batch.ts';
+import type { FinishedBatch } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { failuresOf } from '../../record/failures.ts';
 import { commandsOf } from '../../record/timeline.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import { usageOf } from '../../record/usage.ts';
-import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { table } from '../../text/table.ts';
 import type { SystemChanges } from '../../trial/system-changes.ts';
-import { cost, count, duration, percent, plural } from './quantities.ts';
+import type { TrialDetails } from './trial-details.ts';
 
 /** The results of a batch, run by run. */
 export interface BatchSummary {
@@ -32,7 +31,8 @@ export interface RunSummary {
   id: string;
   case: string;
   variant: string;
-  model: string;
+  /** Undefined for a run that was found, before its first trial is finished. */
+  model: string | undefined;
   passed: number;
   failed: number;
   void: number;
@@ -51,7 +51,7 @@ export interface RunSummary {
   trials: TrialSummary[];
 }
 
-export interface TrialSummary {
+export interface TrialSummary extends Partial<TrialDetails> {
   ordinal: number;
   verdict: string;
   reported: boolean;
@@ -76,33 +76,55 @@ export interface TrialSummary {
   sandboxLacks?: string[];
 }
 
+/** What a batch has found so far. */
+export interface SummarizedBatch {
+  id: string;
+  runs: Pick<RunSummary, 'id' | 'case' | 'variant' | 'model'>[];
+  /** The finished trials. They are read one by one: together they may not fit into memory. */
+  trials: Iterable<{ runId: string; ordinal: number; result: TrialResult; details?: TrialDetails }>;
+}
+
+/** The results that a finished batch keeps in memory. */
+export function summarizedBatch({ id, runs, trials }: FinishedBatch): SummarizedBatch {
+  return {
+    id,
+    runs: runs.map((run) => {
+      const { name: variant, model } = run.variant;
+      return { id: run.id, case: run.case.request.id, variant, model };
+    }),
+    trials: trials.map(({ run, ordinal, result }) => ({ runId: run.id, ordinal, result })),
+  };
+}
+
 /** @param pending the reports that the service has not accepted */
 export function summaryOf(
-  batch: FinishedBatch,
+  batch: SummarizedBatch,
   service: string,
   pending: readonly PendingReport[],
 ): BatchSummary {
-  const isReported = (trial: FinishedTrial) =>
-    !pending.some(({ runId, ordinal }) => runId === trial.run.id && ordinal === trial.ordinal);
+  const unreported = new Set(
+    pending.filter(({ batchId }) => batchId === batch.id).map(({ runId, ordinal }) => `${runId} ${ordinal}`),
+  );
+  const ofRuns = new Map<string, { trials: TrialSummary[]; harnessVersion?: string; notRun: number }>();
+  for (const { runId, ordinal, result, details } of batch.trials) {
+    const run = ofRuns.get(runId) ?? { trials: [], notRun: 0 };
+    ofRuns.set(runId, run);
+    const reported = !unreported.has(`${runId} ${ordinal}`);
+    run.trials.push({ ...trialSummary(ordinal, result, reported), ...details });
+    run.notRun += result.notRun ? 1 : 0;
+    if (result.harnessVersion !== undefined) run.harnessVersion ??= result.harnessVersion;
+  }
   const runs = batch.runs.map((run): RunSummary => {
-    const trials = batch.trials.filter((trial) => trial.run.id === run.id);
-    return {
-      id: run.id,
-      case: run.case.request.id,
-      variant: run.variant.name,
-      model: run.variant.model,
-      ...tally(trials),
-      notRun: trials.filter(({ result }) => result.notRun).length,
-      ...totals(trials.map((trial) => trialSummary(trial, isReported(trial)))),
-      harnessVersion: trials.find(({ result }) => result.harnessVersion !== undefined)?.result.harnessVersion,
-    };
+    const { trials, harnessVersion, notRun } = ofRuns.get(run.id) ?? { trials: [], notRun: 0 };
+    return { ...run, ...tally(trials), notRun, ...totals(trials), harnessVersion };
   });
-  const { durationMs, tokens, costUsd } = totals(runs.flatMap(({ trials }) => trials));
+  const trials = runs.flatMap((run) => run.trials);
+  const { durationMs, tokens, costUsd } = totals(trials);
   return {
     batchId: batch.id,
     service,
-    ...tally(batch.trials),
-    unreported: batch.trials.filter((trial) => !isReported(trial)).length,
+    ...tally(trials),
+    unreported: trials.filter(({ reported }) => !reported).length,
     durationMs,
     tokens,
     costUsd,
@@ -110,7 +132,7 @@ export function summaryOf(
   };
 }
 
-function trialSummary({ ordinal, result }: FinishedTrial, reported: boolean): TrialSummary {
+function trialSummary(ordinal: number, result: TrialResult, reported: boolean): TrialSummary {
   const { cause } = result;
   const failures = failuresOf(result);
   const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);
@@ -153,84 +175,10 @@ function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
 }
 
-function tally(trials: readonly FinishedTrial[]) {
-  const count = (verdict: string) => trials.filter(({ result }) => result.verdict === verdict).length;
+function tally(trials: readonly TrialSummary[]) {
+  const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
   const passed = count('passed');
   const failed = count('failed');
   const scored = passed + failed;
   return { passed, failed, void: count('void'), passRate: scored === 0 ? undefined : passed / scored };
 }
-
-/** The closing table. */
-export function summaryTable(summary: BatchSummary): Printable {
-  const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate'>) => [
-    String(row.passed),
-    row.failed > 0 ? styled('red', row.failed) : '0',
-    row.void > 0 ? styled('yellow', row.void) : '0',
-    percent(row.passRate),
-  ];
-  const rows = [
-    ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
-    {
-      ...summary,
-      name: ours('all'),
-      harnessVersion: undefined,
-      commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
-    },
-  ];
-  const priced = rows.some(({ costUsd = 0 }) => costUsd > 0);
-  const used = rows.some(({ tokens }) => tokens !== 0);
-  const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
-  const columns = [
-    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(row.durationMs) },
-    { title: 'commands', align: 'right' as const, cell: (row: Row) => String(row.commands) },
-    ...(used ? [{ title: 'tokens', align: 'right' as const, cell: (row: Row) => count(row.tokens) }] : []),
-    ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
-    ...(versioned ? [{ title: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
-  ];
-  const shown = table(
-    [
-      { title: 'run' },
-      { title: 'passed', align: 'right' },
-      { title: 'failed', align: 'right' },
-      { title: 'void', align: 'right' },
-      { title: 'pass rate', align: 'right' },
-      ...columns,
-    ],
-    rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
-  );
-  return stack([shown, ...stoppedLines(summary), ...sameSandboxLines(summary)]);
-}
-
-/** A line for each variant that was stopped. */
-function stoppedLines({ runs }: BatchSummary): Printable[] {
-  const stopped = Map.groupBy(
-    runs.filter(({ notRun }) => notRun > 0),
-    ({ variant }) => variant,
-  );
-  return [...stopped].map(([variant, ofVariant]) => {
-    const trials = ofVariant.reduce((sum, { notRun }) => sum + notRun, 0);
-    const notRun = plural(trials, 'trial');
-    return text`${variant} was stopped because its harness did not work: ${ours(notRun)} not run`;
-  });
-}
-
-/** A line for each run that was graded in its harness's sandbox, where a pass is less reliable. */
-function sameSandboxLines({ runs }: BatchSummary): Printable[] {
-  return runs.flatMap((run) => {
-    const same = run.trials.filter(({ verifiedIn, validatedIn }) =>
-      [verifiedIn, validatedIn].includes('same'),
-    );
-    if (same.length === 0) return [];
-    const unexpected = same.reduce(
-      (sum, { systemChanges }) => sum + (systemChanges?.unexpected.count ?? 0),
-      0,
-    );
-    const changes = plural(unexpected, 'unexpected change');
-    return [
-      text`${run.case} · ${run.variant} was graded in the harness's own sandbox: ${ours(changes)} there`,
-    ];
-  });
-}
-
-type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;

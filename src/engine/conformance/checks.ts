@@ -4,11 +4,13 @@ import { containerChecks } from './containers.ts';
 import { fileChecks } from './files.ts';
 import { imageChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
+import { terminalChecks } from './terminals.ts';
 import { wallChecks } from './walls.ts';
 
 /** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
 export const conformanceChecks: readonly ConformanceCheck[] = [
   ...commandChecks,
+  ...terminalChecks,
   ...containerChecks,
   ...limitChecks,
   ...wallChecks,

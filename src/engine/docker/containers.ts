@@ -9,6 +9,7 @@ import { containerEvents } from './events.ts';
 import { openExec } from './exec.ts';
 import { engineStatus } from './failure.ts';
 import { containerState } from './state.ts';
+import { openTerminal } from './terminal.ts';
 
 export function dockerContainers(client: DockerClient): ContainerPort {
   return {
@@ -34,6 +35,7 @@ export function dockerContainers(client: DockerClient): ContainerPort {
       );
     },
     exec: (id, command) => openExec(client, id, command),
+    terminal: (id, command) => openTerminal(client, id, command),
     attach: (id, request) => attachProgram(client, id, request),
     ...dockerArchives(client),
     async writtenBytes(id, signal) {

@@ -49,7 +49,7 @@ export async function openExec(
 }
 
 /** Engine 25 and later answer 400 when the program is missing; 404 and 409 concern the container instead. */
-function refusedStart(thrown: unknown): string | undefined {
+export function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
 

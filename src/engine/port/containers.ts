@@ -1,5 +1,6 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { ExecCommand, OpenedExec } from './exec.ts';
+import type { OpenedTerminal, TerminalCommand } from './terminal.ts';
 
 /**
  * A container to create. It has no health check, log, core dumps, new privileges or restarts, and the engine
@@ -114,6 +115,8 @@ export interface ContainerPort {
   disconnect(id: string, network: string, signal?: AbortSignal): Promise<void>;
   /** Starts a command. Two round trips. */
   exec(id: string, command: ExecCommand): Promise<OpenedExec>;
+  /** Starts a command on a terminal of its own, for a person. Three round trips. */
+  terminal(id: string, command: TerminalCommand): Promise<OpenedTerminal>;
   /**
    * Connects to the standard streams of a container's program; output from before the call is lost. Writing
    * is the program's stdin and reading its stdout. The stream ends with the program, and destroying it closes

@@ -2,7 +2,14 @@ import { listAttempts } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { trialByKey } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { cutMiddle, cutRecord, shownValue, valueAt } from '../model/cut-record.ts';
+import {
+  type CutLimits,
+  cutMiddle,
+  cutRecord,
+  pageLimits,
+  shownValue,
+  valueAt,
+} from '../model/cut-record.ts';
 import type { RecordReference } from '../model/data-source.ts';
 import type { TrialPage } from '../model/shapes.ts';
 import { batchName, causeOf, trialRow } from './batches.ts';
@@ -13,6 +20,7 @@ export function readTrial(
   ledger: Ledger,
   reader: RecordReader,
   { trial: key, attempt }: RecordReference,
+  limits = pageLimits,
 ): TrialPage | undefined {
   const trial = trialByKey(ledger.records, key);
   const batch = trial && batchName(ledger, trial.batch);
@@ -27,13 +35,17 @@ export function readTrial(
       ...{ number, startedAt, endedAt, ending, cause: causeOf(cause), hasRecord: result !== undefined },
     })),
     attempt,
-    ...(sha256 !== undefined && found(reader, sha256)),
+    ...(sha256 !== undefined && found(reader, sha256, limits)),
   };
 }
 
-function found(reader: RecordReader, sha256: string): Pick<TrialPage, 'found' | 'unreadable'> {
+function found(
+  reader: RecordReader,
+  sha256: string,
+  limits: CutLimits,
+): Pick<TrialPage, 'found' | 'unreadable'> {
   try {
-    return { found: cutRecord(reader.read(sha256)) };
+    return { found: cutRecord(reader.read(sha256), limits) };
   } catch (error) {
     if (error instanceof OffsiteError || error instanceof SyntaxError)
       return { unreadable: messageOf(error) };

@@ -7,7 +7,11 @@ export async function bundlePage(): Promise<Map<string, Uint8Array>> {
   const { build } = await import('esbuild');
   const folder = fileURLToPath(new URL('../page/', import.meta.url));
   const { outputFiles } = await build({
-    entryPoints: { main: `${folder}main.tsx`, 'main-style': `${folder}styles/main.css` },
+    entryPoints: {
+      main: `${folder}main.tsx`,
+      file: `${folder}file.tsx`,
+      'main-style': `${folder}styles/main.css`,
+    },
     outdir: folder,
     write: false,
     bundle: true,

@@ -6,6 +6,8 @@ export type PageFiles = ReadonlyMap<string, { type: string; content: Uint8Array 
 const types = {
   'index.html': 'text/html; charset=utf-8',
   'main.js': 'text/javascript; charset=utf-8',
+  /** The script of an exported page. */
+  'file.js': 'text/javascript; charset=utf-8',
   'main.css': 'text/css; charset=utf-8',
   'favicon.svg': 'image/svg+xml',
 } as const;

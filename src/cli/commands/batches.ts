@@ -1,0 +1,109 @@
+import { Command } from '@commander-js/extra-typings';
+import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
+import { CommandContext } from '../context.ts';
+import { wholeNumber, withConfigAndData } from '../options.ts';
+import { printPaged } from '../output/pager.ts';
+import { cost, count, duration, minute, percent } from '../output/quantities.ts';
+import { storedBatch } from '../output/stored-batch.ts';
+import { summaryOf } from '../output/summary.ts';
+
+export function batchesCommand() {
+  return withConfigAndData(new Command('batches'))
+    .description('list the batches of the data folder, newest first; `offsite show BATCH` opens one')
+    .option('-n, --number <n>', 'how many', wholeNumber, 10)
+    .option('--json', 'print one JSON document on stdout')
+    .option('--no-pager', 'print everything at once, even on a terminal')
+    .action(async (options) => {
+      await using context = CommandContext.open(options);
+      const { out, env } = context;
+      const ledger = context.ledger();
+      const all = listBatches(ledger.records);
+      const listed = all.slice(0, options.number).map((batch) => batchRow(ledger, batch));
+      if (options.json) return out.json(listed);
+      if (listed.length === 0) return out.print('the data folder has no batch yet: offsite run SUITE');
+      const more = all.length - listed.length;
+      const rest =
+        more > 0 ? [styled('dim', ours(`and ${more} more: offsite batches -n ${all.length}`))] : [];
+      const content = stack([batchesTable(listed, shortBatchIds(ledger.records)), ...rest]);
+      await printPaged(out, content, { env, wanted: options.pager });
+    });
+}
+
+interface BatchRow {
+  id: string;
+  service: string;
+  suite: string;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  state: 'open' | 'finished';
+  variants: string[];
+  passed: number;
+  failed: number;
+  void: number;
+  /** Trials without a result. */
+  left: number;
+  /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
+  passRate: number | undefined;
+  /** Of the agent's models; absent unless it is known for each trial. */
+  tokens: number | undefined;
+  costUsd: number | undefined;
+  /** Milliseconds: the sum over the trials. */
+  durationMs: number;
+  /** Milliseconds from the start of the batch to its last result so far; absent before the first. */
+  elapsedMs: number | undefined;
+}
+
+function batchRow(ledger: Ledger, batch: ListedBatch): BatchRow {
+  const { id, service, suite, startedAt, state, passed, failed, unfinished } = batch;
+  const { tokens, costUsd, durationMs } = summaryOf(storedBatch(ledger, batch), service, []);
+  const ends = listTrials(ledger.records, batch.key).flatMap(({ finishedAt }) => finishedAt ?? []);
+  const last = ends.reduce((latest, end) => Math.max(latest, end), 0);
+  return {
+    ...{ id, service, suite, startedAt, state },
+    variants: [...new Set(listRuns(ledger.records, batch.key).map(({ variant }) => variant))],
+    ...{ passed, failed, void: batch.void, left: unfinished },
+    passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
+    ...{ tokens, costUsd, durationMs },
+    elapsedMs: ends.length === 0 ? undefined : last - startedAt,
+  };
+}
+
+/** How many characters of the variants a row shows. */
+const variantCharacters = 30;
+
+function batchesTable(batches: readonly BatchRow[], short: (id: string) => string): Printable {
+  const some = (has: (batch: BatchRow) => boolean) => batches.some(has);
+  const right = (title: string, cell: (batch: BatchRow) => Printable | string) => {
+    return { title, align: 'right' as const, cell };
+  };
+  const columns = [
+    { title: 'batch', cell: ({ id }: BatchRow) => text`${short(id)}` },
+    { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
+    { title: 'suite', cell: ({ suite }: BatchRow) => suite },
+    { title: 'variants', cell: ({ variants }: BatchRow) => variantNames(variants) },
+    right('passed', ({ passed }) => String(passed)),
+    right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),
+    ...(some((batch) => batch.void > 0)
+      ? [right('void', (batch) => (batch.void > 0 ? styled('yellow', batch.void) : '0'))]
+      : []),
+    ...(some(({ left }) => left > 0) ? [right('left', ({ left }) => String(left))] : []),
+    right('rate', ({ passRate }) => percent(passRate)),
+    ...(some(({ tokens }) => tokens !== 0) ? [right('tokens', ({ tokens }) => count(tokens))] : []),
+    ...(some(({ costUsd = 0 }) => costUsd > 0) ? [right('cost', ({ costUsd }) => cost(costUsd))] : []),
+    right('took', ({ elapsedMs }) => (elapsedMs === undefined ? '–' : duration(elapsedMs))),
+  ];
+  return table(
+    columns,
+    batches.map((batch) => columns.map(({ cell }) => cell(batch))),
+  );
+}
+
+function variantNames(variants: readonly string[]): string {
+  const names = variants.join(', ');
+  if (names.length <= variantCharacters) return names;
+  const [first = ''] = variants;
+  return `${first.slice(0, variantCharacters)} and ${variants.length - 1} more`;
+}

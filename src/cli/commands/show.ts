@@ -1,0 +1,60 @@
+import { Command } from '@commander-js/extra-typings';
+import { shortBatchIds } from '../../ledger/find.ts';
+import { findTarget } from '../../ledger/find-target.ts';
+import type { Printable } from '../../text/printable.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
+import { withConfigAndData } from '../options.ts';
+import { printPaged } from '../output/pager.ts';
+import { batchView, readBatch } from '../show/batch-view.ts';
+import { isLast, shownTrial, trialNeeded } from '../show/open-trial.ts';
+import { type Part, parts, partsOf, storyOf } from '../show/story.ts';
+import { trialDocument } from '../show/trial-document.ts';
+
+export function showCommand() {
+  return withConfigAndData(new Command('show'))
+    .description('show a batch, a run, or what happened in a trial: why it failed, its output, its diff')
+    .argument(
+      '[what...]',
+      'an id of a batch or a run, or its beginning; case/variant, or BATCH:case/variant; ' +
+        'with #ordinal a trial (default: the last batch)',
+    )
+    .option('--verify', 'only the checks of a trial: verify, validations, judgments, in full')
+    .option('--diff', 'only what changed in its files, in full')
+    .option('--transcript', 'only what its harness, tools and commands did and said, in full')
+    .option('--model', 'only its requests to models, and its connections')
+    .option('--json', 'print one JSON document on stdout')
+    .option('--no-pager', 'print everything at once, even on a terminal')
+    .action(async (what, options) => {
+      await using context = CommandContext.open(options);
+      await show(context, what.join(' '), options);
+    });
+}
+
+type ShowOptions = CommonOptions & { pager: boolean } & { [option in Part]?: true };
+
+async function show(context: CommandContext, reference: string, options: ShowOptions): Promise<void> {
+  const { out, env } = context;
+  const ledger = context.ledger();
+  const target = findTarget(ledger.records, reference);
+  const wanted = parts.filter((part) => options[part]);
+  if (wanted.length > 0 && target.kind !== 'trial')
+    throw trialNeeded(target, `${wanted.map((part) => `--${part}`).join(' and ')} shows a part of a trial`);
+  const print = (content: Printable) => printPaged(out, content, { env, wanted: options.pager });
+  if (target.kind === 'trial') {
+    const shown = shownTrial(ledger, target);
+    if (options.json) out.json(trialDocument(shown, wanted, ledger));
+    else await print(wanted.length > 0 ? partsOf(shown, wanted) : storyOf(shown));
+    return;
+  }
+  const { batch } = target;
+  const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
+  if (options.json) {
+    const { suite, startedAt, state } = batch;
+    const { notPassed: _, summary, left } = shown;
+    out.json({ suite, startedAt, state, left, ...summary });
+    return;
+  }
+  const short = shortBatchIds(ledger.records)(batch.id);
+  const width = out.columns ?? 160;
+  await print(batchView(shown, { short, isLast: isLast(ledger, batch), width }));
+}

@@ -1,0 +1,103 @@
+import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
+import { shellWord, wordsFor } from '../show/words.ts';
+import { cost, count, duration, percent, plural } from './quantities.ts';
+import type { BatchSummary, RunSummary } from './summary.ts';
+
+/** The closing table. */
+export function summaryTable(summary: BatchSummary): Printable {
+  const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate'>) => [
+    String(row.passed),
+    row.failed > 0 ? styled('red', row.failed) : '0',
+    row.void > 0 ? styled('yellow', row.void) : '0',
+    percent(row.passRate),
+  ];
+  const rows = [
+    ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
+    {
+      ...summary,
+      name: ours('all'),
+      harnessVersion: undefined,
+      commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
+    },
+  ];
+  const priced = rows.some(({ costUsd = 0 }) => costUsd > 0);
+  const used = rows.some(({ tokens }) => tokens !== 0);
+  const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
+  const columns = [
+    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(row.durationMs) },
+    { title: 'commands', align: 'right' as const, cell: (row: Row) => String(row.commands) },
+    ...(used ? [{ title: 'tokens', align: 'right' as const, cell: (row: Row) => count(row.tokens) }] : []),
+    ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
+    ...(versioned ? [{ title: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
+  ];
+  const shown = table(
+    [
+      { title: 'run' },
+      { title: 'passed', align: 'right' },
+      { title: 'failed', align: 'right' },
+      { title: 'void', align: 'right' },
+      { title: 'pass rate', align: 'right' },
+      ...columns,
+    ],
+    rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
+  );
+  return stack([shown, ...stoppedLines(summary), ...sameSandboxLines(summary)]);
+}
+
+/** A line for each variant that was stopped. */
+function stoppedLines({ runs }: BatchSummary): Printable[] {
+  const stopped = Map.groupBy(
+    runs.filter(({ notRun }) => notRun > 0),
+    ({ variant }) => variant,
+  );
+  return [...stopped].map(([variant, ofVariant]) => {
+    const trials = ofVariant.reduce((sum, { notRun }) => sum + notRun, 0);
+    const notRun = plural(trials, 'trial');
+    return text`${variant} was stopped because its harness did not work: ${ours(notRun)} not run`;
+  });
+}
+
+/** A line for each run that was graded in its harness's sandbox, where a pass is less reliable. */
+function sameSandboxLines({ runs }: BatchSummary): Printable[] {
+  return runs.flatMap((run) => {
+    const same = run.trials.filter(({ verifiedIn, validatedIn }) =>
+      [verifiedIn, validatedIn].includes('same'),
+    );
+    if (same.length === 0) return [];
+    const unexpected = same.reduce(
+      (sum, { systemChanges }) => sum + (systemChanges?.unexpected.count ?? 0),
+      0,
+    );
+    const changes = plural(unexpected, 'unexpected change');
+    return [
+      text`${run.case} · ${run.variant} was graded in the harness's own sandbox: ${ours(changes)} there`,
+    ];
+  });
+}
+
+type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;
+
+/**
+ * How to see why a trial did not pass; undefined if all passed.
+ *
+ * @param dataFolder if it was named on the command line
+ */
+export function seeWhy(
+  { batchId, runs }: BatchSummary,
+  dataFolder: string | undefined,
+): Printable | undefined {
+  for (const { case: caseId, variant, trials } of runs) {
+    const trial = trials.find(({ verdict }) => verdict !== 'passed');
+    if (!trial) continue;
+    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortId(batchId));
+    const folder = dataFolder === undefined ? '' : ` --data-folder ${shellWord(dataFolder)}`;
+    return text`see why: offsite show ${words}${folder}`;
+  }
+  return undefined;
+}
+
+/** A beginning of a batch's id that is almost certainly its own. */
+function shortId(id: string): string {
+  return id.replace(/^batch_/, '').slice(0, 8);
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import type { ContainerTerminal, TerminalEnd } from '../../engine/exec/terminal.ts';
+import type { TerminalSize } from '../../engine/port/terminal.ts';
+import { listenTo } from '../../foreign-traffic.ts';
+import type { PersonsTerminal } from '../terminal.ts';
+
+/**
+ * What a program may have changed and not restored: the other screen, mouse reports, bracketed paste, a
+ * hidden cursor, colours.
+ */
+const restored =
+  '\u001b[?1049l\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?2004l\u001b[!p\u001b[?25h\u001b[0m';
+
+export function sizeOf({ screen }: PersonsTerminal): TerminalSize {
+  return { columns: screen.columns, rows: screen.rows };
+}
+
+/**
+ * Connects a person's terminal to one in a container until the command there ends. All keys go to the
+ * command, Ctrl-C too. Rejects when `signal` aborts, or when the person's terminal is gone.
+ */
+export async function attachPerson(
+  person: PersonsTerminal,
+  terminal: ContainerTerminal,
+  signal: AbortSignal,
+): Promise<TerminalEnd> {
+  const { keys, screen } = person;
+  const { stream } = terminal;
+  const resize = () => void terminal.resize(sizeOf(person));
+  const onKey = (key: Buffer) => void stream.write(key);
+  const left = new AbortController();
+  const over = AbortSignal.any([left.signal, signal]);
+  const gone = once(keys, 'end', { signal: over }).then(() => {
+    throw new Error('the terminal is gone');
+  });
+  gone.catch(() => undefined);
+  listenTo(
+    stream,
+    {
+      data: (chunk: Buffer) => {
+        if (screen.write(chunk)) return;
+        stream.pause();
+        screen.once('drain', () => stream.resume());
+      },
+    },
+    () => stream.destroy(),
+  );
+  keys.setRawMode(true);
+  screen.on('resize', resize);
+  keys.on('data', onKey);
+  try {
+    return await Promise.race([terminal.ended, gone]);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    left.abort();
+    keys.off('data', onKey);
+    screen.off('resize', resize);
+    keys.setRawMode(false);
+    keys.pause();
+    screen.write(restored);
+  }
+}

@@ -1,0 +1,94 @@
+import { readPlan } from '../../agent/stored-plan.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { SandboxConfig } from '../../suite/config-file.ts';
+import type { Sandbox } from '../../suite/plan.ts';
+import { ours, type Printable, text } from '../../text/printable.ts';
+import { containerSpec } from '../../trial/container-spec.ts';
+import { restoreWorkspace, type Unrestored } from '../../trial/restore-workspace.ts';
+import { plural } from '../output/quantities.ts';
+import { firstOf } from '../show/layout.ts';
+import type { ShownTrial } from '../show/story.ts';
+import { shellWord } from '../show/words.ts';
+
+export interface OpenedSandbox {
+  container: Container;
+  /** What differs from the sandbox in which the agent worked. */
+  notes: Printable[];
+}
+
+/** How many paths that were not restored are named. */
+const named = 10;
+
+/**
+ * Makes a sandbox from the image of a trial, without a network, and puts the workspace into it as the agent
+ * left it. Dispose of the container. Throws `IMAGE_GONE`.
+ */
+export async function openSandbox(
+  { ledger, engine, signal }: { ledger: Ledger; engine: Engine; signal: AbortSignal },
+  shown: ShownTrial,
+): Promise<OpenedSandbox> {
+  const { record } = shown;
+  const imageId = await imageOf(engine, shown, signal);
+  const planned = plannedSandbox(ledger, shown);
+  const sandbox = planned ?? { ...SandboxConfig.parse({}), name: 'local' };
+  const spec = containerSpec(sandbox, { network: 'none', labels: { 'offsite.run': shown.run.id } });
+  const container = await engine.createContainer({ ...spec, imageId }, signal);
+  try {
+    await container.start(signal);
+    const read = (sha256: string) => ledger.blobs.tryRead(sha256);
+    const unrestored = await restoreWorkspace(container, record, { read, signal });
+    const count = record.filesChangedCount ?? 0;
+    const described = record.changes?.length ?? record.filesChanged?.length ?? 0;
+    const notes = [
+      ...(planned ? [] : ['its limits are the default ones: the ledger does not have those of the trial']),
+      ...(record.environment?.some(({ phase, image }) => phase === 'prepare' && image === undefined)
+        ? ['prepare ran in the sandbox itself, so what it left outside of the changed files is missing']
+        : []),
+      ...(record.changes ? [] : ['the ledger has no contents of its changed files, except artifacts']),
+      ...(count > described ? [`${count - described} further changed files are not known`] : []),
+    ].map(ours);
+    const isGit = ({ path }: Unrestored) => /(^|\/)\.git\//.test(path);
+    const ofGit = unrestored.filter(isGit).length;
+    const others = unrestored.filter((one) => !isGit(one));
+    const missing = [
+      ...firstOf(others, named, ({ path, why }) => text`not restored: ${path}: ${why}`),
+      ...(ofGit > 0 ? [ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`)] : []),
+    ];
+    return { container, notes: [...notes, ...missing.map((line) => text`${line}`)] };
+  } catch (error) {
+    await container.remove();
+    throw error;
+  }
+}
+
+async function imageOf(
+  engine: Engine,
+  { record, batch, words }: ShownTrial,
+  signal: AbortSignal,
+): Promise<string> {
+  const { imageId } = record;
+  if (imageId === undefined) {
+    throw new OffsiteError(`${words} has no sandbox to look into: the trial never had one`, {
+      code: 'IMAGE_GONE',
+      kind: 'input',
+      hint: `\`offsite show ${words}\` says why.`,
+    });
+  }
+  if (await engine.findImage(imageId, signal)) return imageId;
+  const again = batch.file === undefined ? 'its suite' : `\`offsite run ${shellWord(batch.file)}\``;
+  throw new OffsiteError(`the engine no longer has ${imageId}, the image of ${words}`, {
+    code: 'IMAGE_GONE',
+    kind: 'input',
+    hint: `Run ${again} again: that makes the image again, for the shells of its new trials.`,
+  });
+}
+
+/** The sandbox that was planned for the trial's variant; undefined if the ledger does not have the plan. */
+function plannedSandbox({ blobs }: Ledger, { batch, run }: ShownTrial): Sandbox | undefined {
+  const content = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
+  if (!content || run.variantIndex === undefined) return undefined;
+  return readPlan(JSON.parse(content.toString('utf8'))).plan.variants[run.variantIndex]?.sandbox;
+}

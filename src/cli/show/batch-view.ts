@@ -1,0 +1,88 @@
+import type { StoredBatch } from '../../ledger/batches.ts';
+import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { duration, minute, plural } from '../output/quantities.ts';
+import { storedBatch } from '../output/stored-batch.ts';
+import { type BatchSummary, summaryOf } from '../output/summary.ts';
+import { summaryTable } from '../output/summary-table.ts';
+import { mark, page } from './layout.ts';
+import { whyText } from './why.ts';
+import { wordsFor } from './words.ts';
+
+/** A batch or one of its runs, as it is shown. */
+export interface ShownBatch {
+  /** Set if only this run is shown. */
+  run: ListedRun | undefined;
+  batch: StoredBatch;
+  summary: BatchSummary;
+  /** The finished trials that did not pass, and those whose record cannot be read. */
+  notPassed: { trial: ListedTrial; verdict: 'failed' | 'void'; why: string }[];
+  /** Trials without a result. */
+  left: number;
+}
+
+/** @param run set to read only this run */
+export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): ShownBatch {
+  const isWanted = ({ runId }: { runId: string }) => run === undefined || runId === run.id;
+  const notPassed: ShownBatch['notPassed'] = [];
+  const { runs, ...stored } = storedBatch(ledger, batch, isWanted, (read) => {
+    const { trial } = read;
+    if ('unreadable' in read) notPassed.push({ trial, verdict: 'void', why: read.unreadable });
+    else if (read.record.verdict !== 'passed')
+      notPassed.push({ trial, verdict: read.record.verdict, why: whyText(read.record) });
+  });
+  const wanted = { ...stored, runs: runs.filter(({ id }) => isWanted({ runId: id })) };
+  const summary = summaryOf(wanted, batch.service, ledger.outbox.pending());
+  const left = listTrials(ledger.records, batch.key).filter(
+    (trial) => isWanted(trial) && trial.state !== 'finished',
+  ).length;
+  return { batch, run, summary, notPassed, left };
+}
+
+/**
+ * A batch: the table, then a line for each trial that did not pass; of a run, for each trial. The line begins
+ * with the name by which `offsite show` finds the trial.
+ *
+ * @param short the short id, and whether it is the last batch, which trials need not name
+ * @param width of the terminal, in characters
+ */
+export function batchView(
+  { batch, run, summary, notPassed, left }: ShownBatch,
+  { short, isLast, width }: { short: string; isLast: boolean; width: number },
+): Printable {
+  const waiting = left > 0 ? [text`${plural(left, 'trial')} left`] : [];
+  const unreported =
+    summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
+  const facts = [text`${batch.suite}`, ours(minute(batch.startedAt)), ...waiting, ...unreported];
+  const head = facts.reduce(
+    (all, fact) => text`${all}, ${fact}`,
+    text`${styled('bold', text`batch ${short}`)}`,
+  );
+  const words = (trial: Pick<ListedTrial, 'caseId' | 'variant' | 'ordinal'>) =>
+    wordsFor(trial, isLast ? undefined : short);
+  const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
+  const lines = notPassed.map(({ trial, verdict, why }) => {
+    const name = words(trial);
+    const room = Math.max(40, width - name.length - 4);
+    return text`${mark(verdict)} ${styled('bold', name)}  ${cutTo(why, room)}`;
+  });
+  const [first] = notPassed;
+  const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
+  const trials = [...lines, ...passed];
+  return page([head, summaryTable(summary), ...(trials.length > 0 ? [stack(trials)] : []), ...(hint ?? [])]);
+}
+
+function passedLines({ runs }: BatchSummary, nameOf: (ordinal: number) => string): Printable[] {
+  const passed = runs.flatMap(({ trials }) => trials).filter(({ verdict }) => verdict === 'passed');
+  return passed.map(({ ordinal, durationMs, commands }) => {
+    const facts = `${duration(durationMs)}, ${plural(commands, 'command')}`;
+    return text`${mark('passed')} ${styled('bold', nameOf(ordinal))}  ${styled('dim', ours(facts))}`;
+  });
+}
+
+function cutTo(line: string, characters: number): string {
+  return line.length > characters
+    ? `${line.slice(0, characters - 1).replace(/[\ud800-\udbff]$/, '')}…`
+    : line;
+}

@@ -1,0 +1,142 @@
+import { reachesThreshold, tellingLine } from '../../record/failures.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
+import {
+  type Excerpt,
+  excerpt,
+  lines,
+  ours,
+  type Printable,
+  stack,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
+import { duration } from '../output/quantities.ts';
+import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts';
+
+/** How many checks of a kind a story shows with their output, and how many without. */
+const most = { failed: 3, passed: 3 };
+
+type Step = NonNullable<TrialRecord['verifySteps']>[number];
+type Validation = NonNullable<TrialRecord['validations']>[number];
+type Judgment = NonNullable<TrialRecord['judgments']>[number];
+
+/**
+ * The sections of verify, validations and judgments.
+ *
+ * @param whole with every output, also of what passed
+ */
+export function checkSections(record: TrialRecord, whole: boolean): Printable[] {
+  const { verifySteps = [], validations = [], judgments = [], verifiedIn, validatedIn } = record;
+  const size = whole ? inFull : inStory;
+  const kinds = [
+    checks('verify', verifySteps, {
+      passed: ({ exitCode }) => exitCode === 0,
+      shown: (step) => stepLines(step, size),
+      short: ({ command }) => firstLine(command),
+      place: verifiedIn,
+    }),
+    checks('validations', validations, {
+      passed: ({ exitCode = 0 }) => exitCode === 0,
+      shown: (validation) => validationLines(validation, size),
+      short: ({ name }) => name,
+      place: validatedIn,
+    }),
+    checks('judgments', judgments, {
+      passed: reachesThreshold,
+      shown: (judgment) => judgmentLines(judgment, size),
+      short: ({ name, score }) => `${name} ${score ?? ''}`,
+    }),
+  ];
+  return kinds.flatMap((kind) => kind(whole) ?? []);
+}
+
+interface Kind<Item> {
+  passed(item: Item): boolean;
+  /** With its output. */
+  shown(item: Item): Printable;
+  /** On one line. */
+  short(item: Item): string;
+  place?: 'fresh' | 'same' | undefined;
+}
+
+/** Failed checks come first in a story; if all are asked for, they stay in order. */
+function checks<Item>(title: string, items: readonly Item[], { passed, shown, short, place }: Kind<Item>) {
+  return (whole: boolean): Printable | undefined => {
+    if (items.length === 0) return undefined;
+    const failed = items.filter((item) => !passed(item));
+    const line = (item: Item) => text`${mark(passed(item) ? 'passed' : 'failed')} ${short(item)}`;
+    const counts =
+      failed.length === 0 ? `all ${items.length} passed` : `${failed.length} of ${items.length} failed`;
+    const where = place === 'same' ? `${counts}, in the harness's own sandbox` : counts;
+    if (whole) return section(title, where, items.map(shown));
+    return section(title, where, [
+      ...failed.slice(0, most.failed).map(shown),
+      ...firstOf(failed.slice(most.failed), most.failed, line),
+      ...firstOf(items.filter(passed), most.passed, line, (count) =>
+        styled('dim', ours(`… and ${count} more passed`)),
+      ),
+    ]);
+  };
+}
+
+function stepLines(
+  { command, exitCode, durationMs, output, outputTruncated }: Step,
+  size: Excerpt,
+): Printable {
+  const took = durationMs === undefined ? '' : `  ${duration(durationMs)}`;
+  const verdict = mark(exitCode === 0 ? 'passed' : 'failed');
+  const cut = outputTruncated && size === inFull ? [ours('  (the middle of the output was not kept)')] : [];
+  return stack([
+    text`${verdict} ${lines(command)}  ${styled('dim', ours(`exit ${exitCode}${took}`))}`,
+    ...outputLines(output, size === inFull ? size : { ...size, between: tellingLine }),
+    ...cut,
+  ]);
+}
+
+function validationLines(validation: Validation, size: Excerpt): Printable {
+  const { name, message, exitCode = 0, durationMs, calls = [], logs = [], error, output } = validation;
+  const failed = exitCode !== 0;
+  const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
+  const detailed = failed || size === inFull;
+  const shownCalls = detailed ? calls.filter((call) => size === inFull || call.error !== undefined) : [];
+  return stack([
+    text`${mark(failed ? 'failed' : 'passed')} ${name}${took}`,
+    ...outputLines(message, size),
+    // It repeats the message, with the stack.
+    ...(size === inFull || message === undefined ? outputLines(error?.text, size) : []),
+    ...(size === inFull ? outputLines(output?.text, size) : []),
+    ...firstOf(shownCalls, size === inFull ? calls.length : 2, (call) => callLines(call, size)),
+    ...(detailed ? outputLines(logs.map(({ value }) => value?.text ?? '').join('\n'), size, 'logs') : []),
+  ]);
+}
+
+function callLines(
+  { method = 'call', index, input, output, error }: NonNullable<Validation['calls']>[number],
+  size: Excerpt,
+): Printable {
+  return stack([
+    text`  ${method} ${index}${ours(error === undefined ? '' : ' failed')}`,
+    ...outputLines(input?.text, size, 'input'),
+    ...outputLines(output?.text, size, 'output'),
+    ...outputLines(error?.text, size, 'error'),
+  ]);
+}
+
+function judgmentLines(judgment: Judgment, size: Excerpt): Printable {
+  const { name, score, threshold, choice, model, evaluator, reason, error } = judgment;
+  const reached = reachesThreshold(judgment);
+  const compared = threshold === undefined ? '' : ` ${reached ? '≥' : '<'} ${threshold}`;
+  const by = [choice, model, evaluator].filter((one) => one !== undefined).join(', ');
+  return stack([
+    text`${mark(reached ? 'passed' : 'failed')} ${name}  ${score ?? 'no score'}${ours(compared)}  ${by}`,
+    ...outputLines(reason, size),
+    ...outputLines(error, size),
+  ]);
+}
+
+function outputLines(output: string | undefined, size: Excerpt, title?: string): Value[] {
+  if (output === undefined || output.trim() === '') return [];
+  const shown = excerpt(output, size);
+  return title === undefined ? [text`  ${shown}`] : [text`  ${ours(title)}`, text`  ${shown}`];
+}

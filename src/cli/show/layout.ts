@@ -1,0 +1,42 @@
+import type { Excerpt, Printable, Value } from '../../text/printable.ts';
+import { ours, stack, styled, text } from '../../text/printable.ts';
+
+/** A part of what is shown: its title, what the title counts, and indented lines. */
+export function section(title: string, counts: string, body: readonly Value[]): Printable {
+  const head = text`${styled('bold', ours(title))}${ours(counts === '' ? '' : `  ${counts}`)}`;
+  return stack([head, ...body.map((value) => text`  ${value}`)]);
+}
+
+/** Sections with an empty line between them. */
+export function page(sections: readonly (Printable | undefined)[]): Printable {
+  const shown = sections.filter((one) => one !== undefined);
+  return stack(shown.flatMap((one, index) => (index === 0 ? [one] : [ours(''), one])));
+}
+
+/** The first items, and a line with how many more there are. */
+export function firstOf<Item>(
+  items: readonly Item[],
+  most: number,
+  shown: (item: Item) => Value,
+  more: (count: number) => Value = (count) => styled('dim', ours(`… and ${count} more`)),
+): Value[] {
+  if (items.length <= most + 1) return items.map(shown);
+  return [...items.slice(0, most).map(shown), more(items.length - most)];
+}
+
+/** Much of a text, where somebody asks for it. A line of megabytes stays readable. */
+export const inFull: Excerpt = { first: 5_000, last: 5_000, characters: 10_000 };
+
+/** A text in a story: an output, a message. */
+export const inStory: Excerpt = { first: 4, last: 8, characters: 160 };
+
+/** The first line of a text. */
+export function firstLine(given: string): string {
+  const [first = '', ...more] = given.trim().split('\n');
+  return more.length > 0 ? `${first} …` : first;
+}
+
+export function mark(verdict: 'passed' | 'failed' | 'void'): Printable {
+  if (verdict === 'passed') return styled('green', ours('✓'));
+  return verdict === 'failed' ? styled('red', ours('✗')) : styled('yellow', ours('○'));
+}

@@ -1,0 +1,66 @@
+import type { ModelExchange, TrialRecord } from '../../record/trial-record.ts';
+import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
+import { cost, count, duration, plural, size } from '../output/quantities.ts';
+import { section } from './layout.ts';
+import { afterStart } from './timeline.ts';
+
+/** What the models of a trial used, one line for each. */
+export function usageSection({
+  models,
+  modelUnmeasured,
+  disagreements = [],
+}: TrialRecord): Printable | undefined {
+  const { usage = [], exchanges = [] } = models ?? {};
+  const body: Value[] = usage.map(({ role, model, requests, usage: used }) => {
+    const cached =
+      used.cacheReadTokens === undefined ? '' : `, ${count(used.cacheReadTokens)} from the cache`;
+    const tokens = `${count(used.inputTokens)} tokens in${cached}, ${count(used.outputTokens)} out`;
+    return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${plural(requests, 'request')}, ${ours(tokens)}, ${cost(used.costUsd)}`;
+  });
+  const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
+  if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
+  if (modelUnmeasured) body.push(ours('the sandbox had a network: other requests are not counted'));
+  body.push(...disagreements.map((one) => text`the harness counts differently: ${one}`));
+  return body.length === 0 ? undefined : section('usage', '', body);
+}
+
+/** All requests to models and connections to hosts. */
+export function modelSection({ models, startedAt }: TrialRecord): Printable | undefined {
+  const { exchanges = [], connections = [], failure } = models ?? {};
+  if (exchanges.length === 0 && connections.length === 0) return undefined;
+  const rows = exchanges.map((exchange) => exchangeRow(exchange, startedAt));
+  const right = (title: string) => ({ title, align: 'right' as const });
+  const columns = [
+    ...[right('after'), { title: 'model' }, right('status'), right('in'), right('cached'), right('out')],
+    ...[right('cost'), right('first byte'), right('took'), right('tries'), { title: '' }],
+  ];
+  const hosts = connections.map(({ host, port, startedAt: at, sentBytes, receivedBytes, failure: why }) => {
+    const bytes = `${size(sentBytes)} sent, ${size(receivedBytes)} received`;
+    return text`${afterStart(at, startedAt)} ${host}:${port}  ${ours(bytes)}  ${why ?? ''}`;
+  });
+  return stack([
+    section('models', plural(exchanges.length, 'request'), [
+      ...(rows.length === 0 ? [] : [table(columns, rows)]),
+      ...(failure === undefined ? [] : [text`failed: ${failure}`]),
+    ]),
+    ...(hosts.length === 0 ? [] : [ours(''), section('hosts', plural(hosts.length, 'connection'), hosts)]),
+  ]);
+}
+
+function exchangeRow(exchange: ModelExchange, start: number): Value[] {
+  const { role, model, status, usage, startedAt, firstByteAt, finishedAt, failedTries, failure } = exchange;
+  return [
+    afterStart(startedAt, start),
+    role === 'agent' ? model : text`${model} (${role})`,
+    status === undefined ? '–' : String(status),
+    count(usage.inputTokens),
+    count(usage.cacheReadTokens),
+    count(usage.outputTokens),
+    cost(usage.costUsd),
+    firstByteAt === undefined ? '–' : duration(firstByteAt - startedAt),
+    duration(finishedAt - startedAt),
+    String(failedTries.length + 1),
+    failure === undefined ? (failedTries.at(-1)?.reason ?? '') : styled('red', failure),
+  ];
+}

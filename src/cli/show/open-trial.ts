@@ -1,0 +1,55 @@
+import type { StoredBatch } from '../../ledger/batches.ts';
+import { lastBatch, shortBatchIds } from '../../ledger/find.ts';
+import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { recordOfTrial } from '../output/stored-batch.ts';
+import { artifactsOf, attemptsOf, storedBlob } from '../output/trial-details.ts';
+import type { ShownTrial } from './story.ts';
+import { wordsFor } from './words.ts';
+
+/** Finds a finished trial. Throws as {@link findTarget} and {@link shownTrial} do, and `TRIAL_NEEDED`. */
+export function openTrial(ledger: Ledger, reference: string): ShownTrial {
+  const target = findTarget(ledger.records, reference);
+  if (target.kind === 'trial') return shownTrial(ledger, target);
+  throw trialNeeded(target, 'this is about one trial');
+}
+
+export function trialNeeded({ kind }: Target, why: string): OffsiteError {
+  return new OffsiteError(`${why}, and the name is that of a ${kind}`, {
+    code: 'TRIAL_NEEDED',
+    kind: 'input',
+    hint: 'Name a trial: case/variant#ordinal. `offsite show` lists them.',
+  });
+}
+
+/** Throws if the trial has no result yet, or if its record cannot be read. */
+export function shownTrial(
+  ledger: Ledger,
+  { batch, run, trial }: Extract<Target, { kind: 'trial' }>,
+): ShownTrial {
+  const { result, state, ordinal } = trial;
+  if (result === undefined) {
+    throw new OffsiteError(`${labelOf(run)}#${ordinal} has no result yet: it is ${state}`, {
+      code: 'TRIAL_UNFINISHED',
+      kind: 'input',
+      hint: 'Look again when it is finished. `offsite resume` continues a batch that was stopped.',
+    });
+  }
+  const record = recordOfTrial(ledger, trial);
+  const short = isLast(ledger, batch) ? undefined : shortBatchIds(ledger.records)(batch.id);
+  return {
+    ...{ batch, run, trial, record },
+    details: {
+      artifacts: artifactsOf(ledger, record),
+      attempts: attemptsOf(ledger, trial.key),
+      record: storedBlob(ledger, result),
+    },
+    words: wordsFor(trial, short),
+    read: (sha256) => ledger.blobs.tryRead(sha256)?.toString('utf8'),
+  };
+}
+
+export function isLast({ records }: Ledger, { key }: StoredBatch): boolean {
+  return lastBatch(records).key === key;
+}

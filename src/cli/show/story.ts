@@ -1,0 +1,140 @@
+import type { StoredBatch } from '../../ledger/batches.ts';
+import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
+import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import { duration, minute, plural, size } from '../output/quantities.ts';
+import type { TrialDetails } from '../output/trial-details.ts';
+import { changesSection, type ReadText } from './changes.ts';
+import { checkSections } from './checks.ts';
+import { firstOf, mark, page, section } from './layout.ts';
+import { modelSection, usageSection } from './models.ts';
+import { timelineSection } from './timeline.ts';
+import { transcriptSection } from './transcript.ts';
+import { whySection } from './why.ts';
+
+/** The parts of a trial that can be seen whole. */
+export const parts = ['verify', 'diff', 'transcript', 'model'] as const;
+export type Part = (typeof parts)[number];
+
+/** A finished trial, as it is shown. */
+export interface ShownTrial {
+  batch: StoredBatch;
+  run: ListedRun;
+  trial: ListedTrial;
+  record: TrialRecord;
+  details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
+  /** How to name the trial in further commands. */
+  words: string;
+  read: ReadText;
+}
+
+/** What happened in a trial, in two or three screens: first why it did not pass, then its evidence. */
+export function storyOf(shown: ShownTrial): Printable {
+  const { record, read } = shown;
+  return page([
+    headOf(shown),
+    whySection(record),
+    ...checkSections(record, false),
+    changesSection(record, read, false),
+    triedSection(shown),
+    subjectPrompt(record),
+    timelineSection(record),
+    attemptsSection(shown),
+    artifactsSection(shown),
+    usageSection(record),
+    moreSection(shown),
+  ]);
+}
+
+/** Parts of a trial, whole. */
+export function partsOf(shown: ShownTrial, wanted: readonly Part[]): Printable {
+  const { record, read } = shown;
+  const whole: Record<Part, () => (Printable | undefined)[]> = {
+    verify: () => checkSections(record, true),
+    diff: () => [changesSection(record, read, true)],
+    transcript: () => [transcriptSection(record, read)],
+    model: () => [modelSection(record)],
+  };
+  const found = wanted.flatMap((part) => {
+    const sections = whole[part]().filter((one) => one !== undefined);
+    return sections.length > 0 ? sections : [text`${ours(nothing[part])}`];
+  });
+  return page([headOf(shown), ...found]);
+}
+
+const nothing: Record<Part, string> = {
+  verify: 'nothing was verified, validated or judged',
+  diff: 'no file changed',
+  transcript: 'nothing was recorded of the harness',
+  model: 'no model was asked',
+};
+
+function headOf({ run, trial, record }: ShownTrial): Printable {
+  const { verdict, startedAt, finishedAt } = record;
+  const style = verdict === 'passed' ? 'green' : verdict === 'failed' ? 'red' : 'yellow';
+  const name = text`${run.caseId} · ${run.variant} #${trial.ordinal}`;
+  const when = `${duration(finishedAt - startedAt)}, ${minute(startedAt)}`;
+  return text`${mark(verdict)} ${styled('bold', name)}  ${styled(style, ours(verdict))}  ${styled('dim', ours(when))}`;
+}
+
+/** How many lines of the prompt a story shows. */
+const promptSize = { first: 4, last: 1, characters: 160 };
+
+function triedSection({ batch, run, record }: ShownTrial): Printable {
+  const { subject, harnessVersion, imageId, turns, sandboxLacks = [] } = record;
+  const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
+  const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
+  const harness = subject
+    ? [text`${subject.harness}${version}`, ...profile, text`model ${subject.model}`]
+    : [];
+  const image = imageId === undefined ? ours('') : text` (${imageId.replace(/^sha256:/, '').slice(0, 12)})`;
+  const body: Value[] = [
+    text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
+    text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
+    ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}`] : []),
+    ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
+    text`suite    ${batch.suite}`,
+  ];
+  return section('tried', '', body);
+}
+
+function subjectPrompt({ subject }: TrialRecord): Printable | undefined {
+  return subject && section('prompt', '', [excerpt(subject.prompt, promptSize)]);
+}
+
+function joinedByComma(values: readonly Printable[]): Printable {
+  return values.reduce((all, value, index) => (index === 0 ? value : text`${all}, ${value}`), ours(''));
+}
+
+/** Only if there was more than one attempt. */
+function attemptsSection({ details: { attempts } }: ShownTrial): Printable | undefined {
+  if (attempts.length < 2) return undefined;
+  const lines = attempts.map(({ number, startedAt, endedAt, ending = 'in progress', cause }) => {
+    const took = endedAt === undefined ? '' : ` after ${duration(endedAt - startedAt)}`;
+    const why = cause
+      ? text`: ${cause.kind ?? ''}, in ${cause.phase ?? ''}: ${cause.message ?? ''}`
+      : ours('');
+    return text`${number}  ${ending}${ours(took)}${why}`;
+  });
+  return section('attempts', String(attempts.length), lines);
+}
+
+function artifactsSection({ details: { artifacts }, record, words }: ShownTrial): Printable | undefined {
+  if (artifacts.length === 0) return undefined;
+  const omitted = record.artifactsOmittedCount ?? record.artifactsOmitted?.length ?? 0;
+  return section('artifacts', String(artifacts.length), [
+    ...firstOf(artifacts, 6, ({ path, byteSize }) => text`${path}  ${styled('dim', ours(size(byteSize)))}`),
+    ...(omitted > 0 ? [ours(`${plural(omitted, 'further file')} exceeded the limits`)] : []),
+    styled('dim', text`offsite artifacts ${words} --out FOLDER`),
+  ]);
+}
+
+function moreSection({ batch, run, details, words }: ShownTrial): Printable {
+  return section('more', '', [
+    text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
+    text`shell    offsite shell ${words}`,
+    text`ids      ${batch.id}  ${run.id}`,
+    text`record   ${details.record.path}`,
+  ]);
+}

@@ -1,0 +1,57 @@
+import { type TimelineEntry, timelineOf } from '../../record/timeline.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
+import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
+import { duration } from '../output/quantities.ts';
+import { section } from './layout.ts';
+
+/** How many entries a story shows from the beginning and from the end. */
+const shown = { first: 8, last: 12 };
+
+/** What happened, without what has a section of its own. Failed requests and connections are shown. */
+export function timelineSection(record: TrialRecord): Printable | undefined {
+  const entries = timelineOf(record).filter(
+    ({ kind, failed }) =>
+      !['verify', 'validation', 'exchange', 'connection'].includes(kind) ||
+      (failed && kind !== 'verify' && kind !== 'validation'),
+  );
+  if (entries.length === 0) return undefined;
+  const { first, last } = shown;
+  const spare = entries.length - first - last;
+  const rows = (some: readonly TimelineEntry[]) => some.map((entry) => rowOf(entry, record.startedAt));
+  const body =
+    spare <= 1
+      ? rows(entries)
+      : [
+          ...rows(entries.slice(0, first)),
+          ['', styled('dim', ours(`… ${spare} more`))],
+          ...rows(entries.slice(-last)),
+        ];
+  const columns = [
+    { title: 'after', align: 'right' as const },
+    { title: 'what' },
+    { title: '' },
+    { title: 'took', align: 'right' as const },
+    { title: '' },
+  ];
+  return section('timeline', '', [table(columns, body)]);
+}
+
+/** The longest title in a row, so that most rows fit into a terminal of 80 columns. */
+const longest = 44;
+
+function rowOf({ kind, at, until, title, failed }: TimelineEntry, start: number): Value[] {
+  const name = title.length > longest ? `${title.slice(0, longest - 1)}…` : title;
+  return [
+    afterStart(at, start),
+    kind === 'phase' ? styled('bold', ours(kind)) : ours(kind),
+    name,
+    until === undefined ? '' : duration(until - at),
+    failed ? styled('red', ours('✗')) : '',
+  ];
+}
+
+/** `+1.2 s`. */
+export function afterStart(at: number, start: number): Printable {
+  return text`+${ours(duration(Math.max(0, at - start)))}`;
+}

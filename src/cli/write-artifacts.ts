@@ -1,0 +1,91 @@
+import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { messageOf } from '../offsite-error.ts';
+import type { ShownArtifact } from './output/trial-details.ts';
+
+/** What became of an artifact: the file it was written to, or why it was not written. */
+export type Written = { path: string } & ({ file: string } | { refused: string });
+
+export interface WriteOptions {
+  /** Whether to replace files that exist. */
+  force: boolean;
+  /** Reads a blob. Throws if it is missing or damaged. */
+  read(sha256: string): Buffer;
+}
+
+/**
+ * Writes artifacts below a folder, which is made if it does not exist. The names come from the sandbox: none
+ * of them leads out of the folder, follows a link, or replaces another artifact. What cannot be written is
+ * named with the reason, and the others are written.
+ */
+export function writeArtifacts(
+  artifacts: readonly ShownArtifact[],
+  folder: string,
+  { force, read }: WriteOptions,
+): Written[] {
+  const root = resolve(folder);
+  mkdirSync(root, { recursive: true });
+  /** The files that this call wrote, by their place on the disk, which names of another case share. */
+  const ours = new Map<string, string>();
+  return artifacts.map(({ path, sha256 }): Written => {
+    const obstacle = badName(path);
+    if (obstacle !== undefined) return { path, refused: obstacle };
+    const file = join(root, path);
+    try {
+      const blocked = makeFolders(root, path) ?? makeRoom(file, force, ours);
+      if (blocked !== undefined) return { path, refused: blocked };
+      writeFileSync(file, read(sha256), { flag: 'wx' });
+      ours.set(placeOf(file) ?? file, path);
+      return { path, file };
+    } catch (error) {
+      return { path, refused: messageOf(error) };
+    }
+  });
+}
+
+/** Names that Windows gives a meaning, with or without an extension. */
+const reserved = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$/i;
+
+/** Why a path is not the name of a file below a folder; undefined if it is. */
+export function badName(path: string, platform = process.platform): string | undefined {
+  if (path.includes('\0')) return 'its name contains a NUL';
+  if (path.startsWith('/')) return 'its name is absolute';
+  const parts = path.split('/');
+  if (parts.includes('..')) return 'its name leads out of the folder';
+  if (parts.some((part) => part === '' || part === '.')) return 'its name is not the name of a file';
+  if (platform !== 'win32') return undefined;
+  if (/[\\:*?"<>|\p{Cc}]/u.test(path)) return 'its name has characters that Windows does not allow';
+  const special = parts.some((part) => reserved.test(part) || /[. ]$/.test(part));
+  return special ? 'Windows does not allow its name' : undefined;
+}
+
+/** Makes the folders of a path. Returns what is in the way: a link could lead anywhere. */
+function makeFolders(root: string, path: string): string | undefined {
+  const folders = dirname(path) === '.' ? [] : dirname(path).split('/');
+  let at = root;
+  for (const name of folders) {
+    at = join(at, name);
+    const found = lstatSync(at, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink()) return `${at} is a link`;
+    if (found && !found.isDirectory()) return `${at} is a file`;
+    if (!found) mkdirSync(at);
+  }
+  return undefined;
+}
+
+/** Removes the file at a path if that is wanted. Returns what is in the way. */
+function makeRoom(file: string, force: boolean, ours: ReadonlyMap<string, string>): string | undefined {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  const other = ours.get(placeOf(file) ?? file);
+  if (other !== undefined) return `this disk takes its name for that of ${other}`;
+  if (found.isDirectory()) return `${file} is a folder`;
+  if (!force) return `${file} exists; --force replaces it`;
+  rmSync(file);
+  return undefined;
+}
+
+function placeOf(file: string): string | undefined {
+  const found = lstatSync(file, { throwIfNoEntry: false, bigint: true });
+  return found && `${found.dev} ${found.ino}`;
+}

@@ -1,0 +1,75 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { badName, writeArtifacts } from '../../../src/cli/write-artifacts.ts';
+import { openPlace } from '../place.ts';
+
+const content = (path: string) => Buffer.from(`content of ${path}`);
+const artifact = (path: string) => ({ path, byteSize: 1, sha256: path, blob: '' });
+
+function write(folder: string, paths: string[], force = false): Record<string, string> {
+  const written = writeArtifacts(paths.map(artifact), folder, { force, read: content });
+  return Object.fromEntries(written.map((one) => [one.path, 'file' in one ? 'written' : one.refused]));
+}
+
+test('artifacts are written below the folder, under their names', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'new', 'out');
+  expect(write(out, ['a', 'b/c.txt', 'b/d/..e', ' space', 'aux'])).toEqual({
+    ...{ a: 'written', 'b/c.txt': 'written', 'b/d/..e': 'written', ' space': 'written', aux: 'written' },
+  });
+  expect(readFileSync(join(out, 'b/c.txt'), 'utf8')).toBe('content of b/c.txt');
+});
+
+test('no name leads out of the folder, and the others are written', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  const paths = ['../up', 'a/../../up', '/abs', 'nul\0', 'a//b', './a', '..', '.', '', 'fine'];
+  const { fine, ...refused } = write(out, paths);
+  expect(fine).toBe('written');
+  for (const [path, why] of Object.entries(refused)) expect(why, path).toMatch(/^its name /);
+  expect(readdirSync(place.folder)).toEqual(['out']);
+  expect(readdirSync(out)).toEqual(['fine']);
+});
+
+test('links in the folder are not followed', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  mkdirSync(join(place.folder, 'elsewhere'));
+  mkdirSync(out);
+  symlinkSync('../elsewhere', join(out, 'linked'));
+  symlinkSync('../elsewhere/target', join(out, 'file'));
+  const written = write(out, ['linked/x', 'file'], true);
+  expect(written['linked/x']).toMatch(/linked is a link$/);
+  expect(readdirSync(join(place.folder, 'elsewhere'))).toEqual([]);
+  expect(readFileSync(join(out, 'file'), 'utf8')).toBe('content of file');
+});
+
+test('nothing is replaced without force, and a folder never is', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  mkdirSync(join(out, 'folder'), { recursive: true });
+  writeFileSync(join(out, 'mine'), 'mine');
+  const paths = ['mine', 'folder', 'mine/below'];
+  expect(write(out, paths)).toMatchObject({ mine: expect.stringMatching(/exists; --force replaces it/) });
+  expect(readFileSync(join(out, 'mine'), 'utf8')).toBe('mine');
+  const forced = write(out, paths, true);
+  expect(forced).toMatchObject({ mine: 'written', folder: expect.stringMatching(/is a folder/) });
+  expect(forced['mine/below']).toMatch(/mine is a file/);
+});
+
+test('a name that the disk takes for that of another artifact does not replace it, even with force', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  const both = write(out, ['Makefile', 'makefile', 'same', 'same'], true);
+  expect(both.same).toMatch(/takes its name for that of same/);
+  const isFolding = existsSync(join(out, 'MAKEFILE'));
+  expect(both.makefile).toMatch(isFolding ? /for that of Makefile/ : /^written$/);
+  expect(readFileSync(join(out, 'Makefile'), 'utf8')).toBe('content of Makefile');
+});
+
+test('names that Windows gives a meaning are refused there', () => {
+  for (const name of ['con', 'a/NUL.txt', 'com1', 'a:b', 'a\\b', 'end.', 'end ', 'what?'])
+    expect(badName(name, 'win32'), name).toBeDefined();
+  expect(badName('console.txt', 'win32')).toBeUndefined();
+});

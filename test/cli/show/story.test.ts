@@ -1,0 +1,317 @@
+import { expect, test } from 'vitest';
+import { batchView, readBatch } from '../../../src/cli/show/batch-view.ts';
+import { openTrial } from '../../../src/cli/show/open-trial.ts';
+import { parts, partsOf, storyOf } from '../../../src/cli/show/story.ts';
+import { trialDocument } from '../../../src/cli/show/trial-document.ts';
+import { lastBatch } from '../../../src/ledger/find.ts';
+import type { FileChange, TrialResult } from '../../../src/record/trial-record.ts';
+import { Output, plainText } from '../../../src/text/output.ts';
+import { harmIn, hostileName, hostileText } from '../../hostile/hostile-text.ts';
+import { type KeptLedger, keptLedger, passed } from './kept-ledger.ts';
+
+const at = passed.startedAt;
+const longOutput = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n');
+
+const failed: Partial<TrialResult> = {
+  verdict: 'failed',
+  verifySteps: [
+    { command: 'npm ci', exitCode: 0, output: 'fine', outputTruncated: false, durationMs: 30 },
+    {
+      ...{ command: 'npm test', exitCode: 1, outputTruncated: false, durationMs: 1200 },
+      output: `start\n${longOutput}\nAssertionError: 1 is not 2\nend`,
+    },
+  ],
+  validations: [
+    {
+      id: 'a',
+      index: 0,
+      name: 'is tidy',
+      exitCode: 1,
+      message: 'it is a mess',
+      logs: [{ index: 0, value: { text: 'a log' } }],
+    },
+    { id: 'b', index: 1, name: 'is there', exitCode: 0 },
+  ],
+  judgments: [{ name: 'style', score: 0.4, threshold: 0.7, reason: 'too clever', model: 'judge-1' }],
+  subject: {
+    ...{ caseName: 'a', ordinal: 0, model: 'model-1', harness: 'codex', image: 'offsite/base' },
+    ...{ network: 'none', prompt: 'Make 1 be 2.', verify: 'npm test' },
+  },
+  harnessVersion: '1.2.3',
+  trajectory: [
+    { _tag: 'command', command: 'ls -la', exitCode: 2, startedAtMillis: at + 300, output: 'no such file' },
+  ],
+  events: [{ kind: 'message', at: at + 100, text: 'I will look\nat it' }],
+};
+
+async function story(kept: KeptLedger, result: Partial<TrialResult>): Promise<string> {
+  await kept.add('batch_one', { a: [result] });
+  return plainText(storyOf(openTrial(kept.ledger, 'a#0')));
+}
+
+test('a story begins with the verdict and the reasons, then shows the output of what failed', async () => {
+  using kept = keptLedger();
+  const lines = (await story(kept, failed)).split('\n');
+  expect(lines[0]).toMatch(/^✗ a · v #0 {2}failed {2}2\.0 s, /);
+  expect(lines.slice(2, 7)).toEqual([
+    'why',
+    '  verify: npm test exited 1: AssertionError: 1 is not 2',
+    '  validation "is tidy": it is a mess',
+    '  judgment "style": 0.4 < 0.7: too clever',
+    '',
+  ]);
+  const first = lines.slice(0, 24).join('\n');
+  expect(first).toMatch(/✗ npm test {2}exit 1 {2}1\.2 s\n {4}│ start\n {4}│ line 0\n/);
+  expect(first).toMatch(
+    /│ … 491 lines left out …\n(.*\n){6} {4}│ AssertionError: 1 is not 2\n {4}│ end\n {2}✓ npm ci/,
+  );
+});
+
+test('a story tells the rest in the order in which somebody asks for it, in three screens at most', async () => {
+  using kept = keptLedger();
+  const told = await story(kept, failed);
+  const titles = told.split('\n').filter((line) => /^[a-z]/.test(line));
+  expect(titles.map((line) => line.split('  ')[0])).toEqual([
+    ...['why', 'verify', 'validations', 'judgments', 'tried', 'prompt', 'timeline', 'more'],
+  ]);
+  expect(told).toContain('✗ style  0.4 < 0.7  judge-1\n    │ too clever');
+  expect(told).toContain('variant  v: codex 1.2.3, model model-1');
+  expect(told).toMatch(/\+100 ms {2}message {2}I will look\n +\+300 ms {2}command {2}ls -la +✗/);
+  expect(told).toMatch(/offsite show a\/v#0 --verify \| --diff/);
+  expect(told.split('\n').length).toBeLessThan(72);
+});
+
+test('a diff is shown as git shows it; what was not kept is told', async () => {
+  using kept = keptLedger();
+  const put = async (text: string) => (await kept.ledger.blobs.put(Buffer.from(text))).sha256;
+  const file = (content?: string, more: object = {}) => {
+    return { type: 'file' as const, mode: 0o644, byteSize: 5, ...(content && { content }), ...more };
+  };
+  const changes: FileChange[] = [
+    {
+      path: 'a.txt',
+      kind: 'modified',
+      before: file(await put('1\n2\n3\n')),
+      after: file(await put('1\n--two\n3\n')),
+    },
+    { path: 'new.sh', kind: 'added', after: file(await put('echo\n')) },
+    { path: 'old', kind: 'deleted', before: file(await put('gone\r\n')) },
+    {
+      path: 'run.sh',
+      kind: 'modified',
+      before: file(await put('x')),
+      after: file(await put('x'), { mode: 0o755 }),
+    },
+    {
+      path: 'logo.png',
+      kind: 'modified',
+      before: file(),
+      after: file(undefined, { byteSize: 2048 }),
+      omitted: 'binary',
+    },
+    { path: 'link', kind: 'added', after: { type: 'symlink', mode: 0o777, linkTarget: '/etc/passwd' } },
+    { path: '.git/index', kind: 'modified', omitted: 'binary' },
+  ];
+  const told = await story(kept, { ...failed, filesChanged: changes.map(({ path }) => path), changes });
+  expect(told).toContain(
+    'changed files  7\n  M a.txt  +1 −1\n    │ @@ -1,3 +1,3 @@\n    │  1\n    │ -2\n    │ +--two\n    │  3',
+  );
+  expect(told).toContain('A new.sh  +1\n    │ @@ -0,0 +1,1 @@\n    │ +echo');
+  expect(told).toContain('D old  −1\n    │ @@ -1,1 +0,0 @@\n    │ -gone\\u{d}');
+  expect(told).toContain('M run.sh  mode 0644 → 0755');
+  expect(told).toContain('M logo.png  binary file, 5 B → 2.0 KiB');
+  expect(told).toContain('A link  +1\n    │ @@ -0,0 +1,1 @@\n    │ +symlink to /etc/passwd');
+  expect(told).toContain('and 1 below .git');
+  expect(plainText(partsOf(openTrial(kept.ledger, 'a' + '#0'), ['diff']))).toContain(
+    'M .git/index  binary file',
+  );
+});
+
+test('a large diff is cut in a story, and whole on its own', async () => {
+  using kept = keptLedger();
+  const content = (await kept.ledger.blobs.put(Buffer.from(longOutput))).sha256;
+  const changes: FileChange[] = [
+    { path: 'long', kind: 'added', after: { type: 'file', mode: 0o644, byteSize: 4000, content } },
+  ];
+  const told = await story(kept, { ...failed, changes });
+  expect(told).toContain('│ +line 38\n    … 462 more lines of this diff');
+  const whole = plainText(partsOf(openTrial(kept.ledger, 'a#0'), ['diff']));
+  expect(whole).toContain('│ +line 499');
+});
+
+test('the parts of a trial are shown in full', async () => {
+  using kept = keptLedger();
+  await kept.add('batch_one', { a: [failed] });
+  const shown = openTrial(kept.ledger, 'a#0');
+  const part = (name: (typeof parts)[number]) => plainText(partsOf(shown, [name]));
+  expect(part('verify')).toMatch(/│ line 250\n/);
+  expect(part('verify')).toMatch(/✓ npm ci.*\n {4}│ fine\n/);
+  expect(part('verify')).toMatch(/logs\n {4}│ a log/);
+  expect(part('transcript')).toMatch(/\+100 ms message\n {4}│ I will look\n {4}│ at it/);
+  expect(part('transcript')).toMatch(/command ls -la {2}exit 2\n {4}│ no such file/);
+  expect(part('model')).toMatch(/no model was asked/);
+});
+
+test('a void trial shows its cause with the output, and attempts that do not count', async () => {
+  using kept = keptLedger();
+  await kept.add('batch_one', { a: [undefined] });
+  const [trial] = kept.ledger.queue.ofBatch(1);
+  const cause = { kind: 'infrastructure' as const, phase: 'prepare' as const, message: 'it was down' };
+  const { trials } = kept.ledger;
+  await trials.abandonAttempt(trials.beginAttempt(trial?.key ?? 0), 'void', cause, { ...passed, version: 1 });
+  const result = { ...passed, version: 1, verdict: 'void', cause: { ...cause, output: 'disk\nfull' } };
+  const report = { caseName: 'a', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
+  await trials.finish(trials.beginAttempt(trial?.key ?? 0), { verdict: 'void', cause, result, report });
+  const shown = openTrial(kept.ledger, 'a#0');
+  const told = plainText(storyOf(shown));
+  expect(told).toMatch(
+    /^○ a · v #0 {2}void.*\n\nwhy\n {2}infrastructure, in prepare: it was down\n {2}│ disk\n {2}│ full/,
+  );
+  expect(told).toMatch(
+    /attempts {2}2\n {2}1 {2}void after 2\.0 s: infrastructure, in prepare: it was down\n {2}2 {2}void/,
+  );
+  expect(trialDocument(shown, [], kept.ledger)).toMatchObject({
+    attempts: [{ number: 1, ending: 'void', cause, record: { verdict: 'passed' } }, { number: 2 }],
+  });
+});
+
+test('a batch lists each trial that did not pass by the name that shows it', async () => {
+  using kept = keptLedger();
+  await kept.add('batch_one', { a: [failed, {}], 'b c': [{ ...failed }, undefined] });
+  const view = () =>
+    plainText(
+      batchView(readBatch(kept.ledger, lastBatch(kept.ledger.records)), {
+        short: 'one',
+        isLast: true,
+        width: 60,
+      }),
+    );
+  expect(view()).toMatch(/^batch one, Suite, 20.*, 1 trial left, 3 results not reported\n/);
+  expect(view()).toMatch(
+    /\n✗ a\/v#0 {2}verify: npm test exited 1: AssertionError: 1 is no…\n✗ 'b c\/v#0' {2}verify/,
+  );
+  expect(view()).toMatch(/\nsee one: offsite show a\/v#0$/);
+});
+
+test('a record that cannot be read is told, and the rest of the batch is shown', async () => {
+  using kept = keptLedger();
+  await kept.add('batch_one', { a: [failed, {}] });
+  const { result = '' } = kept.ledger.queue.ofBatch(1)[0] ?? {};
+  await kept.ledger.blobs.remove(result);
+  const shown = readBatch(kept.ledger, lastBatch(kept.ledger.records));
+  expect(plainText(batchView(shown, { short: 'one', isLast: true, width: 300 }))).toMatch(
+    /○ a\/v#0 {2}.*missing/,
+  );
+  expect(shown.summary).toMatchObject({ passed: 1, failed: 0 });
+  expect(() => openTrial(kept.ledger, 'a#0')).toThrow(expect.objectContaining({ code: 'BLOB_MISSING' }));
+});
+
+test('nothing that a trial brings steers a terminal or a CI system, and a line of megabytes is cut', async () => {
+  using kept = keptLedger();
+  const hostile = `${hostileText}\n::error::forged\n--- a\n+++ b\n##[group]x`;
+  const huge = `${hostile}\n${'x'.repeat(5 * 1024 ** 2)}\n${hostile}`;
+  const put = async (text: string) => (await kept.ledger.blobs.put(Buffer.from(text))).sha256;
+  const content = await put(huge);
+  const after = { type: 'file' as const, mode: 0o644, byteSize: 1, content };
+  const result: Partial<TrialResult> = {
+    verdict: 'failed',
+    cause: { kind: 'agent', phase: 'harness', message: hostile, output: huge },
+    verifySteps: [{ command: hostile, exitCode: 1, output: huge, outputTruncated: true }],
+    validations: [
+      {
+        ...{ id: 'a', index: 0, name: hostile, exitCode: 1, message: hostile, error: { text: hostile } },
+        calls: [
+          {
+            index: 0,
+            method: hostile,
+            input: { text: hostile },
+            output: { text: hostile },
+            error: { text: hostile },
+          },
+        ],
+        logs: [{ index: 0, value: { text: huge } }],
+      },
+    ],
+    judgments: [{ name: hostile, score: 0, threshold: 1, reason: hostile, choice: hostile, model: hostile }],
+    subject: {
+      ...{
+        caseName: hostile,
+        ordinal: 0,
+        model: hostile,
+        harness: hostile,
+        profile: hostile,
+        image: hostile,
+      },
+      ...{ network: hostile, prompt: huge },
+    },
+    harnessVersion: hostile,
+    sandboxLacks: [hostile],
+    disagreements: [hostile],
+    trajectory: [{ _tag: 'command', command: hostile, exitCode: 1, output: hostile }],
+    events: [
+      { kind: 'message', at, text: huge },
+      { kind: 'tool', at, name: hostile, input: { [hostileName]: hostile }, output: hostile },
+    ],
+    environment: [{ phase: 'install', description: hostile, log: content }],
+    harnessOutput: hostile,
+    changes: [
+      { path: hostile, kind: 'modified', before: { ...after, content: await put('old') }, after },
+      { path: 'l', kind: 'added', after: { type: 'symlink', mode: 0, linkTarget: hostile } },
+    ],
+    artifacts: [{ path: hostile, byteSize: 1, sha256: content }],
+    models: {
+      ...{
+        connections: [
+          {
+            host: hostile,
+            port: 1,
+            startedAt: at,
+            finishedAt: at,
+            sentBytes: 0,
+            receivedBytes: 0,
+            failure: hostile,
+          },
+        ],
+      },
+      exchanges: [
+        {
+          ...{
+            role: 'agent',
+            model: hostile,
+            wire: hostile,
+            path: hostile,
+            streamed: true,
+            startedAt: at,
+            finishedAt: at,
+          },
+          ...{
+            failedTries: [{ at, reason: hostile }],
+            failure: hostile,
+            usage: {},
+            requestBytes: 0,
+            responseBytes: 0,
+          },
+        },
+      ],
+      usage: [{ role: 'agent', model: hostile, requests: 1, usage: {} }],
+      ...{ modelMs: 0, failure: hostile, agent: { acted: true } },
+    },
+  };
+  await kept.add('batch_one', { [hostileName]: [result] });
+  const shown = openTrial(kept.ledger, `run_batch_one_0#0`);
+  const view = readBatch(kept.ledger, lastBatch(kept.ledger.records));
+  const printed = {
+    story: plainText(storyOf(shown)),
+    batch: plainText(batchView(view, { short: 'one', isLast: true, width: 80 })),
+    ...Object.fromEntries(parts.map((part) => [part, plainText(partsOf(shown, [part]))])),
+  };
+  for (const [what, text] of Object.entries(printed)) expect(harmIn(text), what).toEqual([]);
+  expect(printed.story.length).toBeLessThan(60_000);
+  let json = '';
+  new Output({ write: (text) => (json += text) }).json(trialDocument(shown, [], kept.ledger));
+  expect(harmIn(json)).toEqual([]);
+  expect(JSON.parse(json)).toMatchObject({
+    record: { harnessVersion: hostile },
+    run: { caseId: hostileName },
+  });
+}, 60_000);
