@@ -1,18 +1,22 @@
-// Builds dist/, which the package ships: the compiled sources, and the other files that they need, next to
-// them.
+// Builds dist/, which the package ships: the compiled sources, the other files that they need, next to them,
+// and the bundled page of `offsite view`.
 
-import { copyFile, mkdir, readdir, rm } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { bundlePage } from '../src/viewer/server/bundle-page.ts';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
 
 const folders = ['src', 'runners'];
+/** The sources of the page, which is bundled. */
+const page = join('src', 'viewer', 'page');
 
 await runScript(async (signal) => {
   await rm('dist', { recursive: true, force: true });
   const exitCode = await runTool('tsc', ['-p', 'tsconfig.build.json'], signal);
   if (exitCode !== 0) return exitCode;
   const copied = await copyOtherFiles();
+  await writePage();
   console.log(`Built dist/. Copied beside the compiled files: ${copied.join(', ') || 'nothing'}.`);
   return 0;
 });
@@ -22,7 +26,7 @@ async function copyOtherFiles(): Promise<string[]> {
   const copied: string[] = [];
   for (const folder of folders) {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || entry.name.endsWith('.ts')) continue;
+      if (!entry.isFile() || entry.name.endsWith('.ts') || entry.parentPath.startsWith(page)) continue;
       const path = join(entry.parentPath, entry.name);
       await mkdir(dirname(join('dist', path)), { recursive: true });
       await copyFile(path, join('dist', path));
@@ -30,4 +34,9 @@ async function copyOtherFiles(): Promise<string[]> {
     }
   }
   return copied;
+}
+
+async function writePage(): Promise<void> {
+  await mkdir(join('dist', page), { recursive: true });
+  for (const [name, content] of await bundlePage()) await writeFile(join('dist', page, name), content);
 }

@@ -12,6 +12,7 @@ import { countTests, summaryLine, type TestCount } from './test-count.ts';
 const checks = [
   { title: 'Format and lint (biome)', command: 'biome', args: ['check'] },
   { title: 'Types (tsc)', command: 'tsc', args: ['--noEmit', '-p', '.'] },
+  { title: 'Types of the page (tsc)', command: 'tsc', args: ['--noEmit', '-p', 'src/viewer/page'] },
   { title: 'Unused code and dependencies (knip)', command: 'knip', args: [] },
 ];
 

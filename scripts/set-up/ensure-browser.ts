@@ -7,7 +7,7 @@ import { announcer } from './announcer.ts';
 const programs = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** The path of a Chromium on this machine; undefined if it has none. `OFFSITE_CHROMIUM` names another one. */
-async function findBrowser(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+export async function findBrowser(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (env.OFFSITE_CHROMIUM !== undefined) return env.OFFSITE_CHROMIUM;
   for (const program of programs) {
     const path = await findHostProgram(program, env);

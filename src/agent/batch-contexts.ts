@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
-import { openBudget } from '../gateway/budget.ts';
+import { openBudget, type Spent, spentFrom } from '../gateway/budget.ts';
 import type { BudgetAccount } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Semaphore } from '../semaphore.ts';
 import type { Budget } from '../suite/model-config.ts';
+import type { ObserveBuild } from '../trial/build-event.ts';
 import { Sandboxes } from '../trial/sandboxes.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { Builds } from './builds.ts';
@@ -37,6 +38,7 @@ export interface BatchContextParts {
   buildPermits: Semaphore;
   /** Called when the environment of a run, by the service's id, is about to be built. */
   onBuild(run: string): void;
+  observeBuild: ObserveBuild;
   /** Whether a batch has queued trials. */
   hasMore(batch: BatchKey): boolean;
 }
@@ -84,6 +86,12 @@ export class BatchContexts implements AsyncDisposable {
     return kept;
   }
 
+  /** What the models of a batch have used since this process first saw the batch. */
+  spentBy(batch: BatchKey): Spent {
+    const account = this.#budgets.get(batch);
+    return account ? spentFrom(account) : { tokens: 0, usd: 0 };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { sandboxes } of this.#batches.values()) this.#close(sandboxes);
     this.#batches.clear();
@@ -91,16 +99,10 @@ export class BatchContexts implements AsyncDisposable {
   }
 
   #open(): Kept {
-    const { ledger, engine, extraCertificates, runners, clock, revisions, buildPermits, onBuild } =
-      this.#parts;
+    const { ledger, engine, extraCertificates, revisions, buildPermits, onBuild } = this.#parts;
     const { buildLogs } = ledger;
     const { host } = revisions.current;
-    const sandboxes = new Sandboxes(engine, extraCertificates, {
-      runners,
-      clock,
-      host,
-      buildLogs,
-    });
+    const sandboxes = new Sandboxes(engine, extraCertificates, { ...this.#parts, host, buildLogs });
     const builds = new Builds({ sandboxes, permits: buildPermits, onBuild });
     return { sandboxes, builds, trials: 0, plan: undefined };
   }

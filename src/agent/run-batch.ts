@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
@@ -8,6 +9,7 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/base-image.ts';
+import type { BuildEvent } from '../trial/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
@@ -58,9 +60,14 @@ export interface BatchTrial {
 }
 
 export type BatchEvent =
-  /** `trials` are the trials without a result. */
-  | { kind: 'started'; batchId: string; trials: BatchTrial[] }
+  /** `trials` are the trials without a result; `spent` says what models have used since then. */
+  | { kind: 'started'; batchId: string; trials: BatchTrial[]; spent(): Spent }
+  /** A part of the work that is no trial begins or ends. */
+  | { kind: 'step'; title: string; state: 'begins' | 'ends' }
+  | { kind: 'build'; build: BuildEvent }
   | (AttemptEvent & { trial: BatchTrial })
+  /** The trial no longer runs and is queued again. */
+  | { kind: 'put-back'; trial: BatchTrial }
   | { kind: 'report'; trial: BatchTrial; delivered: Delivered }
   | { kind: 'note'; message: string }
   | CircuitEvent;
@@ -88,7 +95,8 @@ export async function runBatch(
 ): Promise<FinishedBatch> {
   await checkPlanned(plan, parts, signal);
   const prompt = await resolvePrompt(plan, parts.client, signal);
-  const { batch, lock } = await startBatch({ plan, prompt }, parts, signal);
+  const start = () => startBatch({ plan, prompt }, parts, signal);
+  const { batch, lock } = await step('starting the batch', observe, start);
   using _lock = lock;
   const finished = await workOffBatch(batch, lock.name, parts, signal, observe);
   lock.remove();
@@ -126,10 +134,9 @@ export async function workOffBatch(
   const { ledger, service } = parts;
   const limits = { ...defaultLimits, ...parts.limits };
   ledger.reserve.take();
-  await pullSetups(batch, parts, signal);
+  await step('getting the setups of the runs', observe, () => pullSetups(batch, parts, signal));
   const progress = new BatchProgress(batch, observe);
   const queued = ledger.queue.ofBatch(batch.key).filter(({ result }) => result === undefined);
-  observe({ kind: 'started', batchId: batch.id, trials: queued.map((trial) => progress.trialOf(trial)) });
   await using loop = new DeliveryLoop({
     ...parts,
     batch: batch.key,
@@ -150,9 +157,15 @@ export async function workOffBatch(
         if (event.kind === 'finished') loop.wake();
       },
     });
+    observe({
+      kind: 'started',
+      batchId: batch.id,
+      trials: queued.map((trial) => progress.trialOf(trial)),
+      spent: () => worker.spentBy(batch.key),
+    });
     await worker.workOff(signal);
   }
-  await loop.drain(limits.grace, signal);
+  await step('delivering the last reports', observe, () => loop.drain(limits.grace, signal));
   progress.throwRefused();
   if (ledger.reserve.spent) {
     const happened = `the disk of ${ledger.dataFolder} was full`;
@@ -165,6 +178,20 @@ export async function workOffBatch(
     return { ...progress.trialOf(trial), result };
   });
   return { id: batch.id, runs: batch.runs, trials };
+}
+
+/** Does a part of the work that is no trial, and tells its beginning and its end. */
+async function step<Result>(
+  title: string,
+  observe: (event: BatchEvent) => void,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  observe({ kind: 'step', title, state: 'begins' });
+  try {
+    return await work();
+  } finally {
+    observe({ kind: 'step', title, state: 'ends' });
+  }
 }
 
 /** Reports what happens to a batch, in terms of its plan. */
@@ -193,8 +220,11 @@ class BatchProgress {
   worked(event: WorkEvent): void {
     switch (event.kind) {
       case 'begun':
-      case 'put-back':
         return;
+      case 'put-back':
+        this.#observe({ kind: 'put-back', trial: this.trialOf(event.trial) });
+        return;
+      case 'build':
       case 'waiting':
       case 'resumed':
         this.#observe(event);

@@ -1,9 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
+import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LeftOut, QueuedTrial, QueueScope } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../trial/build-event.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
@@ -62,7 +65,16 @@ export type WorkEvent =
   | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
   /** The trial could not be finished and is queued again. */
   | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
+  | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;
+
+/** An install or a prepare that is not built yet. */
+export interface OpenBuild {
+  what: string;
+  state: OpenBuildState;
+  /** When this state began, in monotonic milliseconds. */
+  at: number;
+}
 
 /**
  * Runs the trials of its part of the queue, oldest first. The caller either calls `workOff` once, or `fill`
@@ -77,6 +89,7 @@ export class Worker implements AsyncDisposable {
   readonly #batches: BatchContexts;
   readonly #check: MachineCheck;
   readonly #flight: Flight<WorkedTrial>;
+  readonly #builds = new Map<string, OpenBuild>();
   /** Aborted to queue again the trials that have no permit yet. */
   #admitted = new AbortController();
   readonly #stopped = new AbortController();
@@ -109,6 +122,7 @@ export class Worker implements AsyncDisposable {
         this.#flight.isBuilding(run);
         this.#changed();
       },
+      observeBuild: (build) => this.#observeBuild(build),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
   }
@@ -223,6 +237,16 @@ export class Worker implements AsyncDisposable {
     return this.#blocked?.reason;
   }
 
+  /** What the models of a batch have used since this process first saw the batch. */
+  spentBy(batch: BatchKey): Spent {
+    return this.#batches.spentBy(batch);
+  }
+
+  /** The installs and prepares that are built, or wait to be. */
+  building(): OpenBuild[] {
+    return [...this.#builds.values()];
+  }
+
   /** The trials that run. */
   running(): { trial: QueuedTrial; running: Running }[] {
     return this.#flight.trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
@@ -334,6 +358,13 @@ export class Worker implements AsyncDisposable {
       inFlight.running = undefined;
     }
     this.#parts.observe({ ...event, trial: inFlight.trial });
+  }
+
+  #observeBuild(build: BuildEvent): void {
+    const { id, what, state } = build;
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.monotonic() });
+    else this.#builds.delete(id);
+    this.#parts.observe({ kind: 'build', build });
   }
 
   /**

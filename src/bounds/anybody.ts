@@ -1,4 +1,4 @@
-import { channel, characters, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channel, characters, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds that apply to every sender. */
 
@@ -39,4 +39,12 @@ export const defects = channel({
     // -9`. But a trial that exhausts the machine's memory leaves no error either.
     deaths: times(5, 'runs of a trial in which the process dies without an error'),
   },
+});
+
+export const exportedPage = channel({
+  sender: 'anyone',
+  over: 'records and contents in an exported page',
+  bytes: { whole: bytes(192 * MiB, 'the page; trials that do not fit are left out, and counted') },
+  time: 'the user waits for it, and can end it',
+  count: 'the page names every trial; its size bounds the records',
 });

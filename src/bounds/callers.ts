@@ -4,7 +4,7 @@ import { bytes, channel, KiB, MiB, milliseconds, times } from './channel.ts';
 
 export const serviceRequests = channel({
   sender: 'a caller',
-  over: "requests to `offsite serve`, and to a daemon's `--listen`, which reads no bodies",
+  over: "requests to `offsite serve`, and to `offsite view` and a daemon's `--listen`, which read no bodies",
   bytes: {
     head: bytes(16 * KiB, 'the line and the headers of a request'),
     body: bytes(32 * MiB, 'the body of a request'),

@@ -23,6 +23,7 @@ export const serviceAnswers = channel({
     // Ten thousand pages of the size that the specification gives.
     runs: times(200_000, 'runs of a case in a list'),
     issues: times(20, 'issues of an answer in a message'),
+    passedOver: times(100, 'messages about parts of answers that cannot be read'),
   },
 });
 

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { ownTrialSpec } from '../agent/trial-spec.ts';
+import { spentFrom } from '../gateway/budget.ts';
 import { BlobStore } from '../ledger/blobs.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { PhaseName, TrialResult } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
+import type { ActivityEvent } from './output/activity.ts';
 
 /** The result of grading a case in one state of its workspace. */
 export interface CheckedState {
@@ -34,6 +36,8 @@ export interface CheckOptions {
   signal: AbortSignal;
   /** Called after each case. */
   onCase(checked: CheckedCase): void;
+  /** Called when gradings begin, change their phase, and end. One that ends as expected has passed. */
+  observe(event: ActivityEvent): void;
 }
 
 /**
@@ -49,6 +53,13 @@ export async function checkCases(
   const folder = mkdtempSync(join(tmpdir(), 'offsite-check-'));
   const limit = pLimit(options.concurrency);
   const checking: Parts = { ...parts, blobs: new BlobStore(folder), limit };
+  const states = plan.cases.reduce((sum, { local }) => sum + (local.solution === undefined ? 1 : 2), 0);
+  const { batch } = parts.budgets;
+  options.observe({
+    kind: 'planned',
+    trials: states * options.repeat,
+    spent: batch && (() => spentFrom(batch)),
+  });
   try {
     return await Promise.all(
       plan.cases.map(async (planned) => {
@@ -71,13 +82,14 @@ async function checkCase(
   options: CheckOptions,
 ): Promise<CheckedCase> {
   const { solution } = planned.local;
+  const { id } = planned.request;
   const states = [
-    checkState('untouched', specFor(plan, planned, ':'), parts, options),
+    checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
     ...(solution === undefined
       ? []
-      : [checkState('solved', specFor(plan, planned, solution), parts, options)]),
+      : [checkState({ id, state: 'solved' }, specFor(plan, planned, solution), parts, options)]),
   ];
-  return { id: planned.request.id, states: await Promise.all(states) };
+  return { id, states: await Promise.all(states) };
 }
 
 /**
@@ -119,19 +131,26 @@ function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSp
 }
 
 async function checkState(
-  state: CheckedState['state'],
+  { id, state }: { id: string; state: CheckedState['state'] },
   spec: TrialSpec,
   parts: Parts,
-  { repeat, signal }: CheckOptions,
+  { repeat, signal, observe }: CheckOptions,
 ): Promise<CheckedState> {
+  const expected = state === 'untouched' ? 'failed' : 'passed';
+  const check = async (ordinal: number) => {
+    const trial = { key: JSON.stringify([id, state, ordinal]), case: id, which: `${state} #${ordinal}` };
+    const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
+    const result = await runTrial({ ...spec, ordinal }, parts, signal, onPhase);
+    const { verdict, startedAt, finishedAt } = result;
+    const shown = verdict === 'void' ? 'void' : verdict === expected ? 'passed' : 'failed';
+    observe({ kind: 'finished', trial, verdict: shown, ms: finishedAt - startedAt });
+    return result;
+  };
   const results = await Promise.all(
-    Array.from({ length: repeat }, (_, ordinal) =>
-      parts.limit(() => runTrial({ ...spec, ordinal }, parts, signal, () => undefined)),
-    ),
+    Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
   const verdicts = results.map(({ verdict }) => verdict);
   const cause = results.find((result) => result.cause)?.cause;
-  const expected = state === 'untouched' ? 'failed' : 'passed';
   const flaky = differing(results);
   return {
     state,

@@ -162,6 +162,7 @@ export class CommandContext implements AsyncDisposable {
       caBundle: await this.certificates(),
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
+      note: (message) => this.note(message),
     });
     return this.#opened.use(access);
   }

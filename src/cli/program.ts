@@ -7,6 +7,7 @@ import { batchesCommand } from './commands/batches.ts';
 import { casesCommand } from './commands/cases.ts';
 import { checkCommand } from './commands/check.ts';
 import { cleanCommand } from './commands/clean.ts';
+import { compareCommand } from './commands/compare.ts';
 import {
   cancelCommand,
   concurrencyCommand,
@@ -33,6 +34,7 @@ import { serveCommand } from './commands/serve.ts';
 import { shellCommand } from './commands/shell.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
+import { viewCommand } from './commands/view.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
@@ -78,6 +80,7 @@ export function commands(): Command[] {
     showCommand(),
     artifactsCommand(),
     shellCommand(),
+    compareCommand(),
     checkCommand(),
     daemonCommand(),
     enqueueCommand(),
@@ -88,6 +91,7 @@ export function commands(): Command[] {
     cancelCommand(),
     concurrencyCommand(),
     serveCommand(),
+    viewCommand(),
     outboxCommand(),
     ledgerCommand(),
     baseImageCommand(),

@@ -29,6 +29,8 @@ export interface ServiceSettings {
   insecureHttp: boolean | undefined;
   /** The host variables that sandboxes may use, if they differ from the configuration's. */
   host?: HostEnvironment;
+  /** Tells the user what was left out of an answer. */
+  note?: (message: string) => void;
 }
 
 /** The organization of this machine's own runs. */
@@ -46,7 +48,7 @@ export async function accessService(settings: ServiceSettings): Promise<ServiceA
 }
 
 function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
-  const { config, env, clock, caBundle, insecureHttp } = settings;
+  const { config, env, clock, caBundle, insecureHttp, note } = settings;
   const keyName = config.service?.apiKeyEnv ?? 'OFFSITE_API_KEY';
   const apiKey = env[keyName];
   if (!apiKey) {
@@ -65,6 +67,7 @@ function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
     env,
     keys: keysWith(settings, apiKey),
     ...(caBundle && { caBundle }),
+    note,
     insecureHttp: insecureHttp ?? config.service?.insecureHttp ?? false,
   });
   return { client, name: client.origin, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };

@@ -1,3 +1,4 @@
+import { showsUtf8 } from '../text/ascii.ts';
 import { Output } from '../text/output.ts';
 import type { Redact } from '../text/printable.ts';
 
@@ -13,7 +14,11 @@ export interface Terminal {
  * @param redact removes known secrets
  */
 export function openTerminal(redact?: Redact): Terminal {
-  return { out: new Output(process.stdout, redact), err: new Output(process.stderr, redact) };
+  const isUtf8 = showsUtf8(process.env);
+  return {
+    out: new Output(process.stdout, redact, { isUtf8 }),
+    err: new Output(process.stderr, redact, { isUtf8 }),
+  };
 }
 
 /** The terminal at which a person sits, for a program in a sandbox that draws on it. */

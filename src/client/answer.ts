@@ -1,18 +1,18 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
-import { RunRecord, RunsResponse } from '../contract/record.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
+import { type PageReading, readPage } from './read-page.ts';
 import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry-after.ts';
 
 /** The outcome of one attempt. */
 export type AttemptOutcome =
-  | { _tag: 'succeeded'; value: unknown }
+  | { _tag: 'succeeded'; value: unknown; passedOver?: readonly string[] }
   | {
       _tag: 'failed';
       error: ClientError;
@@ -26,19 +26,12 @@ export type AttemptOutcome =
 
 type Answered = Extract<Exchange, { _tag: 'answered' }>;
 
-const readers = {
-  ...Object.fromEntries(
-    Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
-  ),
-  // The code that runs a run's trials reads its setup: a malformed setup must not hide the other runs of its
-  // page.
-  'evals.runs.list': receiving(
-    RunsResponse.extend({ runs: z.array(RunRecord.extend({ setup: z.unknown().optional() })) }),
-  ),
-} as Record<OperationName, z.ZodType>;
+const readers = Object.fromEntries(
+  Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
+) as Record<OperationName, z.ZodType>;
 
 /** The specification does not show the body of these answers: 2xx is a success, whatever the body. */
-const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial']);
+const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial', 'prompts.promote']);
 
 /**
  * Reads a complete answer.
@@ -86,11 +79,18 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): At
     const error = undecodable('is not JSON', answered, quote, context);
     return { _tag: 'failed', error, acted: true, transient: true };
   }
-  const read = readers[context.operation].safeParse(json.value);
-  if (read.success) return { _tag: 'succeeded', value: read.data };
-  const reason = `is not as documented:${printIssues(read.error.issues, quote)}\n `;
+  const read = readValue(context.operation, json.value, quote);
+  if (read.success) return { _tag: 'succeeded', ...read };
+  const reason = `is not as documented:${printIssues(read.issues, quote)}\n `;
   const error = undecodable(reason, answered, quote, context);
   return { _tag: 'failed', error, acted: true, transient: true };
+}
+
+function readValue(operation: OperationName, value: unknown, quote: Quote): PageReading {
+  if (operation === 'evals.runs.list') return readPage(value, quote);
+  const read = readers[operation].safeParse(value);
+  if (!read.success) return { success: false, issues: read.error.issues };
+  return { success: true, value: read.data, passedOver: [] };
 }
 
 /**

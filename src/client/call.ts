@@ -24,6 +24,7 @@ export interface CallParts {
   clock: Clock;
   random: () => number;
   log: ClientLog | undefined;
+  note: (message: string) => void;
   deadlines: Deadlines;
   limits: RetryLimits;
   budget: RetryBudget;
@@ -61,6 +62,7 @@ export async function call(
     log?.debug({ operation, attempt: context.attempt, result: result._tag }, 'asked the Eval Service');
     if (result._tag === 'succeeded') {
       budget.restore();
+      for (const message of result.passedOver ?? []) parts.note(message);
       return result.value;
     }
     if (result.acted && !operations[operation].repeatable) throw new UnknownOutcome(result.error, context);

@@ -1,3 +1,4 @@
+import { serviceAnswers } from '../bounds/service.ts';
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
 import type { RunRecord } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -56,6 +57,7 @@ export function createClient(options: ClientOptions): Client {
     clock,
     random,
     log,
+    note: once(options.note),
     deadlines,
     limits,
     budget: retryBudget(limits.budget),
@@ -74,6 +76,16 @@ export function createClient(options: ClientOptions): Client {
     },
   };
   return client;
+}
+
+/** Passes each message on only the first time: pages are read again and again. */
+function once(note: ((message: string) => void) | undefined): (message: string) => void {
+  const noted = new Set<string>();
+  return (message) => {
+    if (!note || noted.has(message) || noted.size >= serviceAnswers.count.passedOver) return;
+    noted.add(message);
+    note(message);
+  };
 }
 
 function closed(origin: string): OffsiteError {

@@ -41,6 +41,8 @@ export interface ClientOptions {
   /** Returns a number from 0 (inclusive) to 1 (exclusive); used for jitter. */
   random?: () => number;
   log?: ClientLog;
+  /** Receives what was left out of an answer because it could not be read, each message once. */
+  note?: ((message: string) => void) | undefined;
   /** PEM certificates of authorities to trust in addition to the system's. */
   caBundle?: string | Buffer;
   /** Allows `http:` to hosts other than this one: the key is then sent unencrypted. */

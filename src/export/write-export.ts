@@ -19,7 +19,7 @@ export async function writeExport(file: string, produce: (write: Write) => Promi
       hint: 'Nothing was changed. Check that the folder exists and that the disk is not full.',
       cause: error,
     });
-  const handle = await open(partial, 'wx', 0o600).catch((error: unknown) => {
+  const handle = await open(partial, 'wx').catch((error: unknown) => {
     throw failed(error);
   });
   try {

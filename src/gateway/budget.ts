@@ -15,6 +15,17 @@ function nothingSpent(limit: Budget, startedAt: number): Spending {
   return { limit, spent: { tokens: 0, usd: 0, requests: 0, startedAt } };
 }
 
+/** What models have used, as far as it is known. */
+export interface Spent {
+  tokens: number;
+  usd: number;
+}
+
+/** What all roles have used of an account so far. */
+export function spentFrom({ spent, judges }: BudgetAccount): Spent {
+  return { tokens: spent.tokens + judges.spent.tokens, usd: spent.usd + judges.spent.usd };
+}
+
 /** The budgets for one role of a session: the trial's and its batch's. */
 export interface Budgets extends Disposable {
   /** Counts one more request. Throws a {@link Refusal} and aborts `spent` if a budget has nothing left. */

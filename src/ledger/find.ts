@@ -201,14 +201,19 @@ function runOf(row: Row): ListedRun {
 
 /** The attempts at a trial, in order. */
 export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
-  return records.all('SELECT * FROM attempts WHERE trial = ? ORDER BY number', trial).map((row) => ({
+  return records.all('SELECT * FROM attempts WHERE trial = ? ORDER BY number', trial).map(attemptOf);
+}
+
+/** A row of the table `attempts`. */
+export function attemptOf(row: Row): ListedAttempt {
+  return {
     number: Number(row.number),
     startedAt: Number(row.started_at),
     endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
     ending: row.ending === null ? undefined : String(row.ending),
     cause: row.cause === null ? undefined : JSON.parse(String(row.cause)),
     result: row.result === null ? undefined : String(row.result),
-  }));
+  };
 }
 
 /**

@@ -1,8 +1,9 @@
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { type Annotation, annotationLine } from './annotation.ts';
+import { ascii } from './ascii.ts';
 import { printableJson } from './escape.ts';
-import { type Line, lines, Printable, type Redact } from './printable.ts';
+import { lines, Printable, type Redact, type Span } from './printable.ts';
 import { safeLine } from './safe-line.ts';
 
 /** What can be printed. A string is foreign text with any number of lines. */
@@ -21,11 +22,16 @@ interface Sink {
 export class Output {
   readonly #sink: Sink;
   readonly #redact: Redact;
+  readonly #isAscii: boolean;
 
-  /** @param redact removes known secrets */
-  constructor(sink: Sink, redact: Redact = (text) => text) {
+  /**
+   * @param redact removes known secrets
+   * @param isUtf8 whether the sink, if it is a terminal, shows more of Offsite's own words than ASCII
+   */
+  constructor(sink: Sink, redact: Redact = (text) => text, { isUtf8 = true } = {}) {
     this.#sink = sink;
     this.#redact = redact;
+    this.#isAscii = this.isTerminal && !isUtf8;
   }
 
   /** Whether a person watches it live. */
@@ -67,10 +73,11 @@ export class Output {
 
   /** The characters that `print` writes, for a display that positions them itself. */
   shown(content: Content): string {
-    return shownLines(content, this.#redact, (text, style) => this.#styled(text, style)).join('\n');
+    return shownLines(content, this.#redact, (span) => this.#styled(span)).join('\n');
   }
 
-  #styled(text: string, style: Line[number]['style']): string {
+  #styled({ text: own, ours, style }: Span): string {
+    const text = this.#isAscii && ours ? ascii(own) : own;
     // Node decides whether the stream takes styles, by the stream and the environment.
     return style !== undefined && this.#sink instanceof Writable
       ? styleText(style, text, { stream: this.#sink })
@@ -80,20 +87,10 @@ export class Output {
 
 /** The same as `shown`, without styles, for files. */
 export function plainText(content: Content, redact: Redact = (text) => text): string {
-  return shownLines(content, redact, (text) => text).join('\n');
+  return shownLines(content, redact, ({ text }) => text).join('\n');
 }
 
-function shownLines(
-  content: Content,
-  redact: Redact,
-  style: (text: string, style: Line[number]['style']) => string,
-): string[] {
+function shownLines(content: Content, redact: Redact, shown: (span: Span) => string): string[] {
   const printable = content instanceof Printable ? content : lines(content);
-  return printable.lines(redact).map((line) =>
-    redact(
-      safeLine(line)
-        .map((span) => style(span.text, span.style))
-        .join(''),
-    ).trimEnd(),
-  );
+  return printable.lines(redact).map((line) => redact(safeLine(line).map(shown).join('')).trimEnd());
 }

@@ -10,10 +10,11 @@ const beginsLikeText = /^(?:[\p{L}\p{N}_]|~?\/|\.{1,2}\/|[^\s\p{L}\p{N}](?=[\p{L
 
 /** Whether a CI system could take a line for a command because of its foreign text. */
 export function needsBar(line: Line): boolean {
-  const first = line.find(({ text }) => text.trim() !== '');
-  if (first === undefined) return false;
+  const first = line.findIndex(({ text }) => text.trim() !== '');
+  if (first === -1) return false;
+  const foreign = line.findIndex(({ ours }, index) => index >= first && !ours);
   // One mark of Offsite's could be the first of two.
-  if (first.ours && first.text.trimStart().length > 1) return false;
+  if (textOf(line.slice(first, foreign === -1 ? undefined : foreign)).trimStart().length > 1) return false;
   return !beginsLikeText.test(textOf(line).trimStart());
 }
 

@@ -1,6 +1,6 @@
-import stringWidth from 'string-width';
+import { safeCell, space, widthOf } from './fit.ts';
 import { type Line, linesOf, Printable, type Span, type Value } from './printable.ts';
-import { needsBar, safeLine } from './safe-line.ts';
+import { needsBar } from './safe-line.ts';
 
 export interface Column {
   title: string;
@@ -31,18 +31,4 @@ function lineOf(row: readonly Line[], columns: readonly Column[], widths: readon
     if (columns[index]?.align === 'right') return [...before, spare, ...cell];
     return [...before, ...cell, ...(index === last ? [] : [spare])];
   });
-}
-
-/** Makes a cell safe before its width is measured. Only the row gets a bar. */
-function safeCell(cell: Line): Line {
-  return safeLine([{ text: 'a row', ours: true }, ...cell]).slice(1);
-}
-
-function space(width: number): Span {
-  return { text: ' '.repeat(width), ours: true };
-}
-
-/** In terminal cells. */
-function widthOf(line: Line): number {
-  return stringWidth(line.map(({ text }) => text).join(''));
 }

@@ -9,6 +9,7 @@ import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
+import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { keepTexts } from './file-texts.ts';
 import {
@@ -56,6 +57,8 @@ export interface SandboxOptions {
   /** Keeps what install and prepare print. */
   buildLogs?: BuildLogs;
   clock?: Clock;
+  /** Called when a step of an environment is built, and when that ends. */
+  observeBuild?: ObserveBuild;
 }
 
 /**
@@ -85,9 +88,16 @@ export class Sandboxes implements AsyncDisposable {
   constructor(
     engine: Engine,
     extraCertificates: Buffer | undefined,
-    { runners = [], host = noHostEnvironment, clock = systemClock, buildLogs }: SandboxOptions = {},
+    {
+      runners = [],
+      host = noHostEnvironment,
+      clock = systemClock,
+      buildLogs,
+      observeBuild = () => undefined,
+    }: SandboxOptions = {},
   ) {
-    this.#parts = { engine, extraCertificates, runners, buildLogs, known: new Map(), failures: new Map() };
+    const learned = { known: new Map(), failures: new Map() };
+    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
   }

@@ -6,6 +6,7 @@ import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
 import { baseImage } from './base-image.ts';
+import type { BuildState, ObserveBuild } from './build-event.ts';
 import { containerSpec } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
@@ -32,6 +33,7 @@ export interface ImageParts {
    * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial.
    */
   failures: Map<string, TrialFailure>;
+  observeBuild: ObserveBuild;
 }
 
 export interface PreparedImage {
@@ -126,7 +128,7 @@ function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): S
 }
 
 async function snapshot(
-  { engine, known, failures, buildLogs }: ImageParts,
+  { engine, known, failures, buildLogs, observeBuild }: ImageParts,
   parentImageId: string,
   { step, building }: { step: Step } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
@@ -140,14 +142,22 @@ async function snapshot(
   if (failure) throw failure;
   const imageId = known.get(hash);
   if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
+  let isBuilt = false;
+  const tell = (state: BuildState) => {
+    isBuilt = true;
+    observeBuild({ id: hash, what: step.description, state });
+  };
   try {
     const request = {
       parentImageId,
       container: containerSpec(sandbox, { network: 'open', labels }, env),
       key,
       description: step.description,
+      waits: () => tell({ kind: 'other-agent' }),
       build: async (container: Container) => {
+        if (building) tell({ kind: 'queued' });
         using _permit = await building?.();
+        tell({ kind: 'running' });
         const ran = await prepareContainer(container, step, signal);
         // Before anybody else can see the image.
         if (ran) await buildLogs?.add(hash, ran);
@@ -155,9 +165,12 @@ async function snapshot(
     };
     const result = await engine.snapshot(request, signal);
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
+    if (isBuilt) tell({ kind: 'built' });
     return { hash, result };
   } catch (error) {
-    if (error instanceof TrialFailure) failures.set(hash, error);
+    const isFinal = error instanceof TrialFailure;
+    if (isFinal) failures.set(hash, error);
+    if (isBuilt) tell(isFinal ? { kind: 'failed', cause: error.failure } : { kind: 'stopped' });
     throw error;
   }
 }

@@ -57,6 +57,8 @@ const own = [
   // How a key may be written to be found.
   'src/redaction/',
   'src/service/json-response.ts',
+  // How much of a record a page shows at a time.
+  'src/viewer/',
 ];
 
 /** A number that a module names itself, of which its name or its size says that it limits something. */

@@ -26,3 +26,16 @@ export async function containersOnce(
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+/** Removes the snapshots of prepares that a test makes anew each time. Those in use stay. */
+export async function removeSnapshotsOf(...cases: string[]): Promise<void> {
+  await using engine = await connectEngine({ instance: `test-remove-${process.pid}` });
+  const docker = dockerOf(engine);
+  for (const name of cases) {
+    const label = [`offsite.description=prepare of ${name}`];
+    const images = await docker.listImages({ filters: { label } });
+    await Promise.allSettled(
+      images.flatMap(({ RepoTags = [] }) => RepoTags.map((tag) => docker.getImage(tag).remove())),
+    );
+  }
+}

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -62,6 +63,47 @@ export function start(place: Place, args: string[], { env = {}, dataFolder }: Ru
         child.all.on('end', () => reject(new Error(`never printed ${pattern}:\n${printed}`)));
         look();
       }),
+  };
+}
+
+/** A command that runs in a terminal. */
+export interface InTerminal {
+  screen: TerminalScreen;
+  /** Resolves with the exit code. */
+  ended: Promise<number | undefined>;
+  /** Sends what somebody types. */
+  type(keys: string): void;
+}
+
+/** Starts the command line in a pseudo-terminal of the given size. Set LC_ALL for anything but UTF-8. */
+export function startInTerminal(
+  place: Place,
+  args: string[],
+  {
+    columns = 80,
+    rows = 24,
+    env = {},
+  }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+): InTerminal {
+  const screen = new TerminalScreen({ columns, rows });
+  const command = [process.execPath, main, ...args, '--data-folder', place.dataFolder];
+  const quoted = command.map((word) => `'${word}'`).join(' ');
+  const child = execa('script', ['-qefc', `stty cols ${columns} rows ${rows}; exec ${quoted}`, '/dev/null'], {
+    cwd: place.folder,
+    extendEnv: false,
+    env: {
+      ...ofThisMachine(),
+      ...{ HOME: place.folder, XDG_CACHE_HOME: cache, TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' },
+      ...env,
+    },
+    reject: false,
+    buffer: false,
+  });
+  child.stdout.pipe(screen);
+  return {
+    screen,
+    ended: child.then(({ exitCode }) => exitCode),
+    type: (keys) => void child.stdin.write(keys),
   };
 }
 

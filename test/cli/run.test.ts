@@ -75,13 +75,21 @@ describe('offsite run', () => {
     ]);
   });
 
-  test('tells on stderr what it does, a line a trial, with the reason and output of a void one', () => {
+  test('tells on stderr what it does, a line a trial', () => {
     expect(ended.stderr).toContain('service: embedded');
     expect(ended.stderr).toMatch(/✓ good · worker #0 {2}passed {2}\d/);
     expect(ended.stderr).toMatch(/✗ bad · worker #1 {2}failed/);
-    expect(ended.stderr).toMatch(
-      /○ unprepared · worker #0 {2}void .*\n +task, in prepare: prepare exited with 4\n +│ out\n +│ why\n/,
-    );
+  });
+
+  test('tells why a prepare failed when it fails, once for all trials of the case', () => {
+    const { stderr } = ended;
+    const failure =
+      /○ prepare of unprepared failed: .*\n +task, in prepare: prepare exited with 4\n +│ out\n +│ why\n/;
+    expect(stderr).toMatch(failure);
+    expect(stderr.match(/│ why/g)).toHaveLength(1);
+    const trials = stderr.match(/○ unprepared · worker #[01] {2}void: its prepare failed\n/g);
+    expect(trials).toHaveLength(2);
+    expect(stderr.search(failure)).toBeLessThan(stderr.indexOf(trials?.[0] ?? ''));
   });
 
   test('exits 3 where a trial is void', () => {

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeSnapshotsOf } from '../cli/containers.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 
 let at: DaemonPlace;
@@ -14,7 +16,10 @@ beforeAll(async () => {
   const daemon = await at.daemon(['--listen', '0']);
   [, url = ''] = await daemon.printed(/"http":"(http:[^"]+)"/);
 });
-afterAll(() => at[Symbol.asyncDispose]());
+afterAll(async () => {
+  await at[Symbol.asyncDispose]();
+  await removeSnapshotsOf('status-prepared');
+});
 
 const variant = { name: 'stuck', model: 'none', harness: 'command', profile: 'stuck' };
 
@@ -121,6 +126,15 @@ test('its metrics say what it did', async () => {
   expect(text).toMatch(/^offsite_phase_seconds_count\{phase="harness"\} 2$/m);
   expect(text).toMatch(/^offsite_outbox_reports 0$/m);
   expect(text).toMatch(/^offsite_healthy 1$/m);
+});
+
+test('its status says what is prepared', async () => {
+  const cases = [{ id: 'status-prepared', prepare: `: ${randomUUID()}; sleep 5`, verify: 'cat done.txt' }];
+  expect(await at.command('enqueue', suite('status-prepared', { cases }))).toMatchObject({ exitCode: 0 });
+  const { building } = await at.once(({ building }) => building.some(({ state }) => state === 'running'));
+  expect(building).toMatchObject([{ what: 'prepare of status-prepared' }]);
+  expect((await at.command('status')).stdout).toMatch(/1 build:\n {2}prepare of status-prepared {2}\d/);
+  await at.once((status) => status.building.length + status.queued + status.running.length === 0);
 });
 
 test('drain ends it, and whoever asks then is told that there is none', async () => {

@@ -4,10 +4,14 @@ import { describe, expect, test } from 'vitest';
 import type { BatchEvent, BatchTrial } from '../../src/agent/run-batch.ts';
 import { printedText } from '../../src/bounds/anybody.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
-import { liveProgress } from '../../src/cli/output/live-progress.ts';
+import { Activity } from '../../src/cli/output/activity.ts';
+import { trialWords } from '../../src/cli/output/activity-text.ts';
+import { frameOf, type Size } from '../../src/cli/output/frame.ts';
+import { liveDisplay } from '../../src/cli/output/live-display.ts';
+import { Progress } from '../../src/cli/output/progress.ts';
 import { summarizedBatch, summaryOf } from '../../src/cli/output/summary.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
-import { Output } from '../../src/text/output.ts';
+import { type Content, Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/kept-paths.ts';
 import { attacks, harmIn, hostileName, hostileText } from '../hostile/hostile-text.ts';
 
@@ -33,6 +37,9 @@ const result = { verdict: 'void', cause, startedAt: 0, finishedAt: 1 } as TrialR
 
 const events: BatchEvent[] = [
   { kind: 'phase', trial, phase: 'harness' },
+  { kind: 'build', build: { id: '1', what: hostileText, state: { kind: 'running' } } },
+  { kind: 'build', build: { id: '2', what: hostileText, state: { kind: 'failed', cause } } },
+  { kind: 'step', title: hostileText, state: 'begins' },
   { kind: 'waiting', for: `the model ${hostileName}`, reason: `${attacks.lineStop}\n${hostileText}` },
   { kind: 'resumed', for: attacks.stop },
   { kind: 'note', message: attacks.stop },
@@ -46,7 +53,12 @@ describe('on a terminal', () => {
   test('the live display sends no sequence but its own, whatever trials are called and models say', () => {
     const screen = new Screen();
     {
-      using progress = liveProgress(screen as unknown as NodeJS.WriteStream, new Output(screen));
+      const err = new Output(screen);
+      const activity = new Activity(() => 0);
+      const shown = (content: Content) => err.shown(content);
+      const frame = (size: Size) => frameOf(activity.state(), { size, words: trialWords, shown });
+      const stream = screen as unknown as NodeJS.WriteStream;
+      using progress = new Progress(activity, liveDisplay({ stream, err, frame }));
       for (const event of events) progress.event(event);
     }
     for (const attack of ['\u001b]', '\u001b[2J', '\u001b[1;1H']) expect(screen.sent).not.toContain(attack);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { command } from '../../runners/command/runner.ts';
 import { runners } from '../../runners/index.ts';
 import { checkCases } from '../../src/cli/check-cases.ts';
+import type { ActivityEvent } from '../../src/cli/output/activity.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
@@ -51,8 +52,14 @@ async function check(cases: PlannedCase[], given: readonly Runner[], repeat: num
   const seen: string[] = [];
   const onCase = ({ id }: { id: string }) => void seen.push(id);
   const signal = new AbortController().signal;
-  const checked = await checkCases(plan, parts, { repeat, concurrency: 2, signal, onCase });
+  const gradings = { planned: 0, finished: 0 };
+  const observe = (event: ActivityEvent) => {
+    if (event.kind === 'planned') gradings.planned += event.trials;
+    if (event.kind === 'finished') gradings.finished++;
+  };
+  const checked = await checkCases(plan, parts, { repeat, concurrency: 2, signal, onCase, observe });
   expect(seen.toSorted()).toEqual(cases.map(({ request }) => request.id).toSorted());
+  expect(gradings.finished).toBe(gradings.planned);
   return checked;
 }
 

@@ -6,6 +6,7 @@ import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
+import type { WorkEvent } from '../worker.ts';
 import type { DaemonStatus } from './status.ts';
 
 /** What a daemon is made of. Its creator holds the data folder's lock for daemons. */
@@ -28,6 +29,8 @@ export interface DaemonParts {
   revisions: ConfigRevisions;
   /** Called every few seconds while no loop is stuck. */
   alive(): Promise<void>;
+  /** Receives what the worker does, besides the log. */
+  observe?(event: WorkEvent): void;
 }
 
 /** How a daemon ended. */

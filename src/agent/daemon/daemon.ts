@@ -69,6 +69,7 @@ export class Daemon {
       onFailure: 'pause',
       observe: (event) => {
         observeWork(event, shared);
+        parts.observe?.(event);
         if (event.kind === 'finished') this.#delivery?.wake();
       },
       changed: wakeWork,

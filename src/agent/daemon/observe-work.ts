@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { BuildEvent } from '../../trial/build-event.ts';
 import type { WorkEvent } from '../worker.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -8,6 +9,9 @@ import type { Metrics } from './metrics.ts';
 export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; metrics: Metrics }): void {
   switch (event.kind) {
     case 'phase':
+      return;
+    case 'build':
+      logBuild(event.build, log);
       return;
     case 'waiting':
       log.warn(event, 'trials wait');
@@ -52,6 +56,28 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
       const why = cause && { cause: cause.kind, reason: cause.message };
       log.info({ ...namesOf(event.trial), verdict, ms: finishedAt - startedAt, ...why }, 'finished a trial');
     }
+  }
+}
+
+function logBuild({ what, state }: BuildEvent, log: Logger): void {
+  switch (state.kind) {
+    case 'running':
+      log.info({ what }, 'building an environment');
+      return;
+    case 'other-agent':
+      log.info({ what }, 'another agent builds an environment; trials wait for it');
+      return;
+    case 'built':
+      log.info({ what }, 'built an environment');
+      return;
+    case 'failed': {
+      const { message: reason, output } = state.cause;
+      log.error({ what, reason, output }, 'an environment cannot be built');
+      return;
+    }
+    case 'queued':
+    case 'stopped':
+      return;
   }
 }
 

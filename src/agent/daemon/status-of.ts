@@ -34,6 +34,9 @@ export function statusOf(
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
     running: worker.running().map((trial) => runningTrial(trial, monotonic())),
+    building: worker
+      .building()
+      .map(({ what, state, at }) => ({ what, state, forMs: Math.round(monotonic() - at) })),
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
     finished: { ...metrics.counts },

@@ -1,4 +1,5 @@
 import type { PhaseName } from '../../record/trial-record.ts';
+import type { OpenBuildState } from '../../trial/build-event.ts';
 import type { WaitingRun } from '../waiting-runs.ts';
 
 /**
@@ -23,6 +24,14 @@ export interface RunningTrial {
   forMs: number;
 }
 
+/** An install or a prepare. */
+export interface RunningBuild {
+  what: string;
+  state: OpenBuildState;
+  /** Milliseconds in this state. */
+  forMs: number;
+}
+
 export interface DaemonStatus {
   pid: number;
   mode: Mode;
@@ -37,6 +46,7 @@ export interface DaemonStatus {
   /** Queued trials, including those of waiting and parked runs. */
   queued: number;
   running: RunningTrial[];
+  building: RunningBuild[];
   waiting: WaitingRun[];
   parked: WaitingRun[];
   /** Trials since the start. */

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
+import { openBudget } from '../../gateway/budget.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
-import { type Printable, text } from '../../text/printable.ts';
+import { ours, type Printable, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
@@ -9,6 +10,7 @@ import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.
 import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { suiteOptions, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 
 export function checkCommand() {
@@ -26,6 +28,9 @@ export function checkCommand() {
     });
 }
 
+/** A grading passes if its verdict is the one that a sound case gets. */
+const gradingWords = { passed: 'as expected', failed: 'not as expected', void: 'without a verdict' };
+
 interface CheckCommandOptions extends CommonOptions {
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
@@ -34,28 +39,36 @@ interface CheckCommandOptions extends CommonOptions {
 
 async function check(file: string, options: CheckCommandOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file });
-  const { config, clock, runners, host, dataFolder, out, err } = context;
+  const { config, env, clock, runners, host, dataFolder, out, err } = context;
   const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
+  using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
+  context.note = progress.note;
   const { signal } = context.interruption();
 
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   passedEnvironment(sandbox, host);
-  const engine = await context.engine(signal);
+  const engine = await progress.step('connecting to the engine', () => context.engine(signal));
   await checkSandboxes(engine, [sandbox], signal);
   await using gateway = await context.gateway();
-  await using sandboxes = new Sandboxes(engine, await context.certificates(), { runners, host, clock });
+  await using sandboxes = new Sandboxes(engine, await context.certificates(), {
+    ...{ runners, host, clock },
+    observeBuild: (build) => progress.event({ kind: 'build', build }),
+  });
+  const batch = openBudget({}, clock.now());
   const checked = await checkCases(
     plan,
-    { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch: undefined } },
+    { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch } },
     {
       repeat: options.repeat ?? 1,
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
       signal,
+      observe: progress.update,
       onCase: (one) =>
-        err.print(text`${one.id}: ${one.states.every(({ asExpected }) => asExpected) ? 'ok' : 'NOT OK'}`),
+        progress.note(text`${one.id}: ${one.states.every(({ asExpected }) => asExpected) ? 'ok' : 'NOT OK'}`),
     },
   );
+  progress[Symbol.dispose]();
   if (options.json) out.json({ cases: checked });
   else out.print(text`\n${checkTable(checked)}\n`);
   return exitCodeOf(checked);
@@ -71,7 +84,7 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
 function checkTable(checked: readonly CheckedCase[]): Printable {
   const rows = checked.flatMap(({ id, states }) => [
     ...states.map((state) => [id, state.state, verdictsOf(state), remarkOn(state)]),
-    ...(states.length > 1 ? [] : [[id, 'solved', '–', 'the case has no solution']]),
+    ...(states.length > 1 ? [] : [[id, 'solved', ours('–'), 'the case has no solution']]),
   ]);
   const titles = ['case', 'workspace', 'verdict', 'remark'];
   return table(

@@ -1,4 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
+import { exportedPage } from '../../bounds/anybody.ts';
+import { exportHtml } from '../../export/export-html.ts';
 import { spanRequests } from '../../export/export-spans.ts';
 import { exportedTrials } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
@@ -20,6 +22,7 @@ export function exportCommand() {
       '--json <file>',
       'full records as JSON Lines, one trial a line; schemas/exported-trial.schema.json',
     )
+    .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
@@ -33,16 +36,17 @@ interface ExportOptions {
   dataFolder?: string | undefined;
   json?: string | undefined;
   otlp?: string | undefined;
+  html?: string | undefined;
   only?: Verdict[] | undefined;
   withOutputs?: true | undefined;
 }
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  if (options.json === undefined && options.otlp === undefined) {
+  if ([options.html, options.json, options.otlp].every((target) => target === undefined)) {
     throw new OffsiteError('nothing says what to export', {
       code: 'EXPORT_FORM_MISSING',
       kind: 'input',
-      hint: 'Give --json FILE, --otlp FILE or --otlp URL.',
+      hint: 'Give --html FILE, --json FILE, --otlp FILE or --otlp URL.',
     });
   }
   const { config, dataFolder } = options;
@@ -51,6 +55,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   const { records } = context.ledger();
   const batch = reference === undefined ? lastBatch(records) : findBatch(records, reference);
   const exporting = { context, batch, options, signal };
+  if (options.html !== undefined) await exportPage(options.html, exporting);
   if (options.json !== undefined) await exportJson(options.json, exporting);
   if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
 }
@@ -73,6 +78,22 @@ async function exportJson(file: string, { context, batch, options, signal }: Exp
     }
   });
   err.print(`${file}: ${plural(trials, 'trial')} of ${batch.id}`);
+}
+
+async function exportPage(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
+  const { redactor, clock, err } = context;
+  const { only, withOutputs } = options;
+  const maxBytes = exportedPage.bytes.whole;
+  const parts = { ledger: context.ledger(), redactor, now: clock.now(), only, withOutputs, maxBytes, signal };
+  const written = { trials: 0, leftOut: 0 };
+  await writeExport(file, async (write) => {
+    Object.assign(written, await exportHtml(batch, parts, write));
+  });
+  err.print(`${file}: ${plural(written.trials, 'trial')} of ${batch.id}`);
+  if (written.leftOut > 0) {
+    const trials = plural(written.leftOut, 'trial');
+    err.print(`${trials} left out, because the file would be larger than browsers open well: --only failed`);
+  }
 }
 
 async function exportSpans(target: string, { context, batch, options, signal }: Exporting): Promise<void> {

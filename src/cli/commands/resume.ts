@@ -33,12 +33,12 @@ interface ResumeOptions extends CommonOptions {
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { dataFolder, clock, redact, out, err } = context;
-  using progress = await openProgress({ err, plain: options.json === true });
+  const { dataFolder, env, clock, redact, out, err } = context;
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const workshop = await context.workshop(signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
@@ -61,7 +61,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
     }
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   if (options.json) out.json(summaries);
@@ -69,7 +71,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   else
     for (const summary of summaries) {
       out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
-      const see = seeWhy(summary, options.dataFolder);
+      const see = seeWhy([summary], options.dataFolder);
       if (see) progress.note(see);
     }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);

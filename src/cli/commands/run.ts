@@ -1,17 +1,26 @@
 import { writeFileSync } from 'node:fs';
-import { Command } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
+import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.ts';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
+import { type BatchEvent, type BatchParts, runBatch } from '../../agent/run-batch.ts';
+import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
+import type { Reference } from '../../comparison/side.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
+import { baselineOf, hasRegression, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
+import { comparisonText } from '../output/comparison.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
+import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
+import { mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { plural } from '../output/quantities.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
@@ -27,6 +36,19 @@ export function runCommand() {
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
+    .addOption(
+      new Option('--compare-to <batch>', 'compare the results with a batch on this machine').conflicts(
+        'dryRun',
+      ),
+    )
+    .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
+    .addOption(
+      new Option('--trials <auto>', 'run further trials until the pass rate is known precisely')
+        .choices(['auto'] as const)
+        .conflicts('dryRun'),
+    )
+    .option('--precision <rate>', 'half the width of its 95 % interval (default: 0.05, ±5 points)', rate)
+    .option('--max-trials <n>', 'the most trials of a case on a variant (default: 20)', wholeNumber)
     .option('--dry-run', 'test the suite with models that do nothing, and report nothing')
     .action(async (file, options) => {
       process.exitCode = await run(file, options);
@@ -37,19 +59,27 @@ interface RunOptions extends CommonOptions {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
+  compareTo?: string | undefined;
+  failOnRegression?: true | undefined;
+  trials?: 'auto' | undefined;
+  precision?: number | undefined;
+  maxTrials?: number | undefined;
   dryRun?: true | undefined;
   allowOutside?: string[] | undefined;
 }
 
 async function run(file: string, options: RunOptions): Promise<number> {
+  refuseLoneOptions(options);
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, out, err } = context;
   const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
-  using progress = await openProgress({ err, plain: options.json === true });
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const workshop = await context.workshop(signal);
+  const { compareTo } = options;
+  const baseline = compareTo === undefined ? undefined : baselineOf(context.ledger(), compareTo, plan);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
@@ -61,25 +91,36 @@ async function run(file: string, options: RunOptions): Promise<number> {
     text`service: ${service}; ${plural(revision.concurrency, 'trial')} at a time; results in ${dataFolder}`,
   );
 
-  let batch: FinishedBatch;
+  let finished: FinishedBatches;
   try {
-    batch = await runBatch(plan, { ...workshop, revisions }, signal, progress.event);
+    finished = await runTrials(plan, options, { ...workshop, revisions }, signal, progress.event);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     throw error;
   }
-  await deliverLeftovers(workshop, signal, progress.note, clock.now());
+  await progress.step('delivering results of earlier runs', () =>
+    deliverLeftovers(workshop, signal, progress.note, clock.now()),
+  );
   progress[Symbol.dispose]();
 
   // The data folder of a dry run is gone afterwards, and so are the paths in the details.
   const detailed = options.json === true && !options.dryRun;
-  const summary = finishedSummary(batch, workshop, detailed);
-  if (options.json) out.json(summary);
-  else out.print(text`\n${summaryTable(summary)}\n`);
-  const see = options.dryRun ? undefined : seeWhy(summary, options.dataFolder);
-  if (see && !options.json) progress.note(see);
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detailed));
+  if (!first) throw new Error('the run finished without a batch');
+  const isAuto = options.trials === 'auto';
+  const summary = isAuto ? mergedSummary([first, ...more]) : first;
+  const rates = isAuto ? preciseRates(finished) : undefined;
+  const compared = baseline && compareBatches(ledger, baseline, referenceTo(finished, ledger, service));
+  if (options.json) out.json({ ...summary, rates, comparison: compared });
+  else {
+    out.print(text`\n${summaryTable(summary)}\n`);
+    if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
+    if (compared) out.print(comparisonText(compared));
+    const see = options.dryRun ? undefined : seeWhy([first, ...more], options.dataFolder);
+    if (see) progress.note(see);
+  }
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
     writeText(options.junit, junitXml(summary, redact));
@@ -91,7 +132,47 @@ async function run(file: string, options: RunOptions): Promise<number> {
     const unreported = plural(summary.unreported, 'result');
     progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
   }
-  return exitCodeOf(summary, options.failUnder);
+  if (compared && baseline && options.failOnRegression)
+    progress.note(regressionText(compared, baseline.name));
+  return exitCodeOf(summary, options, compared);
+}
+
+/** Options that mean something only together with another one. */
+function refuseLoneOptions({ compareTo, failOnRegression, trials, precision, maxTrials }: RunOptions): void {
+  const needs =
+    failOnRegression && compareTo === undefined
+      ? ['--fail-on-regression', '--compare-to']
+      : trials === undefined && (precision !== undefined || maxTrials !== undefined)
+        ? [precision === undefined ? '--max-trials' : '--precision', '--trials auto']
+        : undefined;
+  if (!needs) return;
+  throw new OffsiteError(`${needs[0]} needs ${needs[1]}`, {
+    code: 'OPTION_MISSING',
+    kind: 'input',
+    hint: `Add ${needs[1]}, or remove ${needs[0]}.`,
+  });
+}
+
+/** Runs the suite once, or with further batches until its pass rates are known precisely. */
+async function runTrials(
+  plan: SuitePlan,
+  { trials, precision = 0.05, maxTrials = 20 }: RunOptions,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<FinishedBatches> {
+  if (trials === 'auto') return runUntilPrecise(plan, { precision, maxTrials }, parts, signal, observe);
+  return { batches: [await runBatch(plan, parts, signal, observe)], rates: [] };
+}
+
+function batchIdsOf({ batches }: FinishedBatches): string[] {
+  return batches.map(({ id }) => id);
+}
+
+/** The batches of this run, as one side of a comparison. */
+function referenceTo(finished: FinishedBatches, ledger: Ledger, service: string): Reference {
+  const batches = batchIdsOf(finished).flatMap((id) => ledger.batches.find(id));
+  return { name: 'this run', batches: batches.filter((one) => one.service === service), variant: undefined };
 }
 
 function writeText(file: string, text: string): void {
@@ -107,8 +188,13 @@ function writeText(file: string, text: string): void {
   }
 }
 
-function exitCodeOf(summary: BatchSummary, failUnder: number | undefined): number {
+function exitCodeOf(
+  summary: BatchSummary,
+  { failUnder, failOnRegression }: RunOptions,
+  compared: ComparedBatches | undefined,
+): number {
   if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
   if (failUnder !== undefined && (summary.passRate ?? 0) < failUnder) return exitCodes.belowThreshold;
+  if (failOnRegression && compared && hasRegression(compared)) return exitCodes.belowThreshold;
   return exitCodes.done;
 }

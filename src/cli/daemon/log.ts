@@ -8,11 +8,21 @@ const common = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'err']);
 
 const marks: Record<string, string> = { 20: '·', 30: ' ', 40: '!', 50: '✗', 60: '✗' };
 
-/** The daemon's log: one line of JSON per event, or one line of text if the output is a terminal. */
-export function daemonLog(output: Output): Logger {
-  const destination = output.isTerminal
+/**
+ * The daemon's log: one line of JSON per event, or one line of text if the output is a terminal.
+ *
+ * @param logged called after each line
+ */
+export function daemonLog(output: Output, logged: () => void = () => undefined): Logger {
+  const written = output.isTerminal
     ? { write: (line: string) => output.print(lineForPeople(line)) }
     : logDestination(output);
+  const destination = {
+    write(line: string) {
+      written.write(line);
+      logged();
+    },
+  };
   return pino({ base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 

@@ -16,6 +16,7 @@ import { address } from '../options.ts';
 import { daemonLog } from './log.ts';
 import { readAgain } from './read-revision.ts';
 import { obeySignals } from './signals.ts';
+import { workLog } from './work-log.ts';
 
 export interface DaemonOptions extends CommonOptions {
   concurrency?: number | undefined;
@@ -28,10 +29,11 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { env, dataFolder, clock, redactor, redact } = context;
   let { config } = context;
-  const log = daemonLog(context.err);
+  const monotonic = () => performance.now();
+  const log = daemonLog(context.err, () => work.logged());
+  using work = workLog(log, { clock, monotonic });
   context.note = (message) => log.info(message);
   const systemd = serviceManager(env, context.note);
-  const monotonic = () => performance.now();
   await using opened = new AsyncDisposableStack();
 
   const workshop = await openAlone(context);
@@ -45,6 +47,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     log,
     revisions,
     alive: () => systemd.tell('WATCHDOG=1'),
+    observe: work.observe,
   });
   const reload = async () => {
     try {

@@ -1,5 +1,6 @@
 import type { DaemonStatus } from '../../agent/daemon/status.ts';
-import { lines, type Printable, stack, text, type Value } from '../../text/printable.ts';
+import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
+import { buildStates } from '../output/activity-text.ts';
 import { duration, plural } from '../output/quantities.ts';
 
 /** A daemon's status for people. */
@@ -22,6 +23,10 @@ export function statusText(status: DaemonStatus): Printable {
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
     ...section(plural(running.length, 'running trial'), running, (trial) => {
       return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}`;
+    }),
+    ...section(plural(status.building.length, 'build'), status.building, ({ what, state, forMs }) => {
+      const remark = buildStates[state] === '' ? '' : `  ${buildStates[state]}`;
+      return text`${what}${ours(remark)}  ${duration(forMs)}`;
     }),
     ...section(plural(status.waiting.length, 'waiting run'), status.waiting, reasonOf),
     ...section(plural(status.parked.length, 'parked run'), status.parked, reasonOf),

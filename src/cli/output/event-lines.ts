@@ -1,16 +1,67 @@
+import { createHash } from 'node:crypto';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import { failuresOf } from '../../record/failures.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { Cause, TrialResult } from '../../record/trial-record.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import { duration } from './quantities.ts';
 
-/** The line to print for an event; undefined if there is none. */
-export function lineOf(event: BatchEvent): Printable | undefined {
+/**
+ * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install
+ * is told once, not again for each trial that needs it.
+ */
+export function eventLines(): (event: BatchEvent) => Printable | undefined {
+  const failures = new ToldFailures();
+  return (event) => {
+    if (event.kind === 'build') {
+      const { what, state } = event.build;
+      return state.kind === 'failed' && failures.isNew(what, state.cause)
+        ? text`  ${mark('void')} ${what} failed: the trials that need it are void\n${causeLines(state.cause)}`
+        : undefined;
+    }
+    if (event.kind === 'finished') {
+      const { trial, result } = event;
+      const { cause } = result;
+      const isTold =
+        cause !== undefined && isPreparing(cause) && !failures.isNew(stepOf(trial, cause), cause);
+      return finishedLine(trial, result, isTold);
+    }
+    return lineOf(event);
+  };
+}
+
+/** The failures of prepares and installs that were printed. */
+class ToldFailures {
+  readonly #told = new Set<string>();
+
+  /** Whether a failure was not printed yet: neither for this step, nor with this output. */
+  isNew(step: string, { phase, message, output = '' }: Cause): boolean {
+    const hash = createHash('sha256')
+      .update(JSON.stringify([phase, message, output]))
+      .digest('hex');
+    const keys = [hash, JSON.stringify([step, message])];
+    const isNew = !keys.some((key) => this.#told.has(key));
+    for (const key of keys) this.#told.add(key);
+    return isNew;
+  }
+}
+
+function isPreparing({ phase }: Cause): boolean {
+  return phase === 'prepare' || phase === 'install';
+}
+
+/** What failed for a trial: its case's prepare, or an install, which all cases of its variant share. */
+function stepOf({ run }: BatchTrial, { phase }: Cause): string {
+  return phase === 'prepare' ? `prepare of ${run.case.request.name}` : `install of ${run.variant.name}`;
+}
+
+function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {
   switch (event.kind) {
     case 'started':
       return text`batch ${event.batchId}: ${event.trials.length} trials`;
     case 'phase':
+    case 'step':
+    case 'put-back':
       return undefined;
     case 'retried':
       return stack([
@@ -19,8 +70,6 @@ export function lineOf(event: BatchEvent): Printable | undefined {
       ]);
     case 'broken-harness':
       return text`  ${event.trial.run.variant.name}\n      ${lines(event.told)}`;
-    case 'finished':
-      return finishedLine(event.trial, event.result);
     case 'unstored':
       return text`  ${nameOf(event.trial)}  finished, but cannot be stored yet: ${lines(event.message)}`;
     case 'note':
@@ -38,17 +87,20 @@ export function lineOf(event: BatchEvent): Printable | undefined {
   }
 }
 
-function finishedLine(trial: BatchTrial, result: TrialResult): Printable {
+/** @param isTold whether the cause was printed before */
+function finishedLine(trial: BatchTrial, result: TrialResult, isTold: boolean): Printable {
   const { verdict, cause, finishedAt, startedAt } = result;
+  if (cause && isTold)
+    return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${cause.phase} failed`;
   const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}`;
   if (!cause) return verdict === 'failed' ? stack([line, ...failureLines(result)]) : line;
-  const why = text`      ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`;
-  const output = cause.output?.trim() ?? '';
-  return stack([
-    line,
-    why,
-    ...(output === '' ? [] : [text`      ${quoted(output, printedText.count.outputLines)}`]),
-  ]);
+  return stack([line, causeLines(cause)]);
+}
+
+function causeLines({ kind, phase, message, output = '' }: Cause): Printable {
+  const why = text`      ${kind}, in ${phase}: ${lines(message)}`;
+  if (output.trim() === '') return why;
+  return stack([why, text`      ${quoted(output.trim(), printedText.count.outputLines)}`]);
 }
 
 /** Why a trial failed: the first reason, and how many more there are. */

@@ -1,26 +1,142 @@
-import type { Output } from '../../text/output.ts';
-import { lineOf } from './event-lines.ts';
-import type { Progress } from './live-progress.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
+import type { Clock } from '../../clock.ts';
+import type { Content, Output } from '../../text/output.ts';
+import { ours, text } from '../../text/printable.ts';
+import { Activity, type ActivityEvent, type NamedTrial } from './activity.ts';
+import { activityLines, trialWords, type VerdictWords } from './activity-text.ts';
+import type { Display } from './display.ts';
+import { eventLines, keyOf } from './event-lines.ts';
+import { frameOf } from './frame.ts';
+import { plainDisplay } from './plain-display.ts';
+import { elapsed } from './quantities.ts';
 
 export interface ProgressOptions {
   /** Prints on the process's standard error. */
   err: Output;
+  clock: Clock;
+  env: NodeJS.ProcessEnv;
   /** No live lines, even on a terminal. */
-  plain: boolean;
+  plain?: boolean;
+  words?: VerdictWords;
 }
 
-/** Shows live lines on a terminal; otherwise prints one plain line when a trial ends. */
-export async function openProgress({ err, plain }: ProgressOptions): Promise<Progress> {
-  if (err.isTerminal && !plain) {
-    const { liveProgress } = await import('./live-progress.ts');
-    return liveProgress(process.stderr, err);
+/** Terminal cells of a plain line, if the environment does not say. */
+const plainWidth = 100;
+
+/** Shows live lines on a terminal; elsewhere, and in CI, prints plain lines. */
+export async function openProgress(options: ProgressOptions): Promise<Progress> {
+  const { err, clock, env, plain = false, words = trialWords } = options;
+  const activity = new Activity(() => performance.now());
+  if (plain || !isLive(err, env)) {
+    const width = Number(env.COLUMNS) || plainWidth;
+    const lines = () => (activity.isBusy ? activityLines(activity.state(), words, width) : undefined);
+    return new Progress(activity, plainDisplay({ err, clock, lines }));
   }
-  return {
-    event(event) {
-      const line = lineOf(event);
-      if (line !== undefined) err.print(line);
-    },
-    note: (message) => err.print(message),
-    [Symbol.dispose]: () => undefined,
+  // Commands that show nothing live start without this module's libraries.
+  const { liveDisplay } = await import('./live-display.ts');
+  const shown = (content: Content) => err.shown(content);
+  return new Progress(
+    activity,
+    liveDisplay({
+      stream: process.stderr,
+      err,
+      frame: (size) => frameOf(activity.state(), { size, words, shown }),
+    }),
+  );
+}
+
+/** Whether lines can be drawn over, and somebody watches. */
+function isLive(err: Output, { TERM, CI }: NodeJS.ProcessEnv): boolean {
+  const isCi = CI !== undefined && CI !== '' && CI !== 'false' && CI !== '0';
+  return err.isTerminal && TERM !== 'dumb' && !isCi;
+}
+
+/** Tells the user what a command does while it does it. Disposing removes the live lines. */
+export class Progress implements Disposable {
+  readonly #activity: Activity;
+  readonly #display: Display;
+  readonly #lineOf = eventLines();
+
+  constructor(activity: Activity, display: Display) {
+    this.#activity = activity;
+    this.#display = display;
+  }
+
+  /** Shows what happens to a batch. */
+  readonly event = (event: BatchEvent): void => {
+    const activity = activityOf(event);
+    if (activity) this.#activity.update(activity);
+    const line = this.#lineOf(event);
+    if (line === undefined) this.#display.changed();
+    else this.#display.print(line);
   };
+
+  /** Shows what happens to something else. */
+  readonly update = (event: ActivityEvent): void => {
+    this.#activity.update(event);
+    this.#display.changed();
+  };
+
+  readonly note = (message: Content): void => this.#display.print(message);
+
+  /** Shows a step while it runs. Returns what the step returns. */
+  readonly step = async <Result>(title: string, work: () => Promise<Result>): Promise<Result> => {
+    this.update({ kind: 'step', title, state: 'begins' });
+    try {
+      return await work();
+    } finally {
+      this.update({ kind: 'step', title, state: 'ends' });
+    }
+  };
+
+  /** The same, and prints how long it took. */
+  readonly during = async <Result>(title: string, work: () => Promise<Result>): Promise<Result> => {
+    const startedAt = performance.now();
+    const took = () => ours(elapsed(performance.now() - startedAt));
+    if (!this.#display.isLive) this.note(text`${title} ...`);
+    let ended = ours('failed after');
+    try {
+      const result = await this.step(title, work);
+      ended = ours('done in');
+      return result;
+    } finally {
+      this.note(text`${title}: ${ended} ${took()}`);
+    }
+  };
+
+  [Symbol.dispose](): void {
+    this.#display[Symbol.dispose]();
+  }
+}
+
+/** What a batch's event changes in the display; undefined if nothing. */
+function activityOf(event: BatchEvent): ActivityEvent | undefined {
+  switch (event.kind) {
+    case 'started':
+      return { kind: 'planned', trials: event.trials.length, spent: event.spent };
+    case 'phase':
+      return { ...event, trial: named(event.trial) };
+    case 'retried':
+    case 'put-back':
+      return { kind: 'left', trial: named(event.trial) };
+    case 'finished': {
+      const { verdict, startedAt, finishedAt } = event.result;
+      return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };
+    }
+    case 'build':
+    case 'step':
+    case 'waiting':
+    case 'resumed':
+      return event;
+    case 'broken-harness':
+    case 'note':
+    case 'report':
+    case 'unstored':
+      return undefined;
+  }
+}
+
+function named(trial: BatchTrial): NamedTrial {
+  const { run, ordinal } = trial;
+  return { key: keyOf(trial), case: run.case.request.id, which: `${run.variant.name} #${ordinal}` };
 }

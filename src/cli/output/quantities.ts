@@ -6,6 +6,25 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
+/** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
+export function elapsed(milliseconds: number): string {
+  const seconds = Math.floor(Math.max(0, milliseconds) / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`;
+}
+
+/** `about 4 min left`: an estimate, so it is rounded. */
+export function timeLeft(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  if (seconds < 10) return 'a few seconds left';
+  if (seconds < 95) return `about ${Math.round(seconds / 10) * 10} s left`;
+  const minutes = seconds / 60;
+  if (minutes < 90) return `about ${Math.round(minutes)} min left`;
+  return `about ${Math.round(minutes / 30) / 2} h left`;
+}
+
 /** `67 %`; a dash if nothing was scored. */
 export function percent(ratio: number | undefined): string {
   return ratio === undefined ? '–' : `${Math.round(ratio * 100)} %`;

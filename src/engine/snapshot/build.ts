@@ -59,6 +59,7 @@ async function takeTurn(
     } catch (thrown) {
       if (!isEngineFailure(thrown, 'conflict')) throw thrown;
     }
+    request.waits?.();
     await otherBuildOver(port, instance, name, signal);
   }
 }

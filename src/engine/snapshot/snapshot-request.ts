@@ -13,6 +13,8 @@ export interface SnapshotRequest {
   key: string;
   /** A description for lists of images; shown, not part of the key. */
   description?: string;
+  /** Called before this request waits for another agent's build of the same snapshot. */
+  waits?(): void;
   /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
   build(container: Container): Promise<unknown>;
 }

@@ -1,0 +1,95 @@
+import { limits } from '../contract/definition.ts';
+import type { CaseVerdicts } from '../stats/cases.ts';
+import { type FurtherTrials, furtherTrials } from '../stats/further-trials.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { type BatchEvent, type BatchParts, type FinishedBatch, runBatch } from './run-batch.ts';
+import { resolvePrompt } from './start-batch.ts';
+
+export interface AutoTrials {
+  /** The wanted half width of the 95 % interval of each variant's pass rate, from 0 to 1. */
+  precision: number;
+  /** The largest number of trials of a case on a variant. */
+  maxTrials: number;
+}
+
+/** How precisely the pass rate of a variant is known. */
+export interface KnownRate extends FurtherTrials {
+  variant: string;
+}
+
+export interface FinishedBatches {
+  /** In the order in which they ran. */
+  batches: FinishedBatch[];
+  /** One for each variant of the plan. */
+  rates: KnownRate[];
+}
+
+/**
+ * Runs a suite, and then further batches, until the pass rate of each variant is known with a wanted
+ * precision: see {@link furtherTrials}. A batch's trials are fixed, so further trials are batches of their
+ * own, with the variants and cases that need them. Rejects as {@link runBatch} does; the batches before are
+ * finished then, and no further ones start when the last one is resumed.
+ */
+export async function runUntilPrecise(
+  plan: SuitePlan,
+  wanted: AutoTrials,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<FinishedBatches> {
+  const prompt = await resolvePrompt(plan, parts.client, signal);
+  // All batches have the prompt of the first, even if somebody promotes another one meanwhile.
+  const fixed: SuitePlan = { ...plan, suite: { ...plan.suite, prompt: { kind: 'text', text: prompt } } };
+  // Noise shows from the second trial on.
+  const first = Math.min(Math.max(2, plan.trials), wanted.maxTrials);
+  const batches = [await runBatch({ ...fixed, trials: first }, parts, signal, observe)];
+  for (;;) {
+    const rates = plan.variants.map(({ name }) => knownRate(name, batches, wanted));
+    const further = furtherPlans(fixed, rates);
+    if (further.length === 0) return { batches, rates };
+    observe({ kind: 'note', message: toldBefore(further) });
+    for (const next of further) batches.push(await runBatch(next, parts, signal, observe));
+  }
+}
+
+function knownRate(variant: string, batches: readonly FinishedBatch[], wanted: AutoTrials): KnownRate {
+  const cases = new Map<string, CaseVerdicts>();
+  const trials = batches.flatMap((batch) => batch.trials);
+  for (const { run, result } of trials.filter((trial) => trial.run.variant.name === variant)) {
+    const { id } = run.case.request;
+    const verdicts = cases.get(id) ?? { id, passed: 0, failed: 0, void: 0 };
+    verdicts[result.verdict]++;
+    cases.set(id, verdicts);
+  }
+  return { variant, ...furtherTrials([...cases.values()], wanted) };
+}
+
+/**
+ * The batches to run next. Each gives its cases the smallest number that one of them needs; variants that
+ * need the same share a batch.
+ */
+function furtherPlans(plan: SuitePlan, rates: readonly KnownRate[]): SuitePlan[] {
+  const wanting = rates.filter(({ needed }) => needed.size > 0);
+  const alike = Map.groupBy(wanting, ({ needed }) => JSON.stringify([smallest(needed), ...needed.keys()]));
+  return [...alike.values()].map((group) => {
+    const needed = group[0]?.needed ?? new Map<string, number>();
+    return {
+      ...plan,
+      trials: smallest(needed),
+      cases: plan.cases.filter(({ request }) => needed.has(request.id)),
+      variants: plan.variants.filter(({ name }) => group.some(({ variant }) => variant === name)),
+    };
+  });
+}
+
+function smallest(needed: ReadonlyMap<string, number>): number {
+  return Math.min(limits.trials, ...needed.values());
+}
+
+function toldBefore(plans: readonly SuitePlan[]): string {
+  const parts = plans.map(({ variants, cases, trials }) => {
+    const names = variants.map(({ name }) => name).join(', ');
+    return `${trials} more of ${cases.length === 1 ? '1 case' : `${cases.length} cases`} on ${names}`;
+  });
+  return `not precise yet, further trials: ${parts.join('; ')}`;
+}

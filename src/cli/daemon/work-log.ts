@@ -1,0 +1,76 @@
+import type { Logger } from 'pino';
+import type { WorkEvent } from '../../agent/worker.ts';
+import type { Clock } from '../../clock.ts';
+import type { QueuedTrial } from '../../ledger/queue.ts';
+import { Activity, type ActivityEvent, type ActivityState, type NamedTrial } from '../output/activity.ts';
+import { heartbeat } from '../output/heartbeat.ts';
+
+export interface WorkLog extends Disposable {
+  observe(event: WorkEvent): void;
+  /** Notes that the log has another line. */
+  logged(): void;
+}
+
+/** Logs what is going on when the log has been silent for a while and something is in progress. */
+export function workLog(log: Logger, { clock, monotonic }: { clock: Clock; monotonic(): number }): WorkLog {
+  const activity = new Activity(monotonic);
+  const beating = heartbeat(clock, () => {
+    if (activity.isBusy) log.info(fieldsOf(activity.state()), 'at work');
+  });
+  return {
+    observe(event) {
+      const change = activityOf(event);
+      if (change) activity.update(change);
+    },
+    logged: () => beating.printed(),
+    [Symbol.dispose]: () => beating[Symbol.dispose](),
+  };
+}
+
+/** Builds in one line of the log. */
+const namedBuilds = 10;
+
+function fieldsOf({ verdicts, running, builds, outages }: ActivityState) {
+  const [longest] = running;
+  const phases = Map.groupBy(running, ({ phase }) => phase);
+  return {
+    finished: verdicts,
+    running: Object.fromEntries([...phases].map(([phase, trials]) => [phase, trials.length])),
+    longest: longest && { case: longest.trial.case, trial: longest.trial.which, ms: round(longest.forMs) },
+    builds: builds.length,
+    building: builds
+      .slice(0, namedBuilds)
+      .map(({ what, state, forMs }) => ({ what, state, ms: round(forMs) })),
+    down: outages.map(({ of, reason, forMs }) => ({ of, reason, ms: round(forMs) })),
+  };
+}
+
+const round = Math.round;
+
+/** What an event of the worker changes in the display; undefined if nothing. */
+function activityOf(event: WorkEvent): ActivityEvent | undefined {
+  switch (event.kind) {
+    case 'phase':
+      return { ...event, trial: named(event.trial) };
+    case 'retried':
+    case 'put-back':
+      return { kind: 'left', trial: named(event.trial) };
+    case 'finished': {
+      const { verdict, startedAt, finishedAt } = event.result;
+      return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };
+    }
+    case 'build':
+    case 'waiting':
+    case 'resumed':
+      return event;
+    case 'begun':
+    case 'broken-harness':
+    case 'not-ready':
+    case 'unstored':
+      return undefined;
+  }
+}
+
+function named({ key, caseId, runId, ordinal }: QueuedTrial): NamedTrial {
+  return { key: String(key), case: caseId, which: `${runId} #${ordinal}` };
+}

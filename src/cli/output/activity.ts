@@ -1,0 +1,153 @@
+import type { CircuitEvent } from '../../agent/circuits.ts';
+import type { Spent } from '../../gateway/budget.ts';
+import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/build-event.ts';
+import { Pace } from './pace.ts';
+
+/** A trial as a display names it. The texts are foreign. */
+export interface NamedTrial {
+  key: string;
+  case: string;
+  /** What tells it from the case's other trials: `variant #0`. */
+  which: string;
+}
+
+export type ActivityEvent =
+  /** So many more trials are to be done. `spent` says what models have used for them so far. */
+  | { kind: 'planned'; trials: number; spent?: (() => Spent) | undefined }
+  | { kind: 'phase'; trial: NamedTrial; phase: PhaseName }
+  /** The trial no longer runs, and will run again. */
+  | { kind: 'left'; trial: NamedTrial }
+  | { kind: 'finished'; trial: NamedTrial; verdict: TrialResult['verdict']; ms: number }
+  | { kind: 'build'; build: BuildEvent }
+  | { kind: 'step'; title: string; state: 'begins' | 'ends' }
+  | CircuitEvent;
+
+/** What is going on at a moment. Everything in progress is listed longest first. */
+export interface ActivityState {
+  /** Milliseconds since the first trials were planned; since the beginning, if none were. */
+  forMs: number;
+  planned: number;
+  done: number;
+  verdicts: Record<TrialResult['verdict'], number>;
+  spent: Spent;
+  /** Undefined if nothing was measured yet, and while trials wait for something that is down. */
+  leftMs: number | undefined;
+  steps: Timed<{ title: string }>[];
+  outages: Timed<{ of: string; reason: string }>[];
+  builds: Timed<{ what: string; state: OpenBuildState }>[];
+  running: Timed<{ trial: NamedTrial; phase: PhaseName }>[];
+}
+
+type Timed<What> = What & { forMs: number };
+type Since<What> = What & { since: number };
+
+/** Follows what is going on, so that it can be shown at any time. */
+export class Activity {
+  readonly #now: () => number;
+  readonly #pace = new Pace();
+  readonly #verdicts = { passed: 0, failed: 0, void: 0 };
+  readonly #steps = new Map<string, Since<{ title: string }>>();
+  readonly #outages = new Map<string, Since<{ of: string; reason: string }>>();
+  readonly #builds = new Map<string, Since<{ what: string; state: OpenBuildState }>>();
+  readonly #running = new Map<string, Since<{ trial: NamedTrial; phase: PhaseName }>>();
+  readonly #accounts: { of: () => Spent; last: Spent }[] = [];
+  #since: number;
+  #planned = 0;
+
+  /** @param now milliseconds, never set back */
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#since = now();
+  }
+
+  get isBusy(): boolean {
+    return [this.#steps, this.#outages, this.#builds, this.#running].some(({ size }) => size > 0);
+  }
+
+  update(event: ActivityEvent): void {
+    const since = this.#now();
+    this.#pace.pass(since, { running: this.#running.size, isStopped: this.#outages.size > 0 });
+    switch (event.kind) {
+      case 'planned':
+        if (this.#planned === 0) this.#since = since;
+        this.#planned += event.trials;
+        if (event.spent) this.#accounts.push({ of: event.spent, last: { tokens: 0, usd: 0 } });
+        return;
+      case 'phase': {
+        const { trial, phase } = event;
+        this.#running.set(trial.key, { trial, phase, since: this.#running.get(trial.key)?.since ?? since });
+        return;
+      }
+      case 'left':
+        this.#running.delete(event.trial.key);
+        return;
+      case 'finished':
+        this.#running.delete(event.trial.key);
+        this.#verdicts[event.verdict]++;
+        // A void trial ended early, and says nothing about the others.
+        if (event.verdict !== 'void') this.#pace.finished(event.ms);
+        return;
+      case 'build':
+        this.#build(event.build, since);
+        return;
+      case 'step':
+        if (event.state === 'ends') this.#steps.delete(event.title);
+        else this.#steps.set(event.title, { title: event.title, since });
+        return;
+      case 'waiting':
+        this.#outages.set(event.for, { of: event.for, reason: event.reason, since });
+        return;
+      case 'resumed':
+        this.#outages.delete(event.for);
+    }
+  }
+
+  state(): ActivityState {
+    const now = this.#now();
+    const { passed, failed, void: voided } = this.#verdicts;
+    const done = passed + failed + voided;
+    const running = timed(this.#running, now);
+    return {
+      forMs: now - this.#since,
+      planned: this.#planned,
+      done,
+      verdicts: { ...this.#verdicts },
+      spent: this.#spentSoFar(),
+      leftMs: this.#left(now, this.#planned - done - running.length),
+      steps: timed(this.#steps, now),
+      outages: timed(this.#outages, now),
+      builds: timed(this.#builds, now),
+      running,
+    };
+  }
+
+  #build({ id, what, state }: BuildEvent, since: number): void {
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, since });
+    else this.#builds.delete(id);
+  }
+
+  #left(now: number, waiting: number): number | undefined {
+    if (this.#outages.size > 0) return undefined;
+    const runningMs = [...this.#running.values()].map(({ since }) => now - since);
+    return this.#pace.left({ waiting: Math.max(0, waiting), runningMs });
+  }
+
+  /** An account is closed after its last trial; what it said before still holds. */
+  #spentSoFar(): Spent {
+    const sum = { tokens: 0, usd: 0 };
+    for (const account of this.#accounts) {
+      const { tokens, usd } = account.of();
+      account.last = { tokens: Math.max(account.last.tokens, tokens), usd: Math.max(account.last.usd, usd) };
+      sum.tokens += account.last.tokens;
+      sum.usd += account.last.usd;
+    }
+    return sum;
+  }
+}
+
+function timed<What extends object>(open: Map<string, Since<What>>, now: number): Timed<What>[] {
+  return [...open.values()]
+    .sort((one, other) => one.since - other.since)
+    .map(({ since, ...what }) => ({ ...(what as unknown as What), forMs: now - since }));
+}

@@ -1,0 +1,186 @@
+import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
+import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { table } from '../../text/table.ts';
+import { differenceSentence, explained, rangeOf, shownP } from './comparison-words.ts';
+import { measureTables } from './measure-tables.ts';
+import { percent, plural } from './quantities.ts';
+
+/** How many changed cases are listed; `--json` has all. */
+const listed = 20;
+/** How many names a line has. */
+const named = 10;
+
+/** Everything that a comparison says, for people. */
+export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: ComparedBatches): Printable {
+  const [first] = comparisons;
+  return stack([
+    ...comparisons.flatMap((comparison) => [...sections(comparison), ours('')]),
+    ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
+    ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
+    ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
+    ours('In brackets: 95 % intervals, for other cases like these. See docs/comparing.md.'),
+  ]);
+}
+
+function severalCompared(variants: number, { difference }: Comparison): Printable {
+  const level = `${Number((difference.confidence * 100).toFixed(2))} %`;
+  return stack([
+    text`${variants} variants are compared. Each difference has a ${ours(level)} interval, so that chance`,
+    ours('finds a difference in one of them in at most 5 of 100 comparisons.'),
+  ]);
+}
+
+function sections(comparison: Comparison): Printable[] {
+  const { a, b, difference } = comparison;
+  const found = difference.finding === 'worse' || difference.finding === 'better';
+  return [
+    text`A  ${sideName(a)}`,
+    text`B  ${sideName(b)}`,
+    ours(''),
+    rateTable(a, b),
+    ours(''),
+    found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
+    ...explained(comparison),
+    ...changesOf(comparison),
+    ...noiseOf(a, b),
+    ...passAtKTable(a, b),
+    ...measureTables(comparison),
+    ...warnings(comparison),
+  ];
+}
+
+function sideName({ batches, variant }: SideSummary): Printable {
+  return text`${batches.join(' + ')} · ${variant}`;
+}
+
+function rateTable(a: SideSummary, b: SideSummary): Printable {
+  const row = (name: string, { passRate, void: missing }: SideSummary): Value[] => [
+    ours(name),
+    passRate ? ours(`${percent(passRate.rate)} (${rangeOf(passRate.interval, percentNumber)})`) : ours('–'),
+    String(passRate?.cases ?? 0),
+    String(passRate?.passed ?? 0),
+    String(passRate?.failed ?? 0),
+    missing > 0 ? styled('yellow', missing) : '0',
+  ];
+  return table(
+    [
+      { title: '' },
+      { title: 'pass rate' },
+      { title: 'cases', align: 'right' },
+      { title: 'passed', align: 'right' },
+      { title: 'failed', align: 'right' },
+      { title: 'void', align: 'right' },
+    ],
+    [row('A', a), row('B', b)],
+  );
+}
+
+function changesOf({ changes, mcnemar }: Comparison): Printable[] {
+  if (changes.length === 0) return [];
+  const share = ({ passed, scored }: { passed: number; scored: number }) => `${passed} of ${scored}`;
+  const rows = changes.slice(0, listed).map(({ case: name, a, b }): Value[] => {
+    const isWorse = a.passed / a.scored > b.passed / b.scored;
+    return [name, share(a), share(b), isWorse ? styled('red', ours('worse')) : ours('better')];
+  });
+  const more = changes.length - rows.length;
+  const worse = plural(mcnemar.worse, 'case');
+  const test = ours(`McNemar's test: ${shownP(mcnemar.midP)}`);
+  return [
+    ours(''),
+    table([{ title: 'case' }, { title: 'A passed' }, { title: 'B passed' }, { title: '' }], rows),
+    ...(more > 0 ? [text`and ${more} more: --json lists all`] : []),
+    ours(''),
+    text`By majority of trials, ${worse} got worse and ${mcnemar.better} better; ${test}.`,
+    ...(mcnemar.tied.length > 0
+      ? [text`${plural(mcnemar.tied.length, 'case')} without a majority on a side not counted there.`]
+      : []),
+  ];
+}
+
+function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
+  const sides = [
+    ['A', a],
+    ['B', b],
+  ] as const;
+  const lines = sides
+    .filter(([, { noise }]) => noise.repeated > 0)
+    .map(([name, { noise }]) => {
+      const { repeated, flipping, luck = 1 } = noise;
+      const all = plural(repeated, 'case');
+      const flip = text`${flipping.length} of ${all} flip by themselves`;
+      const points = (luck * 100).toFixed(1);
+      const again = `run again, the pass rate would move up to ${points} points by luck alone`;
+      return text`${ours(name)}: ${flip}; ${ours(again)}.`;
+    });
+  const unknown = ours(
+    'No case has repeats, so the noise of a single case is unknown. Run with more trials.',
+  );
+  return [ours(''), ...(lines.length > 0 ? lines : [unknown])];
+}
+
+function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
+  const highest = Math.max(a.passAtK.length, b.passAtK.length);
+  if (highest < 2) return [];
+  const shown = [...Array(highest).keys()].map((index) => index + 1).filter((k) => isShown(k, highest));
+  const cell = ({ passAtK }: SideSummary, k: number, which: 'any' | 'all') => {
+    const found = passAtK[k - 1];
+    if (!found) return '–';
+    const interval = which === 'any' ? found.anyInterval : found.allInterval;
+    return `${percent(found[which])} (${rangeOf(interval, percentNumber)})`;
+  };
+  return [
+    ours(''),
+    table(
+      [
+        { title: 'k', align: 'right' },
+        { title: 'A pass@k' },
+        { title: 'B pass@k' },
+        { title: 'A pass^k' },
+        { title: 'B pass^k' },
+      ],
+      shown.map((k) => [
+        String(k),
+        cell(a, k, 'any'),
+        cell(b, k, 'any'),
+        cell(a, k, 'all'),
+        cell(b, k, 'all'),
+      ]),
+    ),
+    ours('pass@k: at least one of k trials passes. pass^k: all k pass.'),
+  ];
+}
+
+/** Of many k, some. */
+function isShown(k: number, highest: number): boolean {
+  return k <= 3 || k === highest || k % 5 === 0;
+}
+
+function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Printable[] {
+  const sides = [
+    ['A', a],
+    ['B', b],
+  ] as const;
+  const lines = [
+    ...namesLine(onlyA, ours('Cases only in A, not compared: ')),
+    ...namesLine(onlyB, ours('Cases only in B, not compared: ')),
+    ...namesLine(redefined ?? [], ours('Cases that ask or check something else in A and B: ')),
+    ...sides.flatMap(([name, { void: missing, unfinished, unreadable }]) => [
+      ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
+      ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
+      ...(unreadable > 0
+        ? [text`${ours(name)}: ${plural(unreadable, 'result')} cannot be read: see \`offsite ledger check\`.`]
+        : []),
+    ]),
+  ];
+  return lines.length > 0 ? [ours(''), ...lines] : [];
+}
+
+function namesLine(names: readonly string[], before: Printable): Printable[] {
+  if (names.length === 0) return [];
+  const more = names.length > named ? ours(` and ${names.length - named} more`) : ours('');
+  return [text`${before}${names.slice(0, named).join(', ')}${more}`];
+}
+
+function percentNumber(rate: number): string {
+  return String(Math.round(rate * 100));
+}

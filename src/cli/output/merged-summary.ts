@@ -1,0 +1,72 @@
+import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
+
+/** The batches of one command, with the runs of the same case and variant as one. */
+export interface MergedSummary extends BatchSummary {
+  /** All batches; `batchId` is the first. */
+  batchIds: string[];
+  runs: MergedRun[];
+}
+
+interface MergedRun extends RunSummary {
+  trials: MergedTrial[];
+}
+
+/** Trials are numbered anew, through all batches. */
+interface MergedTrial extends TrialSummary {
+  /** The trial at the service and in the ledger. */
+  recorded: { batchId: string; runId: string; ordinal: number };
+}
+
+/** Merges the summaries of batches of one suite. There must be at least one. */
+export function mergedSummary(summaries: readonly [BatchSummary, ...BatchSummary[]]): MergedSummary {
+  const [first] = summaries;
+  const runs = summaries.flatMap(({ batchId, runs }) =>
+    runs.map((run): MergedRun => {
+      const trials = run.trials.map((trial) => {
+        const { ordinal } = trial;
+        return { ...trial, recorded: { batchId, runId: run.id, ordinal } };
+      });
+      return { ...run, trials };
+    }),
+  );
+  const alike = Map.groupBy(runs, (run) => JSON.stringify([run.case, run.variant]));
+  return {
+    ...first,
+    ...totals(summaries),
+    unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
+    batchIds: summaries.map(({ batchId }) => batchId),
+    runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun, more)),
+  };
+}
+
+function mergedRun(first: MergedRun, more: readonly MergedRun[]): MergedRun {
+  const all = [first, ...more];
+  return {
+    ...first,
+    ...totals(all),
+    notRun: all.reduce((sum, { notRun }) => sum + notRun, 0),
+    commands: all.reduce((sum, { commands }) => sum + commands, 0),
+    trials: all.flatMap(({ trials }) => trials).map((trial, ordinal) => ({ ...trial, ordinal })),
+  };
+}
+
+type Totals = Pick<
+  RunSummary,
+  'passed' | 'failed' | 'void' | 'passRate' | 'durationMs' | 'tokens' | 'costUsd'
+>;
+
+function totals(parts: readonly Totals[]): Totals {
+  const sum = (field: keyof Totals) =>
+    parts.reduce<number | undefined>((total, part) => {
+      const value = part[field];
+      return total === undefined || value === undefined ? undefined : total + value;
+    }, 0);
+  const [passed = 0, failed = 0] = [sum('passed'), sum('failed')];
+  const scored = passed + failed;
+  return {
+    ...{ passed, failed, void: sum('void') ?? 0, durationMs: sum('durationMs') ?? 0 },
+    passRate: scored === 0 ? undefined : passed / scored,
+    tokens: sum('tokens'),
+    costUsd: sum('costUsd'),
+  };
+}

@@ -1,0 +1,196 @@
+import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { compareMeasures, compareRates, directionOf, type MeasureComparison } from '../stats/compare.ts';
+import { usualConfidence } from '../stats/interval.ts';
+import type { McNemar } from '../stats/mcnemar.ts';
+import { type PassRate, passRate } from '../stats/pass-rate.ts';
+import { type Quantile, quantile } from '../stats/quantile.ts';
+import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
+import {
+  changedCases,
+  type Measure,
+  measures,
+  type Reference,
+  type Side,
+  sideOf,
+  valuesOf,
+  variantsOf,
+} from './side.ts';
+
+/** The comparisons of two references, one for each variant. */
+export interface ComparedBatches {
+  comparisons: Comparison[];
+  /** Variants that only one reference has. They are not compared. */
+  variantsOnlyA: string[];
+  variantsOnlyB: string[];
+}
+
+export interface Comparison {
+  a: SideSummary;
+  b: SideSummary;
+  difference: RateDifference;
+  mcnemar: McNemar & {
+    /** Cases that it leaves out, because half of their trials passed on a side. */
+    tied: string[];
+  };
+  /** The cases whose pass rate differs; those that got worse come first. */
+  changes: CaseChange[];
+  /** Cases with a scored trial on one side only. They are not compared. */
+  onlyA: string[];
+  onlyB: string[];
+  /**
+   * Cases with the same id that ask or check something else. They are compared all the same. Undefined if
+   * that is unknown.
+   */
+  redefined: string[] | undefined;
+  measures: Record<Measure, MeasureComparison>;
+}
+
+export interface SideSummary {
+  batches: string[];
+  variant: string;
+  /** Undefined if no trial was scored. */
+  passRate: PassRate | undefined;
+  void: number;
+  unfinished: number;
+  unreadable: number;
+  noise: Noise;
+  passAtK: PassAtK[];
+  /** Median, 90 % and 95 % quantile of the scored trials; empty if none has the number. */
+  quantiles: Record<Measure, Quantile[]>;
+}
+
+export interface RateDifference {
+  /** `b - a`, from -1 to 1; undefined without a case in common. */
+  value: number | undefined;
+  low: number | undefined;
+  high: number | undefined;
+  confidence: number;
+  cases: number;
+  /** `worse` and `better` only if the interval excludes zero. */
+  finding: 'worse' | 'better' | 'noise' | 'nothing-in-common';
+}
+
+export interface CaseChange {
+  case: string;
+  a: { passed: number; scored: number };
+  b: { passed: number; scored: number };
+}
+
+/**
+ * Compares two references. Each variant is compared with the variant of the same name. If each reference has
+ * one variant, these two are compared, whatever their names are.
+ *
+ * Several comparisons would find differences that are luck: each has a chance of its own. Their intervals get
+ * the confidence 1 - 0.05 / n (Dunn, "Multiple Comparisons Among Means", Journal of the American Statistical
+ * Association 56, 1961), so that all of them hold together with 95 %.
+ *
+ * Throws `VARIANT_UNKNOWN`, `VARIANTS_DIFFER` if no variant can be chosen, and `SAME_SIDES`.
+ */
+export function compareBatches(ledger: Ledger, a: Reference, b: Reference): ComparedBatches {
+  const [ofA, ofB] = [variantsOf(ledger, a), variantsOf(ledger, b)];
+  const pairs = comparedVariants(ofA, ofB);
+  if (pairs.length === 0) {
+    throw new OffsiteError(`${a.name} and ${b.name} have no variant of the same name`, {
+      code: 'VARIANTS_DIFFER',
+      kind: 'input',
+      hint: `Name one of each, as BATCH:VARIANT. ${a.name}: ${ofA.join(', ')}. ${b.name}: ${ofB.join(', ')}.`,
+    });
+  }
+  const same = pairs.find(([one, other]) => one === other && sharesBatch(a, b));
+  if (same) {
+    throw new OffsiteError(`${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
+      code: 'SAME_SIDES',
+      kind: 'input',
+      hint: 'Name two batches, or two variants of one batch.',
+    });
+  }
+  const confidence = 1 - (1 - usualConfidence) / pairs.length;
+  const [firstA, firstB] = [a.batches[0], b.batches[0]];
+  const redefined = firstA && firstB ? changedCases(ledger, firstA, firstB) : undefined;
+  return {
+    comparisons: pairs.map(([one, other]) =>
+      compareSides(sideOf(ledger, a.batches, one), sideOf(ledger, b.batches, other), {
+        confidence,
+        redefined,
+      }),
+    ),
+    variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
+    variantsOnlyB: ofB.filter((name) => !pairs.some(([, other]) => other === name)),
+  };
+}
+
+function sharesBatch(a: Reference, b: Reference): boolean {
+  return a.batches.some(({ key }) => b.batches.some((other) => other.key === key));
+}
+
+/**
+ * Which variant of A is compared with which of B: those of the same name, or the only one of each. Empty if
+ * no variant can be chosen.
+ */
+export function comparedVariants(a: readonly string[], b: readonly string[]): [string, string][] {
+  const [onlyA, ...moreA] = a;
+  const [onlyB, ...moreB] = b;
+  if (onlyA !== undefined && onlyB !== undefined && moreA.length + moreB.length === 0)
+    return [[onlyA, onlyB]];
+  return a.filter((name) => b.includes(name)).map((name) => [name, name]);
+}
+
+/** @param confidence of the difference of pass rates; other intervals have 95 % */
+function compareSides(
+  a: Side,
+  b: Side,
+  { confidence, redefined }: { confidence: number; redefined: string[] | undefined },
+): Comparison {
+  const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(a.cases, b.cases, { confidence });
+  const direction = directionOf(rates.interval);
+  const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
+  return {
+    a: summaryOf(a),
+    b: summaryOf(b),
+    difference: {
+      value: rates.difference,
+      low: rates.interval?.low,
+      high: rates.interval?.high,
+      confidence,
+      cases: cases.length,
+      finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
+    },
+    mcnemar: { ...mcnemar, tied },
+    changes: cases
+      .filter((one) => one.a !== one.b)
+      .sort((one, other) => one.b - one.a - (other.b - other.a))
+      .map(({ id }) => ({ case: id, a: countsOf(a, id), b: countsOf(b, id) })),
+    onlyA,
+    onlyB,
+    redefined,
+    measures: forEachMeasure((measure) => compareMeasures(valuesOf(a, measure), valuesOf(b, measure))),
+  };
+}
+
+function summaryOf(side: Side): SideSummary {
+  const { batches, variant, cases, unfinished, unreadable } = side;
+  return {
+    batches,
+    variant,
+    passRate: passRate(cases),
+    void: cases.reduce((sum, one) => sum + one.void, 0),
+    unfinished,
+    unreadable,
+    noise: noiseOf(cases),
+    passAtK: passAtEachK(cases),
+    quantiles: forEachMeasure((measure) =>
+      [0.5, 0.9, 0.95].flatMap((level) => quantile(valuesOf(side, measure), level) ?? []),
+    ),
+  };
+}
+
+function forEachMeasure<Result>(make: (measure: Measure) => Result): Record<Measure, Result> {
+  const entries = measures.map((measure) => [measure, make(measure)] as const);
+  return Object.fromEntries(entries) as Record<Measure, Result>;
+}
+
+function countsOf({ cases }: Side, id: string) {
+  const { passed = 0, failed = 0 } = cases.find((one) => one.id === id) ?? {};
+  return { passed, scored: passed + failed };
+}

@@ -1,0 +1,153 @@
+import { isDeepStrictEqual } from 'node:util';
+import { readPlan } from '../agent/stored-plan.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { findBatch, type ListedTrial, listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { usageOf } from '../record/usage.ts';
+import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
+
+/** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
+export interface Reference {
+  /** As the user wrote it. */
+  name: string;
+  batches: StoredBatch[];
+  variant: string | undefined;
+}
+
+/** The numbers that are compared besides verdicts. */
+export const measures = ['durationMs', 'tokens', 'costUsd'] as const;
+export type Measure = (typeof measures)[number];
+
+/** One side of a comparison: the trials of one variant. */
+export interface Side {
+  batches: string[];
+  variant: string;
+  cases: SideCase[];
+  /** Trials without a result. */
+  unfinished: number;
+  /** Scored trials whose result cannot be read: they count with their verdict alone. */
+  unreadable: number;
+}
+
+export interface SideCase extends CaseVerdicts {
+  /** The numbers of the scored trials, where they are known. */
+  values: Record<Measure, number[]>;
+}
+
+/**
+ * Reads `BATCH`, `BATCH:VARIANT` or `BATCH+BATCH:VARIANT`. Batches are named as {@link findBatch} takes them,
+ * and throws as it does. Several batches of one suite count as one: further batches have further trials.
+ */
+export function readReference(ledger: Ledger, name: string): Reference {
+  const { records } = ledger;
+  // The id of a foreign service may hold any characters.
+  if (ledger.batches.find(name).length > 0)
+    return { name, batches: [findBatch(records, name)], variant: undefined };
+  const colon = name.indexOf(':');
+  const variant = colon === -1 ? undefined : name.slice(colon + 1);
+  const batches = (colon === -1 ? name : name.slice(0, colon)).split('+');
+  return { name, variant, batches: batches.map((reference) => findBatch(records, reference)) };
+}
+
+/** The variants of a reference's batches: the named one, or all. Throws `VARIANT_UNKNOWN`. */
+export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference): string[] {
+  const trials = batches.flatMap(({ key }) => listTrials(ledger.records, key));
+  const names = [...new Set(trials.map((trial) => trial.variant))];
+  if (variant === undefined) return names;
+  if (names.includes(variant)) return [variant];
+  throw new OffsiteError(`${name}: the batch has no variant ${variant}`, {
+    code: 'VARIANT_UNKNOWN',
+    kind: 'input',
+    hint: `Its variants: ${names.join(', ')}.`,
+  });
+}
+
+/** The trials of a variant, by case. */
+export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant: string): Side {
+  const trials = batches
+    .flatMap(({ key }) => listTrials(ledger.records, key))
+    .filter((trial) => trial.variant === variant);
+  const side: Side = {
+    batches: batches.map(({ id }) => id),
+    variant,
+    cases: [],
+    unfinished: 0,
+    unreadable: 0,
+  };
+  for (const [id, ofCase] of Map.groupBy(trials, ({ caseId }) => caseId)) {
+    const one: SideCase = {
+      ...{ id, passed: 0, failed: 0, void: 0 },
+      values: { durationMs: [], tokens: [], costUsd: [] },
+    };
+    side.cases.push(one);
+    for (const trial of ofCase) {
+      if (trial.verdict === undefined) side.unfinished++;
+      else one[trial.verdict]++;
+      if (trial.verdict === undefined || trial.verdict === 'void') continue;
+      const measured = measuredIn(ledger, trial);
+      if (!measured) side.unreadable++;
+      for (const measure of measures) {
+        const value = measured?.[measure];
+        if (value !== undefined) one.values[measure].push(value);
+      }
+    }
+  }
+  return side;
+}
+
+/** One measure of a side's cases, for the functions of `stats/`. */
+export function valuesOf({ cases }: Side, measure: Measure): CaseValues[] {
+  return cases.map(({ id, values }) => ({ id, values: values[measure] }));
+}
+
+/** The numbers in a trial's stored result; undefined if it cannot be read. */
+function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measure, number>> | undefined {
+  const stored = trial.result === undefined ? undefined : blobs.tryRead(trial.result);
+  if (!stored) return undefined;
+  const result = recordIn(stored);
+  if (!result) return undefined;
+  const usage = usageOf(result);
+  return {
+    durationMs: result.finishedAt - result.startedAt,
+    ...(usage?.totalTokens !== undefined && { tokens: usage.totalTokens }),
+    ...(usage?.costUsd !== undefined && { costUsd: usage.costUsd }),
+  };
+}
+
+function recordIn(stored: Buffer): TrialRecord | undefined {
+  try {
+    return readRecord(JSON.parse(stored.toString('utf8')));
+  } catch (error) {
+    if (error instanceof OffsiteError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The cases that are not the same in two batches: their prompt, scripts, checks or settings differ, although
+ * they have the same id. Undefined if the ledger does not have both plans.
+ */
+export function changedCases(ledger: Ledger, a: StoredBatch, b: StoredBatch): string[] | undefined {
+  const [before, after] = [a, b].map((batch) => casesOf(ledger, batch));
+  if (!before || !after) return undefined;
+  return [...before.keys()].filter(
+    (id) => after.has(id) && !isDeepStrictEqual(before.get(id), after.get(id)),
+  );
+}
+
+/** What each case of a batch asks and checks, by id. */
+function casesOf({ blobs }: Ledger, { plan: sha256 }: StoredBatch): Map<string, unknown> | undefined {
+  const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
+  if (!stored) return undefined;
+  try {
+    const { plan, prompt } = readPlan(JSON.parse(stored.toString('utf8')));
+    return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+  } catch (error) {
+    // An Offsite of another version stored the plan.
+    if (error instanceof OffsiteError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,79 @@
+import { attemptOf, type ListedAttempt, type ListedTrial } from './find.ts';
+import type { BatchKey, Records, TrialKey } from './records.ts';
+
+/** A trial with the batch that it belongs to; undefined if the ledger has none with the key. */
+export function trialByKey(
+  records: Records,
+  key: TrialKey,
+): (Omit<ListedTrial, 'finishedAt'> & { batch: BatchKey }) | undefined {
+  const row = records.get(
+    `SELECT trials.*, runs.id AS run_id, runs.case_id, runs.case_name, runs.variant, runs.batch
+     FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
+    key,
+  );
+  return (
+    row && {
+      key: Number(row.key),
+      run: Number(row.run),
+      batch: Number(row.batch),
+      runId: String(row.run_id),
+      caseId: String(row.case_id),
+      caseName: String(row.case_name),
+      variant: String(row.variant),
+      ordinal: Number(row.ordinal),
+      state: row.state as ListedTrial['state'],
+      verdict: (row.verdict ?? undefined) as ListedTrial['verdict'],
+      result: textOf(row.result),
+    }
+  );
+}
+
+/** The last attempt of each trial of a batch. Its number is how many attempts the trial had. */
+export function lastAttempts(records: Records, batch: BatchKey): Map<TrialKey, ListedAttempt> {
+  // SQLite takes the other columns from the row with the maximum.
+  const rows = records.all(
+    `SELECT attempts.*, max(attempts.number) FROM attempts
+     JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
+     WHERE runs.batch = ? GROUP BY attempts.trial`,
+    batch,
+  );
+  return new Map(rows.map((row) => [Number(row.trial), attemptOf(row)]));
+}
+
+/** The key of the journal's last change; 0 if there is none. */
+export function lastChange(records: Records): number {
+  return Number(records.get('SELECT max(key) AS key FROM changes')?.key ?? 0);
+}
+
+/** What changed after a change: the trials, and the batches of these and of all else. */
+export function changedAfter(
+  records: Records,
+  change: number,
+  limit: number,
+): { last: number; trials: TrialKey[]; batches: BatchKey[] } {
+  const rows = records.all(
+    `WITH recent AS (SELECT key, subject, of FROM changes WHERE key > ? ORDER BY key LIMIT ?),
+     named AS (
+       SELECT recent.key,
+         CASE subject WHEN 'attempt' THEN (SELECT trial FROM attempts WHERE attempts.key = of)
+           WHEN 'trial' THEN of WHEN 'report' THEN of END AS trial,
+         CASE subject WHEN 'run' THEN of END AS run,
+         CASE subject WHEN 'batch' THEN of END AS batch
+       FROM recent)
+     SELECT named.key, named.trial, coalesce(named.batch, runs.batch) AS batch
+     FROM named LEFT JOIN trials ON trials.key = named.trial
+       LEFT JOIN runs ON runs.key = coalesce(named.run, trials.run)`,
+    change,
+    limit,
+  );
+  const keys = (name: string) => [
+    ...new Set(rows.flatMap((row) => (row[name] === null ? [] : Number(row[name])))),
+  ];
+  return {
+    last: Math.max(change, ...rows.map((row) => Number(row.key))),
+    trials: keys('trial'),
+    batches: keys('batch'),
+  };
+}
+
+const textOf = (value: unknown) => (value === null || value === undefined ? undefined : String(value));

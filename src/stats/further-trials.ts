@@ -1,0 +1,66 @@
+import { type CaseVerdicts, caseRate, mean, scoredTrials } from './cases.ts';
+import { usualConfidence } from './interval.ts';
+import { halfWidthFor } from './these-cases.ts';
+
+export interface FurtherTrialsOptions {
+  /** The wanted half width of the interval, from 0 to 1: 0.05 is ±5 points. */
+  precision: number;
+  /** The largest number of trials per case, void ones included. */
+  maxTrials: number;
+  confidence?: number | undefined;
+}
+
+export interface FurtherTrials {
+  /** The mean of the cases' pass rates; undefined if no trial was scored. */
+  rate: number | undefined;
+  /** The half width of the interval now; undefined until two trials of a case were scored. */
+  halfWidth: number | undefined;
+  /** How many further trials each case needs. Empty if further trials cannot change the answer. */
+  needed: Map<string, number>;
+  /**
+   * Why nothing is needed. `precise`: the half width is small enough. `cap`: every case that needs trials has
+   * its largest number. Undefined if some are needed.
+   */
+  stopped: 'precise' | 'cap' | undefined;
+}
+
+/**
+ * Says which cases need further trials, so that the pass rate of these cases is known to a wanted half width.
+ *
+ * The interval is that of {@link halfWidthFor}: it is about these cases and the luck of their trials. Further
+ * trials cannot say anything about other cases.
+ *
+ * Looking and stopping is honest for two reasons:
+ * - It stops when the interval is narrow, whatever the rate is, and never because a difference has become
+ *   significant. The coverage of such a rule is right for small widths (Chow and Robbins, "On the Asymptotic
+ *   Theory of Fixed-Width Sequential Confidence Intervals for the Mean", Annals of Mathematical Statistics
+ *   36(2), 1965). For ±5 points, simulations show 92 to 97 %.
+ * - Every case gets the same number of scored trials. To give more to the cases whose trials disagree would
+ *   need fewer trials, but the cases whose first trials agree by luck then keep their luck: with 100 cases
+ *   that pass 9 times of 10, and ±3 points wanted, such a rule's 95 % interval held the truth in 64 of 100
+ *   simulations.
+ */
+export function furtherTrials(
+  cases: readonly CaseVerdicts[],
+  { precision, maxTrials, confidence = usualConfidence }: FurtherTrialsOptions,
+): FurtherTrials {
+  const scored = cases.filter((one) => scoredTrials(one) > 0);
+  const rate = scored.length === 0 ? undefined : mean(scored.map(caseRate));
+  const widthFor = (trialsOf: (one: CaseVerdicts) => number) => halfWidthFor(scored, trialsOf, confidence);
+  const halfWidth = widthFor(scoredTrials);
+  if (halfWidth !== undefined && halfWidth <= precision) {
+    return { rate, halfWidth, needed: new Map(), stopped: 'precise' };
+  }
+  // The variance can be estimated once cases have two trials.
+  let target = halfWidth === undefined ? 2 : Math.min(...scored.map(scoredTrials)) + 1;
+  const widthAt = () => widthFor((one) => Math.max(target, scoredTrials(one)));
+  while (target < maxTrials && (widthAt() ?? 0) > precision) target++;
+  const needed = new Map<string, number>();
+  for (const one of cases) {
+    const further = Math.min(target, maxTrials - one.void) - scoredTrials(one);
+    // If all trials of a case were void, another would be void too.
+    const isHopeless = scoredTrials(one) === 0 && one.void > 0;
+    if (further > 0 && !isHopeless) needed.set(one.id, further);
+  }
+  return { rate, halfWidth, needed, stopped: needed.size === 0 ? 'cap' : undefined };
+}

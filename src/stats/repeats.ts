@@ -1,0 +1,97 @@
+import { type CaseVerdicts, mean, scoredTrials } from './cases.ts';
+import { type Interval, usualConfidence } from './interval.ts';
+import { effectiveTrials, wilsonInterval } from './pass-rate.ts';
+import { halfWidthFor } from './these-cases.ts';
+
+export interface Noise {
+  /** Cases with at least two scored trials. */
+  repeated: number;
+  /** Those of them with both a pass and a failure: they flip by themselves. */
+  flipping: string[];
+  /**
+   * How far apart the pass rates of two batches of these cases are by luck alone, in 95 of 100 pairs, from 0
+   * to 1. Undefined until a case has two scored trials.
+   */
+  luck: number | undefined;
+}
+
+/** What the repeats of one variant say about noise. */
+export function noiseOf(cases: readonly CaseVerdicts[]): Noise {
+  const repeated = cases.filter((one) => scoredTrials(one) >= 2);
+  const flipping = repeated.filter(({ passed, failed }) => passed > 0 && failed > 0);
+  const scored = cases.filter((one) => scoredTrials(one) > 0);
+  const halfWidth = halfWidthFor(scored, scoredTrials, usualConfidence);
+  return {
+    repeated: repeated.length,
+    flipping: flipping.map(({ id }) => id),
+    // The difference of two independent rates has twice the variance of one.
+    luck: halfWidth === undefined ? undefined : Math.min(1, halfWidth * Math.SQRT2),
+  };
+}
+
+/** The chance that of `k` trials of a case one passes, and that all pass; each the mean of the cases. */
+export interface PassAtK {
+  k: number;
+  /** At least one of k passes: pass@k. */
+  any: number;
+  /** All of k pass: pass^k. */
+  all: number;
+  anyInterval: Interval;
+  allInterval: Interval;
+}
+
+/**
+ * pass@k and pass^k for each k up to the smallest number of scored trials of a case that has any. The
+ * intervals are made as those of `passRate`, which is both for k = 1.
+ */
+export function passAtEachK(cases: readonly CaseVerdicts[], confidence: number = usualConfidence): PassAtK[] {
+  const scored = cases.filter((one) => scoredTrials(one) > 0);
+  if (scored.length === 0) return [];
+  const trials = scored.reduce((sum, one) => sum + scoredTrials(one), 0);
+  const intervalOf = (values: readonly number[]) => {
+    const effective = effectiveTrials(values, trials);
+    return wilsonInterval(mean(values) * effective, effective, confidence);
+  };
+  const largest = Math.min(...scored.map(scoredTrials));
+  return Array.from({ length: largest }, (_, index) => {
+    const k = index + 1;
+    const any = scored.map((one) => passAtK(scoredTrials(one), one.passed, k));
+    const all = scored.map((one) => passHatK(scoredTrials(one), one.passed, k));
+    return {
+      k,
+      any: mean(any),
+      all: mean(all),
+      anyInterval: intervalOf(any),
+      allInterval: intervalOf(all),
+    };
+  });
+}
+
+/**
+ * pass@k: the chance that at least one of k trials passes. The unbiased estimate 1 - C(n-c, k) / C(n, k) of
+ * Chen et al., "Evaluating Large Language Models Trained on Code", arXiv:2107.03374, 2021.
+ *
+ * @param n trials, at least k
+ * @param c passed trials
+ */
+export function passAtK(n: number, c: number, k: number): number {
+  return 1 - allOf(n, n - c, k);
+}
+
+/**
+ * pass^k: the chance that all of k trials pass. The unbiased estimate C(c, k) / C(n, k) of Yao et al.,
+ * "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", arXiv:2406.12045, 2024.
+ *
+ * @param n trials, at least k
+ * @param c passed trials
+ */
+export function passHatK(n: number, c: number, k: number): number {
+  return allOf(n, c, k);
+}
+
+/** C(some, k) / C(n, k): the chance that k of n trials, drawn without replacement, are all among `some`. */
+function allOf(n: number, some: number, k: number): number {
+  let chance = 1;
+  for (let drawn = 0; drawn < k; drawn++) chance *= Math.max(0, some - drawn) / (n - drawn);
+  return chance;
+}

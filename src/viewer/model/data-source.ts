@@ -1,0 +1,37 @@
+import type { BatchPage, BatchRow, LedgerEvent, TrialPage, TrialSummary } from './shapes.ts';
+
+/** Names a trial's record: its result, or what one of its attempts found. */
+export interface RecordReference {
+  trial: number;
+  attempt?: number | undefined;
+}
+
+/** Where the page takes its data from: a server, or the file that the page is in. */
+export interface DataSource {
+  /** Newest first. */
+  batches(signal?: AbortSignal): Promise<BatchRow[]>;
+  batch(key: number, signal?: AbortSignal): Promise<BatchPage>;
+  /**
+   * Summaries of trials of a batch. May answer only some of them, at least one; a trial without a readable
+   * record has an empty summary.
+   */
+  summaries(batch: number, trials: readonly number[], signal?: AbortSignal): Promise<TrialSummary[]>;
+  trial(reference: RecordReference, signal?: AbortSignal): Promise<TrialPage>;
+  /**
+   * A value of a record, as text. Values that are not texts are JSON.
+   *
+   * @param pointer its JSON pointer
+   * @param limit characters; a longer text is cut in its middle
+   */
+  value(reference: RecordReference, pointer: string, limit?: number, signal?: AbortSignal): Promise<string>;
+  /** A stored content; undefined if it is not available. */
+  blob(sha256: string, signal?: AbortSignal): Promise<Blob | undefined>;
+  /** Calls `listener` after each change, until the signal aborts. Absent for data that cannot change. */
+  watch?(
+    listener: (event: LedgerEvent) => void,
+    onState: (state: WatchState) => void,
+    signal: AbortSignal,
+  ): void;
+}
+
+export type WatchState = 'live' | 'lost';

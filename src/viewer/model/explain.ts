@@ -1,0 +1,68 @@
+import { failuresOf } from '../../record/failures.ts';
+import type { Cause, TrialRecord } from '../../record/trial-record.ts';
+
+/** Why a trial has its verdict, for people. */
+export interface Explanation {
+  /** Whose fault it is, in a sentence. Absent for a trial that passed. */
+  fault?: string | undefined;
+  /** Whether it is the agent's. */
+  isAgents: boolean;
+  /** One line for each reason, the most telling first. */
+  reasons: string[];
+}
+
+/** Sentences that say whose fault a cause is. */
+const faults: Record<Cause['kind'], string> = {
+  task: "The case's own scripts failed. This is not the agent's fault.",
+  agent: "The agent did not finish its work. This is the agent's fault.",
+  harness: "The harness failed before it asked any model. This is not the agent's fault.",
+  model: "The model or its provider failed. This is not the agent's fault.",
+  infrastructure: "This machine or its engine failed. This is not the agent's fault.",
+  grading: "The agent finished, but grading gave no verdict. This is not the agent's fault.",
+};
+
+export function faultOf(kind: Cause['kind']): string {
+  return faults[kind];
+}
+
+export function explain(record: TrialRecord): Explanation {
+  const { verdict, cause } = record;
+  if (verdict === 'passed') return { isAgents: false, reasons: [] };
+  const ending = endingOf(record);
+  const reasons = [
+    ...(cause ? [`${cause.phase}: ${cause.message}`] : []),
+    ...failuresOf(record),
+    ...(ending === undefined ? [] : [ending]),
+  ];
+  if (cause) return { fault: faults[cause.kind], isAgents: cause.kind === 'agent', reasons };
+  if (verdict === 'void')
+    return {
+      fault: 'Nothing said whether the work is right, so there is no verdict.',
+      isAgents: false,
+      reasons,
+    };
+  return { fault: 'The agent finished, and its work did not pass the checks.', isAgents: true, reasons };
+}
+
+/** The reason of a trial in one line; undefined for one that passed. */
+export function reasonOf(record: TrialRecord): string | undefined {
+  const { reasons, fault } = explain(record);
+  return reasons[0] ?? fault;
+}
+
+/** How the harness ended, if that was not by itself with exit code 0. */
+function endingOf({ harness, cause }: TrialRecord): string | undefined {
+  if (!harness || cause?.phase === 'harness') return undefined;
+  switch (harness.ended) {
+    case 'exited':
+      return harness.exitCode === 0 ? undefined : `the harness exited ${harness.exitCode}`;
+    case 'timed-out':
+      return `the harness was ended after ${Math.round(harness.afterMs / 1000)} s: its time was up`;
+    case 'out-of-disk':
+      return 'the sandbox ran out of disk space';
+    case 'out-of-memory':
+      return 'the sandbox ran out of memory';
+    default:
+      return `the harness ended: ${harness.message}`;
+  }
+}

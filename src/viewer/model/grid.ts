@@ -1,0 +1,60 @@
+import type { TrialRow, TrialSummary } from './shapes.ts';
+
+/** A trial with its summary, once that is known. */
+export interface ListedTrial extends TrialRow {
+  summary?: TrialSummary | undefined;
+}
+
+export interface GridRow {
+  caseId: string;
+  caseName: string;
+  /** The trials of each variant, in the order of the grid's variants. */
+  cells: ListedTrial[][];
+}
+
+/** A batch as cases times variants. */
+export interface Grid {
+  variants: string[];
+  rows: GridRow[];
+}
+
+/**
+ * The grid of a list of trials. Cases and variants keep the order in which the list names them first.
+ *
+ * @param variants the columns, if they must not depend on the list
+ */
+export function gridOf(trials: readonly ListedTrial[], variants = variantsOf(trials)): Grid {
+  const column = new Map(variants.map((name, index) => [name, index]));
+  const rows = new Map<string, GridRow>();
+  for (const trial of trials) {
+    let row = rows.get(trial.caseId);
+    if (!row) {
+      row = { caseId: trial.caseId, caseName: trial.caseName, cells: variants.map(() => []) };
+      rows.set(trial.caseId, row);
+    }
+    row.cells[column.get(trial.variant) ?? 0]?.push(trial);
+  }
+  return { variants: [...variants], rows: [...rows.values()] };
+}
+
+export function variantsOf(trials: readonly { variant: string }[]): string[] {
+  return [...new Set(trials.map(({ variant }) => variant))];
+}
+
+export interface Tally {
+  passed: number;
+  failed: number;
+  void: number;
+  unfinished: number;
+}
+
+export function tallyOf(trials: readonly Pick<TrialRow, 'verdict'>[]): Tally {
+  const tally = { passed: 0, failed: 0, void: 0, unfinished: 0 };
+  for (const { verdict } of trials) tally[verdict ?? 'unfinished'] += 1;
+  return tally;
+}
+
+/** Passed trials of those with a verdict; undefined if none has one. */
+export function passRate({ passed, failed }: Pick<Tally, 'passed' | 'failed'>): number | undefined {
+  return passed + failed === 0 ? undefined : passed / (passed + failed);
+}

@@ -1,0 +1,106 @@
+import type { Cause, TrialRecord } from '../../record/trial-record.ts';
+
+/** What pages show, as the server answers it and as an exported page carries it. Times are epoch milliseconds. */
+
+export type Verdict = TrialRecord['verdict'];
+
+/** Identity of a batch. */
+export interface BatchName {
+  /** The ledger's key, which addresses the batch in URLs. */
+  key: number;
+  /** The service's id. */
+  id: string;
+  suite: string;
+  /** The service's name in the ledger. */
+  service: string;
+  startedAt: number;
+}
+
+export interface BatchRow extends BatchName {
+  passed: number;
+  failed: number;
+  void: number;
+  /** Trials without a result. Withdrawn trials do not count. */
+  unfinished: number;
+}
+
+export interface TrialRow {
+  key: number;
+  caseId: string;
+  caseName: string;
+  variant: string;
+  ordinal: number;
+  state: 'queued' | 'running' | 'finished';
+  /** Absent until the trial is finished. */
+  verdict?: Verdict | undefined;
+  cause?: CauseOfRow | undefined;
+  /** How many attempts began. */
+  attempts: number;
+  /** When its last attempt began. */
+  startedAt?: number | undefined;
+  /** Milliseconds of its last attempt; absent until it ended. */
+  durationMs?: number | undefined;
+}
+
+/** Why a trial has no verdict, without the output. */
+export type CauseOfRow = Pick<Cause, 'kind' | 'phase' | 'message'>;
+
+/** What is told by a trial's record only. A number that was not measured is absent. */
+export interface TrialSummary {
+  key: number;
+  /** One line; absent for a trial that passed. */
+  reason?: string | undefined;
+  costUsd?: number | undefined;
+  totalTokens?: number | undefined;
+  commands?: number | undefined;
+}
+
+export interface BatchPage {
+  batch: BatchRow;
+  /** By case, variant and ordinal. */
+  trials: TrialRow[];
+}
+
+export interface AttemptRow {
+  /** From 1. */
+  number: number;
+  startedAt: number;
+  endedAt?: number | undefined;
+  /** How it ended: a verdict, or why it did not give the trial its result. */
+  ending?: string | undefined;
+  cause?: Cause | undefined;
+  /** Whether a record of what it found is kept. */
+  hasRecord: boolean;
+}
+
+/** A record whose long texts are cut. */
+export interface CutRecord {
+  record: TrialRecord;
+  /**
+   * The length, in characters, of each value that was cut, by its JSON pointer. A cut text keeps its beginning
+   * and its end. A cut value of another kind is replaced by the cut text of its JSON.
+   */
+  cuts: Record<string, number>;
+}
+
+export interface TrialPage {
+  batch: BatchName;
+  trial: TrialRow;
+  attempts: AttemptRow[];
+  /** The attempt that `found` belongs to; absent for the trial's own result. */
+  attempt?: number | undefined;
+  /** Absent until there is a result. */
+  found?: CutRecord | undefined;
+  /** Why the record cannot be shown: it is damaged, or a newer Offsite wrote it. */
+  unreadable?: string | undefined;
+}
+
+/** What changed in the ledger since the event before. */
+export interface LedgerEvent {
+  /** Keys of batches with a change. */
+  batches: number[];
+  /** Keys of trials with a change. */
+  trials: number[];
+  /** Events before this one were lost: anything may have changed. */
+  missed?: boolean | undefined;
+}

@@ -1,0 +1,107 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { DataSource, WatchState } from '../model/data-source.ts';
+import { BatchPage } from './batch/batch-page.tsx';
+import { BatchesPage } from './batches/batches-page.tsx';
+import { ComparePage } from './compare/compare-page.tsx';
+import { type Data, DataContext } from './data/source.tsx';
+import { Help } from './help.tsx';
+import { Heading, Notice } from './parts/heading.tsx';
+import { addressOf, go, type Place, usePlace } from './router.ts';
+import { useShortcuts } from './shortcuts.ts';
+import { currentTheme, nextTheme } from './theme.ts';
+import { TrialPage } from './trial/trial-page.tsx';
+
+export function App({ source }: { source: DataSource }) {
+  const data = useMemo<Data>(() => ({ source, listeners: new Set() }), [source]);
+  const [state, setState] = useState<WatchState>();
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const [theme, setTheme] = useState(currentTheme);
+  const place = usePlace();
+
+  useEffect(() => {
+    const ended = new AbortController();
+    source.watch?.(
+      (event) => {
+        for (const listener of data.listeners) listener(event);
+      },
+      setState,
+      ended.signal,
+    );
+    return () => ended.abort();
+  }, [source, data]);
+
+  useShortcuts([
+    { keys: ['?'], does: 'Show or hide this help', run: () => setHelpOpen(true) },
+    { keys: ['b'], does: 'Go to all batches', run: () => go(addressOf('/')) },
+    { keys: ['t'], does: 'Change between light and dark', run: () => setTheme(nextTheme()) },
+  ]);
+
+  return (
+    <DataContext.Provider value={data}>
+      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={addressOf('/')}>
+          Offsite
+        </a>
+        <span class="grow" />
+        <LiveState state={state} />
+        <button type="button" class="quiet" onClick={() => setTheme(nextTheme())}>
+          Theme: {theme}
+        </button>
+        <button type="button" class="quiet" onClick={() => setHelpOpen(true)} aria-keyshortcuts="?">
+          Help <kbd aria-hidden="true">?</kbd>
+        </button>
+      </header>
+      <main id="content" tabIndex={-1}>
+        <Page place={place} />
+      </main>
+      {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
+    </DataContext.Provider>
+  );
+}
+
+function Page({ place: { path, query } }: { place: Place }) {
+  const [name, key = ''] = path;
+  const last = useRef(path.join('/'));
+  // The focus was on something of the page before; the new heading takes it.
+  if (last.current !== path.join('/')) {
+    last.current = path.join('/');
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+  }
+  if (name === undefined) return <BatchesPage query={query} />;
+  if (name === 'batch' && isKey(key)) return <BatchPage key={key} batch={Number(key)} query={query} />;
+  if (name === 'trial' && isKey(key)) return <TrialPage trial={Number(key)} query={query} />;
+  if (name === 'compare') return <ComparePage query={query} />;
+  return (
+    <>
+      <Heading title="Not found">Not found</Heading>
+      <Notice>There is no page at this address.</Notice>
+    </>
+  );
+}
+
+const isKey = (text: string) => /^\d+$/.test(text);
+
+function LiveState({ state }: { state: WatchState | undefined }) {
+  if (state === undefined) return null;
+  const isLive = state === 'live';
+  return (
+    <span class={`live ${state}`} role="status">
+      {isLive ? 'live' : 'no connection: trying again'}
+    </span>
+  );
+}
+
+/** What a browser sees that has no token. */
+export function NoAccess() {
+  return (
+    <main>
+      <Heading title="No access">No access</Heading>
+      <p class="notice">
+        Open the address that <code>offsite view</code> printed. It contains the token that this page needs.
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,196 @@
+import { useMemo } from 'preact/hooks';
+import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
+import { type ListedTrial, passRate, tallyOf, variantsOf } from '../../model/grid.ts';
+import type { BatchRow } from '../../model/shapes.ts';
+import { FilterBox } from '../parts/filter-box.tsx';
+import { line } from '../parts/foreign.ts';
+import { Heading, Notice } from '../parts/heading.tsx';
+import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
+import { signOf, TallyBar, tallyText } from '../parts/verdict.tsx';
+import { addressOf, go, setQuery } from '../router.ts';
+import { useShortcuts } from '../shortcuts.ts';
+import { BatchGrid } from './batch-grid.tsx';
+import { isFailed, neighbour } from './neighbours.ts';
+import { TrialTable } from './trial-table.tsx';
+import { useBatch } from './use-batch.ts';
+
+/** One batch: its trials as a grid of cases and variants, or as a list. */
+export function BatchPage({ batch, query }: { batch: number; query: URLSearchParams }) {
+  const { value, trials, waiting, error } = useBatch(batch);
+  const filter = query.get('q') ?? '';
+  const parsed = useMemo(() => parseFilter(filter), [filter]);
+  const shown = useMemo(() => trials.filter(parsed.matches), [trials, parsed]);
+  const variants = useMemo(() => variantsOf(trials), [trials]);
+  const view = query.get('view') === 'list' ? 'list' : 'grid';
+  const at = query.get('at') === null ? undefined : Number(query.get('at'));
+  const address = (trial: ListedTrial) => addressOf(`/trial/${trial.key}`, { q: filter });
+  const move = (direction: 1 | -1, fits?: (trial: ListedTrial) => boolean) => {
+    const next = neighbour(shown, at, direction, fits);
+    if (next) setQuery({ at: String(next.key) });
+  };
+  const current = shown.find(({ key }) => key === at);
+
+  useShortcuts([
+    { keys: ['j', 'ArrowDown'], does: 'Next trial', run: () => move(1) },
+    { keys: ['k', 'ArrowUp'], does: 'Previous trial', run: () => move(-1) },
+    { keys: ['n', ']'], does: 'Next trial that failed or is void', run: () => move(1, isFailed) },
+    { keys: ['p', '['], does: 'Previous trial that failed or is void', run: () => move(-1, isFailed) },
+    { keys: ['Enter', 'o'], does: 'Open the trial', run: () => current && go(address(current)) },
+    {
+      keys: ['v'],
+      does: 'Change between grid and list',
+      run: () => setQuery({ view: view === 'grid' ? 'list' : undefined }),
+    },
+  ]);
+
+  if (!value) return <Waiting error={error} />;
+  return (
+    <div class="page fill">
+      <BatchHead batch={value.batch} trials={shown} isFiltered={filter.trim() !== ''} variants={variants} />
+      {error && <Notice error={error} />}
+      <div class="tools">
+        <FilterBox
+          value={filter}
+          onChange={(q) => setQuery({ q })}
+          label="Filter trials"
+          placeholder="Filter: words, verdict:failed, cause:agent, duration:>90s …   /"
+          problems={parsed.problems}
+        />
+        <VerdictChips filter={filter} trials={trials} />
+        <fieldset class="chips">
+          <legend class="unseen">View</legend>
+          {(['grid', 'list'] as const).map((name) => (
+            <button
+              key={name}
+              type="button"
+              class="chip"
+              aria-pressed={view === name}
+              onClick={() => setQuery({ view: name === 'grid' ? undefined : name })}
+            >
+              {name}
+            </button>
+          ))}
+        </fieldset>
+        {waiting > 0 && <span class="dim">reading {plural(waiting, 'record')} …</span>}
+      </div>
+      {shown.length === 0 ? (
+        <Notice>
+          {trials.length === 0 ? 'The batch has no trial yet.' : 'No trial matches the filter.'}
+        </Notice>
+      ) : view === 'grid' ? (
+        <BatchGrid trials={shown} variants={variants} at={at} addressOf={address} />
+      ) : (
+        <TrialTable trials={shown} at={at} addressOf={address} />
+      )}
+    </div>
+  );
+}
+
+function Waiting({ error }: { error: Error | undefined }) {
+  return (
+    <>
+      <Heading title="Batch">Batch</Heading>
+      <Notice error={error} />
+    </>
+  );
+}
+
+interface BatchHeadProps {
+  batch: BatchRow;
+  trials: ListedTrial[];
+  isFiltered: boolean;
+  variants: string[];
+}
+
+function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
+  const tally = tallyOf(trials);
+  const sum = (numbers: (number | undefined)[]) => {
+    const known = numbers.filter((number) => number !== undefined);
+    return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
+  };
+  const [left, right] = variants;
+  return (
+    <>
+      <nav class="crumbs" aria-label="You are here">
+        <a href={addressOf('/')}>Batches</a> <span aria-hidden="true">/</span> <span>{line(batch.id)}</span>
+      </nav>
+      <div class="head">
+        <Heading title={`${line(batch.suite)} · ${line(batch.id)}`}>{line(batch.suite)}</Heading>
+        <span class="dim" title={when(batch.startedAt)}>
+          started {ago(batch.startedAt)}
+        </span>
+        <span class="grow" />
+        {left !== undefined && right !== undefined && (
+          <a
+            class="button"
+            href={addressOf('/compare', {
+              ...{ left: String(batch.key), right: String(batch.key) },
+              ...{ leftVariant: left, rightVariant: right },
+            })}
+          >
+            Compare variants
+          </a>
+        )}
+      </div>
+      <dl class="figures">
+        <div>
+          <dt>Pass rate{isFiltered && ' of these'}</dt>
+          <dd>{percent(passRate(tally))}</dd>
+        </div>
+        <div class="wide">
+          <dt>{tallyText(tally)}</dt>
+          <dd>
+            <TallyBar tally={tally} />
+          </dd>
+        </div>
+        <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
+        <Figure name="Tokens" value={count(sum(trials.map(({ summary }) => summary?.totalTokens)))} />
+        <Figure name="Cost" value={cost(sum(trials.map(({ summary }) => summary?.costUsd)))} />
+      </dl>
+    </>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+/** Of the known numbers; undefined if none is known. */
+function median(numbers: (number | undefined)[]): number | undefined {
+  const known = numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
+  return known[Math.floor(known.length / 2)];
+}
+
+const verdicts = ['passed', 'failed', 'void'] as const;
+
+/** Buttons that set the filter's verdict. */
+function VerdictChips({ filter, trials }: { filter: string; trials: ListedTrial[] }) {
+  const tally = tallyOf(trials);
+  const chosen = fieldOf(filter, 'verdict');
+  return (
+    <fieldset class="chips">
+      <legend class="unseen">Verdict</legend>
+      {verdicts.map((verdict) => (
+        <button
+          key={verdict}
+          type="button"
+          class={`chip ${verdict}`}
+          aria-pressed={chosen === verdict}
+          onClick={() =>
+            setQuery({ q: withField(filter, 'verdict', chosen === verdict ? undefined : verdict) })
+          }
+        >
+          <span class="sign" aria-hidden="true">
+            {signOf(verdict)}
+          </span>{' '}
+          {verdict} {tally[verdict]}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,121 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import type { SuiteRates } from '../../model/pass-rates.ts';
+import { line } from '../parts/foreign.ts';
+import { percent, when } from '../parts/quantities.ts';
+import { setQuery } from '../router.ts';
+
+/** Suites that are offered by name; the filter finds the others. */
+const suitesShown = 6;
+
+/** The pass rate of a suite over time: the chosen suite, or the one that ran last. */
+export function RateChart({ suites, chosen }: { suites: SuiteRates[]; chosen: string | undefined }) {
+  const shown = suites.find(({ suite }) => suite === chosen) ?? suites[0];
+  if (!shown) return null;
+  const last = shown.points.at(-1);
+  const offered = suites.slice(0, suitesShown);
+  return (
+    <section class="chart" aria-label="Pass rate over time">
+      <div class="chips" role="group" aria-label="Suite">
+        <Chip name="All suites" isChosen={chosen === undefined} suite={undefined} />
+        {offered.map(({ suite }) => (
+          <Chip key={suite} name={line(suite)} isChosen={suite === chosen} suite={suite} />
+        ))}
+      </div>
+      <p class="caption">
+        Pass rate of <b>{line(shown.suite)}</b>: {percent(last?.rate)} in its last batch
+        {shown.points.length > 1 && `, of ${shown.points.length}`}
+      </p>
+      {shown.points.length > 1 && <Plot key={shown.suite} rates={shown} />}
+    </section>
+  );
+}
+
+function Chip({ name, isChosen, suite }: { name: string; isChosen: boolean; suite: string | undefined }) {
+  return (
+    <button type="button" class="chip" aria-pressed={isChosen} onClick={() => setQuery({ suite })}>
+      {name}
+    </button>
+  );
+}
+
+const height = 130;
+
+function Plot({ rates }: { rates: SuiteRates }) {
+  const host = useRef<HTMLDivElement>(null);
+  const [under, setUnder] = useState<number>();
+  const [theme, setTheme] = useState(0);
+  useEffect(() => {
+    const again = () => setTheme((changes) => changes + 1);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    dark.addEventListener('change', again);
+    addEventListener('offsite-theme', again);
+    return () => {
+      dark.removeEventListener('change', again);
+      removeEventListener('offsite-theme', again);
+    };
+  }, []);
+
+  useEffect(() => {
+    const element = host.current;
+    if (!element) return;
+    const style = getComputedStyle(element);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: colour('--dim'),
+      grid: { stroke: colour('--line'), width: 1 },
+      font: '12px system-ui',
+    };
+    const plot = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false } },
+        scales: { y: { range: [-0.04, 1.04] } },
+        axes: [
+          { ...axis, ticks: { show: false }, size: 36, grid: { show: false } },
+          {
+            ...axis,
+            ticks: { show: false },
+            size: 48,
+            splits: () => [0, 0.5, 1],
+            values: (_, splits) => splits.map((split) => percent(split)),
+          },
+        ],
+        series: [
+          {},
+          {
+            stroke: colour('--accent'),
+            width: 2,
+            points: { show: rates.points.length < 200, size: 6, fill: colour('--surface') },
+          },
+        ],
+        hooks: { setCursor: [({ cursor }) => setUnder(cursor.idx ?? undefined)] },
+      },
+      [rates.points.map(({ batch }) => batch.startedAt / 1000), rates.points.map(({ rate }) => rate)],
+      element,
+    );
+    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      plot.destroy();
+    };
+  }, [rates, theme]);
+
+  const point = under === undefined ? undefined : rates.points[under];
+  return (
+    <div class="plot">
+      <div ref={host} role="img" aria-label={described(rates)} />
+      <p class="caption under" aria-hidden="true">
+        {point && `${percent(point.rate)} · ${when(point.batch.startedAt)} · ${line(point.batch.id)}`}
+      </p>
+    </div>
+  );
+}
+
+function described({ suite, points }: SuiteRates): string {
+  const rates = points.slice(-10).map(({ rate }) => percent(rate));
+  return `Pass rates of the last batches of ${line(suite)}, oldest first: ${rates.join(', ')}`;
+}

@@ -1,0 +1,12 @@
+import { render } from 'preact';
+import { App, NoAccess } from './app.tsx';
+import { httpSource } from './data/http-source.ts';
+import { takeToken } from './data/token.ts';
+import { applyTheme } from './theme.ts';
+
+applyTheme();
+const root = document.getElementById('app');
+if (root) {
+  const token = takeToken();
+  render(token === undefined ? <NoAccess /> : <App source={httpSource(token)} />, root);
+}

@@ -1,0 +1,58 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useData } from '../data/source.tsx';
+import { TextBlock } from './text-block.tsx';
+
+/** A kept content as text. JSON is laid out. */
+export function BlobText({ label, sha256 }: { label: string; sha256: string }) {
+  const { source } = useData();
+  const [text, setText] = useState<string>();
+  const [failure, setFailure] = useState<string>();
+  useEffect(() => {
+    const ended = new AbortController();
+    const load = async () => {
+      const blob = await source.blob(sha256, ended.signal);
+      setText(blob ? laidOut(await blob.text()) : undefined);
+      setFailure(blob ? undefined : 'Its content is not available.');
+    };
+    load().catch((error: Error) => !ended.signal.aborted && setFailure(error.message));
+    return () => ended.abort();
+  }, [source, sha256]);
+  return (
+    <div class="named">
+      <h3>{label}</h3>
+      {text === undefined ? (
+        <p class="dim">{failure ?? 'Loading …'}</p>
+      ) : (
+        <LongText key={sha256} {...{ text, label }} />
+      )}
+    </div>
+  );
+}
+
+/** Characters that are shown at first. */
+const shownAtFirst = 64 * 1024;
+
+/** A text that is here already, but may be too long to show at once. */
+export function LongText({ text, label }: { text: string; label: string }) {
+  const isLong = text.length > shownAtFirst;
+  return (
+    <TextBlock
+      text={isLong ? text.slice(0, shownAtFirst) : text}
+      label={label}
+      {...(isLong && {
+        wholeLength: text.length,
+        load: async (limit?: number) => (limit === undefined ? text : text.slice(0, limit)),
+      })}
+    />
+  );
+}
+
+/** JSON with line breaks; any other text as it is. */
+export function laidOut(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

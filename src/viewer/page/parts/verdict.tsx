@@ -1,0 +1,54 @@
+import type { Tally } from '../../model/grid.ts';
+import type { TrialRow } from '../../model/shapes.ts';
+
+export type Standing = 'passed' | 'failed' | 'void' | 'running' | 'queued';
+
+export function standingOf({ verdict, state }: Pick<TrialRow, 'verdict' | 'state'>): Standing {
+  return verdict ?? (state === 'running' ? 'running' : 'queued');
+}
+
+const signs: Record<Standing, string> = { passed: '✓', failed: '✗', void: '○', running: '◔', queued: '·' };
+
+export function signOf(standing: Standing): string {
+  return signs[standing];
+}
+
+/** A verdict as a sign with its word. */
+export function Verdict({ standing }: { standing: Standing }) {
+  return (
+    <span class={`verdict ${standing}`}>
+      <span class="sign" aria-hidden="true">
+        {signs[standing]}
+      </span>
+      {standing}
+    </span>
+  );
+}
+
+/** Numbers of verdicts, as words for those that cannot see the bar. */
+export function tallyText({ passed, failed, void: voided, unfinished }: Tally): string {
+  const parts = [
+    `${passed} passed`,
+    `${failed} failed`,
+    ...(voided > 0 ? [`${voided} void`] : []),
+    ...(unfinished > 0 ? [`${unfinished} unfinished`] : []),
+  ];
+  return parts.join(', ');
+}
+
+/** Verdicts as a bar of four parts. */
+export function TallyBar({ tally }: { tally: Tally }) {
+  const parts = [
+    ['passed', tally.passed],
+    ['failed', tally.failed],
+    ['void', tally.void],
+    ['queued', tally.unfinished],
+  ] as const;
+  return (
+    <span class="tally-bar" role="img" aria-label={tallyText(tally)} title={tallyText(tally)}>
+      {parts.map(
+        ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: `${count}` }} />,
+      )}
+    </span>
+  );
+}

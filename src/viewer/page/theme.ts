@@ -1,0 +1,27 @@
+const key = 'offsite-theme';
+
+export type Theme = 'system' | 'light' | 'dark';
+const themes: readonly Theme[] = ['system', 'light', 'dark'];
+
+export function currentTheme(): Theme {
+  const kept = localStorage.getItem(key);
+  return themes.find((theme) => theme === kept) ?? 'system';
+}
+
+/** Makes the page light or dark; `system` leaves the choice to the browser. */
+export function applyTheme(theme = currentTheme()): void {
+  if (theme === 'system') {
+    localStorage.removeItem(key);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(key, theme);
+    document.documentElement.dataset.theme = theme;
+  }
+  dispatchEvent(new Event('offsite-theme'));
+}
+
+export function nextTheme(): Theme {
+  const next = themes[(themes.indexOf(currentTheme()) + 1) % themes.length] ?? 'system';
+  applyTheme(next);
+  return next;
+}

@@ -1,0 +1,141 @@
+import type { Judgment } from '../../../contract/validation.ts';
+import { reachesThreshold } from '../../../record/failures.ts';
+import { entryDetails } from '../../model/entry.ts';
+import { line } from '../parts/foreign.ts';
+import { duration } from '../parts/quantities.ts';
+import { useRecord } from './record-context.ts';
+import { RecordText } from './record-text.tsx';
+
+/** Verify steps, validations and judgments. Those that failed are open. */
+export function Checks() {
+  const { record } = useRecord();
+  const {
+    verifySteps = [],
+    validations = [],
+    judgments = [],
+    verifiedIn,
+    validatedIn,
+    systemChanges,
+  } = record;
+  if (verifySteps.length + validations.length + judgments.length === 0)
+    return <p class="notice">Nothing was checked.</p>;
+  return (
+    <div class="scroll-pane">
+      {verifySteps.length > 0 && (
+        <section>
+          <h2>Verify{verifiedIn && <span class="dim"> in {place(verifiedIn)}</span>}</h2>
+          {verifySteps.map((step, index) => (
+            <Check
+              key={index}
+              kind="verify"
+              index={index}
+              isPassed={step.exitCode === 0}
+              title={step.command.trim().split('\n')[0] ?? ''}
+              note={`exit ${step.exitCode}${step.durationMs === undefined ? '' : ` · ${duration(step.durationMs)}`}`}
+            />
+          ))}
+        </section>
+      )}
+      {validations.length > 0 && (
+        <section>
+          <h2>Validations{validatedIn && <span class="dim"> in {place(validatedIn)}</span>}</h2>
+          {validations.map(({ id, name, exitCode, status, durationMs }, index) => (
+            <Check
+              key={id}
+              kind="validation"
+              index={index}
+              isPassed={exitCode === undefined ? undefined : exitCode === 0}
+              title={name}
+              note={`${status ?? ''}${durationMs === undefined ? '' : ` · ${duration(durationMs)}`}`}
+            />
+          ))}
+        </section>
+      )}
+      {judgments.length > 0 && (
+        <section>
+          <h2>Judgments</h2>
+          {judgments.map((judgment, index) => (
+            <JudgmentView key={index} judgment={judgment} index={index} />
+          ))}
+        </section>
+      )}
+      {systemChanges && systemChanges.unexpected.count > 0 && (
+        <section>
+          <h2>Changed outside the workspace</h2>
+          <ul class="paths">
+            {systemChanges.unexpected.paths.map((path) => (
+              <li key={path}>{line(path)}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+const place = (where: 'fresh' | 'same') => (where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox");
+
+interface CheckProps {
+  kind: 'verify' | 'validation';
+  index: number;
+  /** Undefined without a verdict. */
+  isPassed: boolean | undefined;
+  title: string;
+  note: string;
+}
+
+function Check({ kind, index, isPassed, title, note }: CheckProps) {
+  const { record } = useRecord();
+  const { texts } = entryDetails(record, { kind, index, at: 0, title, failed: isPassed === false });
+  return (
+    <details class="check" open={isPassed !== true}>
+      <summary>
+        <Sign isPassed={isPassed} /> <span class="name">{line(title)}</span> <span class="dim">{note}</span>
+      </summary>
+      {texts
+        .filter(({ label, text }) => label !== 'Command' || text.trim() !== title)
+        .map(({ label, pointer, text }) => (
+          <RecordText key={pointer} {...{ label, pointer, text }} />
+        ))}
+    </details>
+  );
+}
+
+function JudgmentView({ judgment, index }: { judgment: Judgment; index: number }) {
+  const { name, score, threshold, choice, model, reason, error, evaluator } = judgment;
+  const isPassed = threshold === undefined ? undefined : reachesThreshold(judgment);
+  const facts = [
+    `score ${score ?? 'none'}`,
+    ...(threshold === undefined ? [] : [`threshold ${threshold}`]),
+    ...(choice === undefined ? [] : [`choice ${line(choice)}`]),
+    ...(model === undefined ? [] : [line(model)]),
+    ...(evaluator === undefined ? [] : [line(evaluator)]),
+  ];
+  return (
+    <details class="check" open>
+      <summary>
+        <Sign isPassed={isPassed} /> <span class="name">{line(name)}</span>{' '}
+        <span class="dim">{facts.join(' · ')}</span>
+      </summary>
+      {error !== undefined && <RecordText label="Error" pointer={`/judgments/${index}/error`} text={error} />}
+      {reason !== undefined && (
+        <RecordText label="Reason" pointer={`/judgments/${index}/reason`} text={reason} />
+      )}
+    </details>
+  );
+}
+
+function Sign({ isPassed }: { isPassed: boolean | undefined }) {
+  if (isPassed === undefined)
+    return (
+      <span class="sign void">
+        ○<span class="unseen"> no verdict</span>
+      </span>
+    );
+  return (
+    <span class={`sign ${isPassed ? 'passed' : 'failed'}`}>
+      {isPassed ? '✓' : '✗'}
+      <span class="unseen">{isPassed ? ' passed' : ' failed'}</span>
+    </span>
+  );
+}

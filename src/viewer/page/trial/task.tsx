@@ -1,0 +1,51 @@
+import { line } from '../parts/foreign.ts';
+import { useRecord } from './record-context.ts';
+import { RecordText } from './record-text.tsx';
+
+/** What was tried, and with what. */
+export function Task() {
+  const { record } = useRecord();
+  const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
+    record;
+  const facts = [
+    ['Model', subject?.model],
+    ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
+    ['Profile', subject?.profile],
+    ['Image', subject?.image],
+    ['Network', subject?.network],
+    ['Messages to the harness', turns === undefined ? undefined : String(turns)],
+    ['Sandbox', sandboxId?.slice(0, 12)],
+    ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
+    ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
+  ].filter((fact): fact is [string, string] => Boolean(fact[1]));
+  return (
+    <div class="scroll-pane">
+      <h2>What was tried</h2>
+      <dl class="facts">
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{line(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      {disagreements && disagreements.length > 0 && (
+        <>
+          <h3>Where the harness's counts differ from Offsite's</h3>
+          <ul>
+            {disagreements.map((each) => (
+              <li key={each}>{line(each)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      {subject && <RecordText label="Prompt" pointer="/subject/prompt" text={subject.prompt} />}
+      {finalMessage !== undefined && (
+        <RecordText label="Final message of the agent" pointer="/finalMessage" text={finalMessage} />
+      )}
+      {subject?.verify !== undefined && (
+        <RecordText label="Verify script" pointer="/subject/verify" text={subject.verify} />
+      )}
+    </div>
+  );
+}

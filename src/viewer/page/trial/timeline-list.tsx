@@ -1,0 +1,112 @@
+import type { TimelineEntry } from '../../../record/timeline.ts';
+import type { TrialRecord } from '../../../record/trial-record.ts';
+import { entryName } from '../../model/entry.ts';
+import { line } from '../parts/foreign.ts';
+import { cost, count, duration } from '../parts/quantities.ts';
+import { narrow, useMedia } from '../parts/use-media.ts';
+import { type RowPlace, VirtualList } from '../parts/virtual-list.tsx';
+
+interface TimelineListProps {
+  entries: TimelineEntry[];
+  record: TrialRecord;
+  selected: number;
+  onSelect: (index: number) => void;
+}
+
+/** The entries with the time of each since the trial began. */
+export function TimelineList({ entries, record, selected, onSelect }: TimelineListProps) {
+  const entry = entries[selected];
+  const isNarrow = useMedia(narrow);
+  const span = Math.max(1, record.finishedAt - record.startedAt);
+  return (
+    <VirtualList
+      class="entries"
+      role="listbox"
+      label="Timeline"
+      count={entries.length}
+      rowHeight={isNarrow ? 2.4 : 1.9}
+      shown={selected}
+      activeId={entry && idOf(entry)}
+      row={(index, place) => {
+        const each = entries[index];
+        return (
+          each && (
+            <EntryRow
+              key={entryName(each)}
+              entry={each}
+              {...{ index, place, record, span, onSelect }}
+              count={entries.length}
+              isSelected={index === selected}
+            />
+          )
+        );
+      }}
+    />
+  );
+}
+
+const idOf = (entry: TimelineEntry) => `entry-${entryName(entry)}`;
+
+interface EntryRowProps {
+  entry: TimelineEntry;
+  index: number;
+  count: number;
+  place: RowPlace;
+  record: TrialRecord;
+  /** Milliseconds of the whole trial. */
+  span: number;
+  isSelected: boolean;
+  onSelect: (index: number) => void;
+}
+
+function EntryRow({ entry, index, count: all, place, record, span, isSelected, onSelect }: EntryRowProps) {
+  const { kind, title, failed, at, until } = entry;
+  const start = share(at - record.startedAt, span);
+  const width = share((until ?? at) - at, span);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
+    <div
+      id={idOf(entry)}
+      class={`entry ${kind} ${failed ? 'failed' : ''}`}
+      role="option"
+      aria-selected={isSelected}
+      aria-posinset={index + 1}
+      aria-setsize={all}
+      onClick={() => onSelect(index)}
+      {...place}
+    >
+      <span class="at">+{duration(at - record.startedAt)}</span>
+      <span class="kind">{kind}</span>
+      <span class="title">
+        {failed && (
+          <span class="sign failed">
+            ✗<span class="unseen"> failed </span>
+          </span>
+        )}
+        {line(title)}
+      </span>
+      <span class="extra">{extraOf(entry, record)}</span>
+      <span class="took">{until === undefined ? '' : duration(until - at)}</span>
+      <span class="axis" aria-hidden="true">
+        <span style={{ insetInlineStart: `${start}%`, width: `${Math.min(width, 100 - start)}%` }} />
+      </span>
+    </div>
+  );
+}
+
+const share = (part: number, whole: number) => Math.max(0, Math.min(100, (part / whole) * 100));
+
+/** Tokens and cost of a request to a model. */
+function extraOf({ kind, index }: TimelineEntry, { models }: TrialRecord): string {
+  if (kind !== 'exchange') return '';
+  const { usage, status } = models?.exchanges[index] ?? { usage: {}, status: undefined };
+  const { inputTokens, outputTokens, cacheReadTokens, costUsd } = usage;
+  const parts = [
+    ...(status !== undefined && status !== 200 ? [`${status}`] : []),
+    ...(inputTokens === undefined ? [] : [`${count(inputTokens)} in`]),
+    ...(outputTokens === undefined ? [] : [`${count(outputTokens)} out`]),
+    ...(cacheReadTokens ? [`${count(cacheReadTokens)} cached`] : []),
+    ...(costUsd === undefined ? [] : [cost(costUsd)]),
+  ];
+  return parts.join(' · ');
+}

@@ -1,0 +1,73 @@
+import { listAttempts } from '../../ledger/find.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { trialByKey } from '../../ledger/trial-rows.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import {
+  type CutLimits,
+  cutMiddle,
+  cutRecord,
+  pageLimits,
+  shownValue,
+  valueAt,
+} from '../model/cut-record.ts';
+import type { RecordReference } from '../model/data-source.ts';
+import type { TrialPage } from '../model/shapes.ts';
+import { batchName, causeOf, trialRow } from './batches.ts';
+import type { RecordReader } from './record-reader.ts';
+
+/** A trial with its record, or the record of one of its attempts; undefined if the ledger has none. */
+export function readTrial(
+  ledger: Ledger,
+  reader: RecordReader,
+  { trial: key, attempt }: RecordReference,
+  limits = pageLimits,
+): TrialPage | undefined {
+  const trial = trialByKey(ledger.records, key);
+  const batch = trial && batchName(ledger, trial.batch);
+  if (!trial || !batch) return undefined;
+  const attempts = listAttempts(ledger.records, key);
+  const sha256 =
+    attempt === undefined ? trial.result : attempts.find(({ number }) => number === attempt)?.result;
+  return {
+    batch,
+    trial: trialRow(trial, attempts.at(-1)),
+    attempts: attempts.map(({ number, startedAt, endedAt, ending, cause, result }) => ({
+      ...{ number, startedAt, endedAt, ending, cause: causeOf(cause), hasRecord: result !== undefined },
+    })),
+    attempt,
+    ...(sha256 !== undefined && found(reader, sha256, limits)),
+  };
+}
+
+function found(
+  reader: RecordReader,
+  sha256: string,
+  limits: CutLimits,
+): Pick<TrialPage, 'found' | 'unreadable'> {
+  try {
+    return { found: cutRecord(reader.read(sha256), limits) };
+  } catch (error) {
+    if (error instanceof OffsiteError || error instanceof SyntaxError)
+      return { unreadable: messageOf(error) };
+    throw error;
+  }
+}
+
+/** A value of a record as text; undefined if there is none. Throws as {@link RecordReader.read} does. */
+export function readValue(
+  { records }: Ledger,
+  reader: RecordReader,
+  { trial, attempt }: RecordReference,
+  pointer: string,
+  limit?: number,
+): string | undefined {
+  const sha256 =
+    attempt === undefined
+      ? trialByKey(records, trial)?.result
+      : listAttempts(records, trial).find(({ number }) => number === attempt)?.result;
+  if (sha256 === undefined) return undefined;
+  const value = valueAt(reader.read(sha256), pointer);
+  if (value === undefined) return undefined;
+  const text = shownValue(value);
+  return limit === undefined ? text : cutMiddle(text, limit);
+}

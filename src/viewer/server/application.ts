@@ -1,0 +1,136 @@
+import { type Context, Hono } from 'hono';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import type { RecordReference } from '../model/data-source.ts';
+import type { TrialSummary } from '../model/shapes.ts';
+import { readBatch, readBatches } from '../read/batches.ts';
+import { RecordReader } from '../read/record-reader.ts';
+import { readTrial, readValue } from '../read/trial.ts';
+import { hasToken, refusalOf, securityHeaders } from './guard.ts';
+import { journalEvents } from './journal.ts';
+import type { PageFiles } from './page-files.ts';
+
+export interface ViewerParts {
+  ledger: Ledger;
+  /** Removes known keys from all answers, also from what was stored before they were known. */
+  redactor: Redactor;
+  files: PageFiles;
+  token: string;
+  /** The port that the server listens on. */
+  port: () => number;
+  /** Ends streams of events. */
+  closing: AbortSignal;
+}
+
+/** Milliseconds of work after which an answer with summaries ends. */
+const summariesMs = 150;
+
+/** The HTTP side of the viewer: the page's files for everybody on this machine, data for who has the token. */
+export function createApplication(parts: ViewerParts): Hono {
+  const { ledger, redactor, files, token, port, closing } = parts;
+  const reader = new RecordReader(ledger);
+  const application = new Hono();
+
+  application.use(async (context, next) => {
+    const refusal = refusalOf(context.req.raw, port());
+    if (refusal) context.res = failed(refusal.status, refusal.message);
+    else await next();
+    for (const [name, value] of Object.entries(securityHeaders)) context.res.headers.set(name, value);
+  });
+  application.use('/api/*', async (context, next) => {
+    if (hasToken(context.req.raw, token)) return next();
+    return failed(401, 'The token is missing or wrong. Open the address that `offsite view` printed.');
+  });
+
+  const answer = (value: unknown) =>
+    value === undefined
+      ? failed(404, 'The ledger has nothing here.')
+      : new Response(redactor.json(value), { headers: { 'content-type': 'application/json' } });
+
+  application.get('/api/batches', () => answer(readBatches(ledger)));
+  application.get('/api/batches/:key', (context) => answer(readBatch(ledger, keyOf(context))));
+  application.get('/api/batches/:key/summaries', (context) => {
+    const wanted = (context.req.query('trials') ?? '').split(',').map(Number);
+    return answer(summariesOf(parts, reader, keyOf(context), new Set(wanted)));
+  });
+  application.get('/api/trials/:key', (context) => answer(readTrial(ledger, reader, referenceOf(context))));
+  application.get('/api/trials/:key/value', (context) => {
+    const { pointer = '', limit } = context.req.query();
+    const most = limit === undefined ? undefined : Number(limit);
+    const text = readValue(ledger, reader, referenceOf(context), pointer, most);
+    if (text === undefined) return answer(undefined);
+    return new Response(redactor.text(text), { headers: { 'content-type': 'text/plain; charset=utf-8' } });
+  });
+  application.get('/api/blobs/:sha256', (context) => blob(parts, context.req.param('sha256')));
+  application.get('/api/events', (context) => {
+    const signal = AbortSignal.any([closing, context.req.raw.signal]);
+    const events = journalEvents(ledger, signal);
+    return new Response(ReadableStream.from(bytesOf(events)), {
+      headers: { 'content-type': 'text/event-stream' },
+    });
+  });
+  application.get('*', (context) => {
+    const file = files.get(context.req.path);
+    if (!file) return failed(404, 'There is nothing here.');
+    return new Response(Buffer.from(file.content), { headers: { 'content-type': file.type } });
+  });
+  application.onError((error) => {
+    const isExpected = error instanceof OffsiteError;
+    return failed(isExpected ? 422 : 500, redactor.text(messageOf(error)));
+  });
+  return application;
+}
+
+/** The summaries of trials of a batch, as many as can be read in a short time, but at least one. */
+function summariesOf(
+  { ledger }: ViewerParts,
+  reader: RecordReader,
+  batch: number,
+  wanted: ReadonlySet<number>,
+): TrialSummary[] {
+  const rows = ledger.records.all(
+    `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
+     WHERE runs.batch = ? AND trials.result IS NOT NULL`,
+    batch,
+  );
+  const summaries: TrialSummary[] = [];
+  const until = performance.now() + summariesMs;
+  for (const row of rows) {
+    const key = Number(row.key);
+    if (!wanted.has(key)) continue;
+    summaries.push({ key, ...reader.summary(String(row.result)) });
+    if (performance.now() > until) break;
+  }
+  return summaries;
+}
+
+/** A stored content, always as a file to download: it may be anything that an agent wrote. */
+function blob({ ledger, redactor }: ViewerParts, sha256: string): Response {
+  if (!/^[0-9a-f]{64}$/.test(sha256) || !ledger.blobs.stat(sha256))
+    return failed(404, 'This content is not in the ledger.');
+  return new Response(Buffer.from(redactor.whole(ledger.blobs.read(sha256))), {
+    headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' },
+  });
+}
+
+function keyOf(context: Context): number {
+  return Number(context.req.param('key'));
+}
+
+function referenceOf(context: Context): RecordReference {
+  const attempt = context.req.query('attempt');
+  return { trial: keyOf(context), attempt: attempt === undefined ? undefined : Number(attempt) };
+}
+
+function failed(status: number, message: string): Response {
+  return new Response(JSON.stringify({ message }), {
+    status,
+    headers: { 'content-type': 'application/json' },
+  });
+}
+
+async function* bytesOf(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const text of texts) yield encoder.encode(text);
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import { listen } from '../../service/listen.ts';
+import { createApplication } from './application.ts';
+import { pageFiles } from './page-files.ts';
+
+export interface ViewerOptions {
+  ledger: Ledger;
+  redactor: Redactor;
+  clock: Clock;
+  /** 0 for any free port. */
+  port?: number;
+}
+
+export interface Viewer extends AsyncDisposable {
+  /** The address to open, with the token in its fragment, which no browser sends to a server. */
+  url: string;
+}
+
+/** Milliseconds that requests in flight get when the viewer ends. */
+const graceMs = 500;
+
+/**
+ * Serves the pages that show a ledger, on loopback only. It reads the ledger and never writes. Throws an `input`
+ * error if it cannot listen on the port.
+ */
+export async function openViewer({ ledger, redactor, clock, port = 0 }: ViewerOptions): Promise<Viewer> {
+  const token = randomBytes(24).toString('base64url');
+  const closing = new AbortController();
+  const application = createApplication({
+    ledger,
+    redactor,
+    files: await pageFiles(),
+    token,
+    port: () => listener.port,
+    closing: closing.signal,
+  });
+  const fetch = async (request: Request) => application.fetch(request);
+  const listener = await listen(fetch, { host: '127.0.0.1', port }, clock);
+  return {
+    url: `${listener.url}/#token=${token}`,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await listener.close(graceMs);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { MergedSummary } from '../../src/cli/output/merged-summary.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+let place: Place;
+beforeAll(() => {
+  place = openPlace();
+});
+afterAll(() => place?.[Symbol.dispose]());
+
+const cases = Array.from({ length: 8 }, (_, n) => ({ id: `case-${n}`, verify: 'test -f done' }));
+/** A suite whose agent is good or not. The cases are the same. */
+const suite = (run: string) => place.suite({ run, cases });
+
+describe('offsite run --compare-to', () => {
+  let before: string;
+  beforeAll(async () => {
+    const { stdout } = await offsite(place, ['run', suite('touch done'), '--json']);
+    before = JSON.parse(stdout).batchId;
+  });
+
+  const runAgain = (run: string, ...more: string[]) =>
+    offsite(place, ['run', suite(run), '--compare-to', before.slice(0, 12), '--fail-on-regression', ...more]);
+
+  test('exits 1 if the results are worse by more than noise, and says so', async () => {
+    const { exitCode, stdout, stderr } = await runAgain('true');
+    expect(stdout).toMatch(/^B is worse by 100 points \(\d+ to 100\), over 8 cases\.$/m);
+    expect(stderr).toMatch(/^regression: worker is worse than in batch_\w+/m);
+    expect(exitCode).toBe(1);
+  });
+
+  test('exits 0 if a difference cannot be told from noise, and has the comparison in its JSON', async () => {
+    const { exitCode, stdout, stderr } = await runAgain('touch done', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      passed: 8,
+      comparison: { comparisons: [{ difference: { finding: 'noise', cases: 8 }, redefined: [] }] },
+    });
+    expect(stderr).toMatch(/^no regression: compared with batch_/m);
+    expect(exitCode).toBe(0);
+  });
+
+  test('refuses a batch that says nothing about this suite, before anything runs', async () => {
+    const other = place.suite({ cases: [{ id: 'other', verify: 'true' }] });
+    const refused = await offsite(place, ['run', other, '--compare-to', before]);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toMatch(/^error: batch_\S+ has no case of this suite with a verdict/);
+    const unknown = await offsite(place, ['run', suite('true'), '--compare-to', 'nix']);
+    expect(unknown).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(unknown.stderr).toMatch(/^error: the data folder has no batch nix/);
+  });
+
+  test.each([
+    [['--fail-on-regression'], '--fail-on-regression needs --compare-to'],
+    [['--precision', '0.1'], '--precision needs --trials auto'],
+    [['--max-trials', '4'], '--max-trials needs --trials auto'],
+    [['--compare-to', 'x', '--dry-run'], 'cannot be used with'],
+  ])('refuses %j', async (options, message) => {
+    const { exitCode, stderr } = await offsite(place, ['run', suite('true'), ...options]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe('offsite run --trials auto', () => {
+  const three = cases.slice(0, 3);
+
+  test('runs further batches until the pass rate is precise, and sums up all of them', async () => {
+    const file = place.suite({ run: 'touch done', cases: three });
+    const { exitCode, stdout, stderr } = await offsite(place, [
+      ...['run', file, '--trials', 'auto', '--precision', '0.3', '--json', '--concurrency', '4'],
+    ]);
+    expect(stderr).toContain('not precise yet, further trials: 2 more of 3 cases on worker');
+    const summary: MergedSummary & { rates: unknown } = JSON.parse(stdout);
+    expect(summary).toMatchObject({
+      passed: 12,
+      failed: 0,
+      passRate: 1,
+      rates: [{ variant: 'worker', rate: 1, stopped: 'precise', halfWidth: expect.closeTo(0.181, 3) }],
+    });
+    expect(summary.batchIds).toHaveLength(2);
+    expect(summary.runs.map((run) => [run.case, run.passed])).toEqual([
+      ['case-0', 4],
+      ['case-1', 4],
+      ['case-2', 4],
+    ]);
+    expect(summary.runs[0]?.trials.map(({ ordinal, recorded }) => [ordinal, recorded.ordinal])).toEqual([
+      [0, 0],
+      [1, 1],
+      [2, 0],
+      [3, 1],
+    ]);
+    expect(new Set(summary.runs[0]?.trials.map(({ recorded }) => recorded.batchId))).toEqual(
+      new Set(summary.batchIds),
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  test('stops at --max-trials and says so; a case that is always void gets no further trials', async () => {
+    const broken = { id: 'broken', prepare: 'exit 4', verify: 'true' };
+    const file = place.suite({ run: 'touch done', cases: [...three.slice(0, 2), broken] });
+    const { exitCode, stdout, stderr } = await offsite(place, [
+      ...['run', file, '--trials', 'auto', '--precision', '0.01', '--max-trials', '3', '-c', '4'],
+    ]);
+    expect(stderr).toContain('further trials: 1 more of 2 cases on worker');
+    const rows = stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 4));
+    expect(rows).toContainEqual(['case-0 · worker', '3', '0', '0']);
+    expect(rows).toContainEqual(['broken · worker', '0', '0', '2']);
+    expect(rows).toContainEqual(['all', '6', '0', '2']);
+    expect(stdout).toMatch(
+      /^worker: pass rate 100 % ± [\d.]+ points on these cases; stopped before that by/m,
+    );
+    expect(stdout).toMatch(/^batches batch_\S+\+batch_\S+$/m);
+    expect(exitCode).toBe(3);
+  });
+});

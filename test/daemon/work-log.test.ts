@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { WorkEvent } from '../../src/agent/worker.ts';
+import { daemonLog } from '../../src/cli/daemon/log.ts';
+import { type WorkLog, workLog } from '../../src/cli/daemon/work-log.ts';
+import type { QueuedTrial } from '../../src/ledger/queue.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
+import { Output } from '../../src/text/output.ts';
+import { handClock } from '../agent/test-clock.ts';
+import { harmIn, hostileName } from '../hostile/hostile-text.ts';
+
+function open() {
+  const clock = handClock();
+  const logged: Record<string, unknown>[] = [];
+  let sent = '';
+  const output = new Output({
+    write(line) {
+      sent += line;
+      logged.push(JSON.parse(line));
+    },
+  });
+  const log = daemonLog(output, () => work.logged());
+  const work: WorkLog = workLog(log, { clock, monotonic: clock.now });
+  const seconds = async (count: number) => {
+    for (let second = 0; second < count; second++) await clock.pass(1_000);
+  };
+  return { log, work, logged, seconds, sent: () => sent };
+}
+
+const trial = (key: number) =>
+  ({ key, caseId: 'a', runId: 'run_1', batchId: 'batch_1', ordinal: key }) as unknown as QueuedTrial;
+const building = (what: string, kind: 'running' | 'built' = 'running'): WorkEvent => ({
+  kind: 'build',
+  build: { id: what, what, state: { kind } },
+});
+
+test('the log of the daemon says what goes on each 15 s while it would be silent', async () => {
+  const { log, work, logged, seconds } = open();
+  using _open = work;
+  work.observe(building('prepare of a'));
+  work.observe({ kind: 'phase', trial: trial(1), phase: 'harness' });
+  work.observe({ kind: 'waiting', for: 'the model small', reason: '503' });
+  await seconds(15);
+  expect(logged).toMatchObject([
+    {
+      msg: 'at work',
+      finished: { passed: 0, failed: 0, void: 0 },
+      running: { harness: 1 },
+      longest: { case: 'a', trial: 'run_1 #1', ms: 15_000 },
+      builds: 1,
+      building: [{ what: 'prepare of a', state: 'running', ms: 15_000 }],
+      down: [{ of: 'the model small', reason: '503', ms: 15_000 }],
+    },
+  ]);
+  await seconds(10);
+  log.info('something else');
+  await seconds(14);
+  expect(logged).toHaveLength(2);
+  await seconds(1);
+  expect(logged).toHaveLength(3);
+});
+
+test('it is silent while nothing is in progress, however long', async () => {
+  const { work, logged, seconds } = open();
+  using _open = work;
+  await seconds(60);
+  work.observe(building('prepare of a'));
+  work.observe(building('prepare of a', 'built'));
+  work.observe({ kind: 'phase', trial: trial(1), phase: 'verify' });
+  const result = { verdict: 'passed', startedAt: 0, finishedAt: 1 } as TrialResult;
+  work.observe({ kind: 'finished', trial: trial(1), result });
+  work.observe({ kind: 'phase', trial: trial(2), phase: 'verify' });
+  work.observe({ kind: 'put-back', trial: trial(2), error: new Error('full'), isNews: true });
+  await seconds(60);
+  expect(logged).toEqual([]);
+});
+
+test('its lines are safe whatever cases and profiles are called', async () => {
+  const { work, sent, seconds } = open();
+  using _open = work;
+  work.observe(building(hostileName));
+  await seconds(15);
+  expect(sent()).toContain('at work');
+  expect(harmIn(sent())).toEqual([]);
+});

@@ -1,0 +1,128 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { exportHtml, type HtmlExport } from '../../src/export/export-html.ts';
+import { writeExport } from '../../src/export/write-export.ts';
+import { findBatch } from '../../src/ledger/find.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
+import { openBrowser } from '../viewer/browser.ts';
+import { fillBatch } from '../viewer/filled-ledger.ts';
+import { story } from '../viewer/story.ts';
+
+const hostile = '</script><script>document.title = "taken"</script><!--';
+const key = 'sk-a-key-that-was-told-later';
+
+let folder: string;
+let ledger: Ledger;
+let browser: Browser;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-html-'));
+  ledger = new Ledger(folder, systemClock);
+  browser = await openBrowser();
+  const found = await story(ledger);
+  await fillBatch(ledger, {
+    ...{ id: 'batch_told', suite: hostile, cases: ['fix-add', hostile], variants: ['a'] },
+    found: (caseName) =>
+      caseName === 'fix-add' ? found : { verdict: 'passed', finalMessage: `${hostile} ${key}` },
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  ledger?.[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** Exports the batch. Resolves with the file and what the export says about itself. */
+async function exported(options: Partial<HtmlExport> = {}) {
+  const file = join(folder, 'report.html');
+  const parts = {
+    ...{ ledger, redactor: new Redactor([key]), now: Date.now(), maxBytes: 50_000_000 },
+    ...{ signal: new AbortController().signal, ...options },
+  };
+  const told = { trials: 0, leftOut: 0 };
+  const batch = findBatch(ledger.records, 'told');
+  await writeExport(file, async (write) => {
+    Object.assign(told, await exportHtml(batch, parts, write));
+  });
+  return { file, told };
+}
+
+/** Opens a file without a network. What the page reports or asks for is a problem. */
+async function opened(file: string): Promise<{ page: Page; problems: string[] }> {
+  const context = await browser.newContext({ offline: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const problems: string[] = [];
+  const address = pathToFileURL(file).href;
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => problems.push(message.text()));
+  page.on('request', (request) => {
+    if (!request.url().startsWith('file:') || request.url().split('#')[0] !== address)
+      problems.push(`asked for ${request.url()}`);
+  });
+  await page.goto(address);
+  await page.getByRole('table', { name: 'Cases and variants' }).waitFor();
+  return { page, problems };
+}
+
+const trial = (page: Page, mark: string) => page.getByRole('link').filter({ hasText: mark });
+
+describe('an exported page', () => {
+  test('shows the batch, and why a trial failed, with its diff, without a network', async () => {
+    const { page, problems } = await opened((await exported()).file);
+    await trial(page, '✗').click();
+    await page.getByText('AssertionError').first().waitFor();
+    await page.getByRole('tab', { name: /Changes/ }).click();
+    await page.getByText('return a + b + 1;').first().waitFor();
+    await page.getByRole('tab', { name: /Environment/ }).click();
+    await page.getByText('npm install -g').first().waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  test('names and texts of others are text in it, and a key is in none of its data', async () => {
+    const { file } = await exported();
+    const { page, problems } = await opened(file);
+    expect(await page.title()).not.toBe('taken');
+    await trial(page, '✓').click();
+    await page.getByRole('tab', { name: /Raw/ }).click();
+    await page.getByText('finalMessage').first().waitFor();
+    const shown = await page.locator('body').innerText();
+    expect(shown).toContain('document.title');
+    expect(shown).not.toContain(key);
+    expect(await page.title()).not.toBe('taken');
+    expect(problems).toEqual([]);
+    expect(readFileSync(file, 'utf8').includes('<script>document')).toBe(false);
+  });
+
+  test('has bodies of model traffic only with outputs', async () => {
+    const body = async (options: Partial<HtmlExport>) => {
+      const { page } = await opened((await exported(options)).file);
+      await trial(page, '✗').click();
+      await page.getByText('large-1').first().waitFor();
+      return page.locator('script[id^="data-blob-"]').count();
+    };
+    expect(await body({ withOutputs: true })).toBeGreaterThan(await body({}));
+  });
+
+  test('leaves out trials that passed first if it would be too large, and says so in their place', async () => {
+    const whole = readFileSync((await exported()).file).byteLength;
+    const empty = readFileSync((await exported({ maxBytes: 0 })).file).byteLength;
+    const { file, told } = await exported({ maxBytes: whole - empty - 100 });
+    expect(told).toEqual({ trials: 1, leftOut: 1 });
+    const { page } = await opened(file);
+    await trial(page, '✓').click();
+    await page.getByText('This trial is not in the file').waitFor();
+  });
+
+  test('has only the verdicts that were asked for', async () => {
+    const { file, told } = await exported({ only: ['failed'] });
+    expect(told).toEqual({ trials: 1, leftOut: 0 });
+    const { page } = await opened(file);
+    expect(await trial(page, '✓').count()).toBe(0);
+  });
+});

@@ -1,0 +1,59 @@
+import type { BatchKey, TrialKey } from '../../src/ledger/batches.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { type Cause, recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+
+/** What a trial of a test's ledger found. */
+export type Found = Partial<TrialResult> & Pick<TrialResult, 'verdict'>;
+
+export interface BatchToFill {
+  id: string;
+  suite?: string;
+  cases: readonly string[];
+  variants: readonly string[];
+  repeats?: number;
+  /** What each trial found; undefined leaves it in the queue. */
+  found: (caseName: string, variant: string, ordinal: number) => Found | undefined;
+}
+
+const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
+
+/** A whole record of what a trial found. Its times begin at 1 000 000. */
+function result(found: Found): TrialResult {
+  return { startedAt: 1_000_000, finishedAt: 1_060_000, phases: [], modelUnmeasured: false, ...found };
+}
+
+/** Fills a ledger with a batch, by the ways of the program itself. */
+export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<BatchKey> {
+  const { id, suite = 'Suite', cases, variants, repeats = 1, found } = batch;
+  const pairs = cases.flatMap((caseName) => variants.map((variant) => ({ caseName, variant })));
+  const { key } = ledger.batches.add({
+    ...{ service: 'embedded', id, suite, file: undefined },
+    runs: pairs.map(({ caseName, variant }, index) => ({
+      ...{ id: `${id}-run-${index}`, taskIndex: index, caseId: caseName, caseName, variant, details: {} },
+    })),
+  });
+  const runs = ledger.batches.runs(key);
+  const ordinals = [...Array(repeats).keys()];
+  ledger.queue.add(runs.map(({ key: run }) => ({ run, setup: undefined, ordinals })));
+  const places = new Map(runs.map(({ key: run }, index) => [run, pairs[index]]));
+  for (const trial of ledger.queue.ofBatch(key)) {
+    const { caseName = '', variant = '' } = places.get(trial.run) ?? {};
+    const what = found(caseName, variant, trial.ordinal);
+    if (what) await finishTrial(ledger, trial.key, what);
+  }
+  return key;
+}
+
+/** Runs a trial of the queue to its end. */
+export async function finishTrial(ledger: Ledger, trial: TrialKey, found: Found): Promise<void> {
+  const attempt = ledger.trials.beginAttempt(trial);
+  await ledger.trials.finish(attempt, {
+    ...{ verdict: found.verdict, cause: found.cause, result: recordOf(result(found)), report },
+  });
+}
+
+/** Ends an attempt of a trial that is tried again. */
+export async function failAttempt(ledger: Ledger, trial: TrialKey, cause: Cause): Promise<void> {
+  const attempt = ledger.trials.beginAttempt(trial);
+  await ledger.trials.abandonAttempt(attempt, 'void', cause, recordOf(result({ verdict: 'void', cause })));
+}

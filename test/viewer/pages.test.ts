@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { failAttempt, fillBatch, finishTrial } from './filled-ledger.ts';
+import { type OpenedViewer, openedViewer } from './opened-viewer.ts';
+import { story } from './story.ts';
+
+let opened: OpenedViewer;
+let batch: number;
+let other: number;
+/** The trials of the batch: fix-add a #1, #2, b #1, #2, then the same of ini-proto. */
+let trials: number[];
+beforeAll(async () => {
+  opened = await openedViewer();
+  const { ledger } = opened;
+  const found = await story(ledger);
+  other = await fillBatch(ledger, {
+    ...{ id: 'batch_first', suite: 'quickstart', cases: ['fix-add', 'ini-proto'], variants: ['a'] },
+    found: () => ({ ...found, verdict: 'passed', verifySteps: [], validations: [], judgments: [] }),
+  });
+  batch = await fillBatch(ledger, {
+    ...{
+      id: 'batch_second',
+      suite: 'quickstart',
+      cases: ['fix-add', 'ini-proto'],
+      variants: ['a', 'b'],
+      repeats: 2,
+    },
+    found: (caseName, variant, ordinal) => {
+      if (caseName === 'fix-add' && variant === 'a' && ordinal === 0) return found;
+      if (variant === 'a')
+        return { ...found, verdict: 'passed', verifySteps: [], validations: [], judgments: [] };
+      if (ordinal === 1) return undefined;
+      return {
+        verdict: 'void',
+        cause: { kind: 'infrastructure', phase: 'sandbox', message: 'no space left', output: 'disk full\n' },
+      };
+    },
+  });
+  trials = ledger.queue.ofBatch(batch).map(({ key }) => key);
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const at = (index: number) => trials[index] ?? 0;
+
+describe('batches', () => {
+  test('are listed with their verdicts, and a click opens one', async () => {
+    const page = await opened.open('/');
+    const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
+    expect(await rows.count()).toBe(3);
+    expect(await rows.nth(1).textContent()).toContain('batch_second');
+    expect(await rows.nth(1).getByRole('img').getAttribute('aria-label')).toBe(
+      '3 passed, 1 failed, 2 void, 2 unfinished',
+    );
+    await rows.nth(1).getByRole('link').click();
+    await page.getByRole('heading', { name: 'quickstart' }).waitFor();
+    expect(page.url()).toContain(`#/batch/${batch}`);
+    opened.calm();
+  });
+
+  test('are filtered, moved through and opened with keys', async () => {
+    const page = await opened.open('/');
+    await page.keyboard.press('/');
+    await page.keyboard.type('first');
+    await page.getByText('batch_second').waitFor({ state: 'detached' });
+    expect(page.url()).toContain('q=first');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByText('started').waitFor();
+    expect(page.url()).toContain(`#/batch/${other}`);
+    opened.calm();
+  });
+});
+
+describe('a batch', () => {
+  test('shows cases and variants, with repeats in one cell', async () => {
+    const page = await opened.open(`/batch/${batch}`);
+    const rows = page.getByRole('table', { name: 'Cases and variants' }).getByRole('row');
+    await rows.nth(2).waitFor();
+    expect(await rows.nth(0).getByRole('columnheader').allTextContents()).toEqual(['Case', 'a', 'b']);
+    expect(await rows.nth(1).getByRole('link').allTextContents()).toEqual(['✗', '✓', '○', '·']);
+    await page
+      .getByRole('link', { name: 'fix-add · a #1: failed: verify: npm test exited 1: not ok 2 - adds' })
+      .waitFor();
+    opened.calm();
+  });
+
+  test('is filtered by words, verdict and cause, and the address keeps it', async () => {
+    const page = await opened.open(`/batch/${batch}?view=list&q=cause:infrastructure`);
+    const rows = page.getByRole('table', { name: 'Trials' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(3);
+    await page.keyboard.press('/');
+    await page.keyboard.type('verdict:failed assertion');
+    await page.getByText('No trial matches').waitFor();
+    await page.getByRole('searchbox').fill('verdict:failed adds');
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.reload();
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByRole('searchbox').fill('duration:long');
+    await page.getByText('duration: expected a number').waitFor();
+    opened.calm();
+  });
+
+  test('is moved through with keys: next failed, open, back', async () => {
+    const page = await opened.open(`/batch/${batch}`);
+    await page.getByRole('link', { name: 'fix-add · a #1' }).waitFor();
+    await page.keyboard.press('n');
+    await expect.poll(() => page.url()).toContain(`at=${at(0)}`);
+    await page.keyboard.press('n');
+    await expect.poll(() => page.url()).toContain(`at=${at(2)}`);
+    await page.keyboard.press('k');
+    await expect.poll(() => page.url()).toContain(`at=${at(1)}`);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'fix-add · a #2' }).waitFor();
+    await page.keyboard.press('u');
+    await page.getByRole('table', { name: 'Cases and variants' }).waitFor();
+    expect(page.url()).toContain(`at=${at(1)}`);
+    opened.calm();
+  });
+
+  test('changes while trials end', async () => {
+    const page = await opened.open(`/batch/${batch}`);
+    await page.getByText('live').waitFor();
+    await page.getByRole('link', { name: 'ini-proto · b #2: queued' }).waitFor();
+    const key = opened.ledger.queue.ofBatch(batch).at(-1)?.key ?? 0;
+    await finishTrial(opened.ledger, key, { verdict: 'passed' });
+    await page.getByRole('link', { name: 'ini-proto · b #2: passed' }).waitFor();
+    opened.calm();
+  });
+});
+
+describe('a trial', () => {
+  test('says why it failed, whose fault it is, and shows the output, without scrolling', async () => {
+    const page = await opened.open(`/trial/${at(0)}`);
+    const why = page.getByRole('region', { name: 'Verdict' });
+    await why.waitFor();
+    const text = (await why.textContent()) ?? '';
+    for (const part of [
+      'failed',
+      'The agent finished, and its work did not pass',
+      'npm test exited 1',
+      '0.4 < 0.7',
+    ])
+      expect(text).toContain(part);
+    expect(text).toContain('AssertionError [ERR_ASSERTION]: 4 !== 3');
+    const box = await why.boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(800);
+    opened.calm();
+  });
+
+  test("says that a void trial is not the agent's fault", async () => {
+    const page = await opened.open(`/trial/${at(2)}`);
+    const why = page.getByRole('region', { name: 'Verdict' });
+    await why.waitFor();
+    expect(await why.textContent()).toContain("This is not the agent's fault.");
+    expect(await why.textContent()).toContain('disk full');
+    opened.calm();
+  });
+
+  test('has one axis of time, whose entries show their details', async () => {
+    const page = await opened.open(`/trial/${at(0)}`);
+    const list = page.getByRole('listbox', { name: 'Timeline' });
+    const panel = page.getByRole('region', { name: 'Selected entry' });
+    await list.waitFor();
+    expect(await panel.textContent()).toContain('verify');
+    await page.keyboard.press('Home');
+    await expect.poll(() => page.url()).toContain('sel=phase.0');
+    await list.getByRole('option').filter({ hasText: 'read_file' }).click();
+    await expect.poll(() => panel.textContent()).toContain('"path": "math.js"');
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => panel.textContent()).toContain('Please also run the tests.');
+    await page.keyboard.press('/');
+    await page.keyboard.type('large-1');
+    await expect.poll(() => list.getByRole('option').count()).toBe(3);
+    await list.getByRole('option').first().click();
+    await expect.poll(() => panel.textContent()).toContain('1.2k tokens');
+    await expect.poll(() => panel.textContent()).toContain('"content": "Fix add."');
+    opened.calm();
+  });
+
+  test('shows changes, checks, artifacts, environment, attempts and the raw record', async () => {
+    const page = await opened.open(`/trial/${at(0)}`);
+    const content = page.getByRole('tabpanel');
+    const tab = (name: string) => page.getByRole('tab', { name }).click();
+    await tab('Changes');
+    await expect.poll(() => content.textContent()).toContain('return a + b + 1;');
+    expect(await content.locator('mark').allTextContents()).toEqual(['- b', '+ b + 1']);
+    await expect.poll(() => content.textContent()).toContain('It is not text');
+    await tab('Checks');
+    await expect.poll(() => content.textContent()).toContain('add(1, 2) is 4');
+    expect(await content.textContent()).toContain('It adds one for no reason.');
+    await tab('Artifacts');
+    await content.getByText('out/report.txt').click();
+    await content.getByText('All is well.').waitFor();
+    await content.getByText('out/logo.png').click();
+    await content.getByRole('img', { name: 'out/logo.png' }).waitFor();
+    expect(await page.evaluate("document.querySelector('details img').naturalWidth")).toBe(1);
+    await tab('Environment');
+    await content.getByText('npm install -g @openai/codex').click();
+    await content.getByText('added 12 packages').waitFor();
+    await tab('Raw');
+    await content.getByText('judgments').click();
+    await content.getByText('"judge-1"').waitFor();
+    opened.calm();
+  });
+
+  test('that is tried again shows what each attempt found', async () => {
+    const { ledger } = opened;
+    const key = await fillBatch(ledger, {
+      ...{ id: 'batch_retried', cases: ['c'], variants: ['v'] },
+      found: () => undefined,
+    });
+    const trial = ledger.queue.ofBatch(key)[0]?.key ?? 0;
+    await failAttempt(ledger, trial, { kind: 'model', phase: 'harness', message: 'overloaded' });
+    const page = await opened.open(`/trial/${trial}`);
+    await page.getByText('harness: overloaded').waitFor();
+    await finishTrial(ledger, trial, { verdict: 'passed' });
+    await page.getByRole('region', { name: 'Verdict' }).getByText('passed').waitFor();
+    await page.getByRole('tab', { name: 'Attempts' }).click();
+    await page.getByRole('link', { name: 'Show what it found' }).click();
+    await page.getByText('This is what attempt 1 of 2 found.').waitFor();
+    await page.getByText("The model or its provider failed. This is not the agent's fault.").waitFor();
+    opened.calm();
+  });
+});
+
+test('help lists the keys of the page, and single keys can be turned off', async () => {
+  const page = await opened.open(`/batch/${batch}`);
+  await page.getByRole('table').waitFor();
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog');
+  expect(await help.textContent()).toContain('Next trial that failed');
+  await help.getByRole('checkbox').uncheck();
+  await page.keyboard.press('Escape');
+  await help.waitFor({ state: 'detached' });
+  await page.keyboard.press('?');
+  expect(await help.count()).toBe(0);
+  opened.calm();
+});
+
+test('without the token a page says what to do', async () => {
+  const page = await opened.open('/');
+  const url = new URL(page.url());
+  const context = await page.context().browser()?.newContext();
+  const stranger = await context?.newPage();
+  await stranger?.goto(url.origin);
+  await stranger?.getByText('Open the address that').waitFor();
+});
