@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 /** The rooms of `src`, as docs/architecture.md lists them: what imports above, what is imported below. */
 const rooms = [
   'cli',
-  'viewer',
   'export',
+  'viewer',
   'comparison',
   'agent',
   'service',

@@ -28,6 +28,8 @@ export interface InterruptionOptions {
 /**
  * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
  * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
+ *
+ * @param doing what the command does then, for people
  */
 export function interruption(
   announce: (message: string) => void,

@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const success = json(200, {});
 const broken = json(500, { _tag: 'InternalError', message: 'sorry' });
 const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
-const forbidden = json(403, { _tag: 'Forbidden', message: 'not yours' });
+const tooLarge = json(413, { _tag: 'TooLarge', message: 'too large' });
 const grace = { ms: 1e12, failures: 1e6 };
 
 /** A loop over a ledger with so many finished trials, against a service that answers so. Its clock is moved by hand. */
@@ -141,7 +141,7 @@ describe('the outbox', () => {
   });
 
   test('goes on past a report that is refused for good, which is parked', async () => {
-    await using bench = await loopOver(3, [forbidden, success]);
+    await using bench = await loopOver(3, [tooLarge, success]);
     expect(await bench.loop.drain(grace, signal)).toBe(0);
     expect(bench.ledger.outbox.pending()).toMatchObject([{ state: 'parked' }]);
   });

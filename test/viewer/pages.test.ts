@@ -6,7 +6,7 @@ import { story } from './story.ts';
 let opened: OpenedViewer;
 let batch: number;
 let other: number;
-/** The trials of the batch: fix-add a #1, #2, b #1, #2, then the same of ini-proto. */
+/** The trials of the batch: fix-add a #0, #1, b #0, #1, then the same of ini-proto. */
 let trials: number[];
 beforeAll(async () => {
   opened = await openedViewer();
@@ -79,7 +79,7 @@ describe('a batch', () => {
     expect(await rows.nth(0).getByRole('columnheader').allTextContents()).toEqual(['Case', 'a', 'b']);
     expect(await rows.nth(1).getByRole('link').allTextContents()).toEqual(['✗', '✓', '○', '·']);
     await page
-      .getByRole('link', { name: 'fix-add · a #1: failed: verify: npm test exited 1: not ok 2 - adds' })
+      .getByRole('link', { name: 'fix-add · a #0: failed: verify: npm test exited 1: not ok 2 - adds' })
       .waitFor();
     opened.calm();
   });
@@ -102,7 +102,7 @@ describe('a batch', () => {
 
   test('is moved through with keys: next failed, open, back', async () => {
     const page = await opened.open(`/batch/${batch}`);
-    await page.getByRole('link', { name: 'fix-add · a #1' }).waitFor();
+    await page.getByRole('link', { name: 'fix-add · a #0' }).waitFor();
     await page.keyboard.press('n');
     await expect.poll(() => page.url()).toContain(`at=${at(0)}`);
     await page.keyboard.press('n');
@@ -110,7 +110,7 @@ describe('a batch', () => {
     await page.keyboard.press('k');
     await expect.poll(() => page.url()).toContain(`at=${at(1)}`);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'fix-add · a #2' }).waitFor();
+    await page.getByRole('heading', { name: 'fix-add · a #1' }).waitFor();
     await page.keyboard.press('u');
     await page.getByRole('table', { name: 'Cases and variants' }).waitFor();
     expect(page.url()).toContain(`at=${at(1)}`);
@@ -120,10 +120,10 @@ describe('a batch', () => {
   test('changes while trials end', async () => {
     const page = await opened.open(`/batch/${batch}`);
     await page.getByText('live').waitFor();
-    await page.getByRole('link', { name: 'ini-proto · b #2: queued' }).waitFor();
+    await page.getByRole('link', { name: 'ini-proto · b #1: queued' }).waitFor();
     const key = opened.ledger.queue.ofBatch(batch).at(-1)?.key ?? 0;
     await finishTrial(opened.ledger, key, { verdict: 'passed' });
-    await page.getByRole('link', { name: 'ini-proto · b #2: passed' }).waitFor();
+    await page.getByRole('link', { name: 'ini-proto · b #1: passed' }).waitFor();
     opened.calm();
   });
 });
@@ -235,6 +235,18 @@ test('help lists the keys of the page, and single keys can be turned off', async
   await page.keyboard.press('?');
   expect(await help.count()).toBe(0);
   opened.calm();
+});
+
+test('an address that works once opens the pages, and is no longer in the address bar', async () => {
+  const context = await (await opened.open('/')).context().browser()?.newContext();
+  const page = await context?.newPage();
+  const once = opened.viewer.urlOnce();
+  await page?.goto(once);
+  await page?.getByRole('table', { name: 'Batches' }).waitFor();
+  expect(page?.url()).not.toContain('ticket');
+  const second = await (await page?.context().browser()?.newContext())?.newPage();
+  await second?.goto(once);
+  await second?.getByText('Open the address that').waitFor();
 });
 
 test('without the token a page says what to do', async () => {

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { LedgerEvent, TrialPage } from '../../src/viewer/model/shapes.ts';
+import { Access } from '../../src/viewer/server/access.ts';
 import { openViewer, type Viewer } from '../../src/viewer/server/viewer.ts';
 import { fillBatch, finishTrial } from './filled-ledger.ts';
 import { story } from './story.ts';
@@ -84,6 +85,27 @@ describe('data is refused', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
       expect((await ask('/api/batches', authorized(), method)).status).toBe(405);
   });
+});
+
+test('a ticket gives the token once, and a newer one ends it', async () => {
+  const redeem = (url: string) =>
+    ask('/api/token', { authorization: `Bearer ${new URL(url).hash.slice('#ticket='.length)}` });
+  const [older, newer] = [viewer.urlOnce(), viewer.urlOnce()];
+  expect((await redeem(older)).status).toBe(401);
+  expect(JSON.parse((await redeem(newer)).body)).toEqual({ token });
+  expect((await redeem(newer)).status).toBe(401);
+  expect((await ask('/api/token', authorized())).status).toBe(401);
+  const ticket = new URL(viewer.urlOnce()).hash.slice('#ticket='.length);
+  expect((await ask('/api/batches', { authorization: `Bearer ${ticket}` })).status).toBe(401);
+});
+
+test('a ticket ends after a minute', () => {
+  const access = new Access();
+  const request = (code: string) =>
+    new Request('http://127.0.0.1/api/token', { headers: { authorization: `Bearer ${code}` } });
+  const code = access.newTicket(0);
+  expect(access.redeem(request(code), 60_001)).toBe(undefined);
+  expect(access.redeem(request(code), 59_000)).toBe(access.token);
 });
 
 test('every answer forbids what the page does not need', async () => {

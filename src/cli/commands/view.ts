@@ -14,17 +14,17 @@ export function viewCommand() {
     .action(async (options) => {
       await using context = CommandContext.open(options);
       const { out, err, clock, redactor } = context;
-      const { signal } = context.interruption();
+      const { signal } = context.interruption({ doing: 'ending' });
       const viewer = await openViewer({ ledger: context.ledger(), redactor, clock, port: options.port });
       context.closeWith(viewer);
       out.print(text`${viewer.url}`);
       err.print(text`Shows ${context.dataFolder}. The address is for you alone. Ctrl-C ends it.`);
-      if (options.open) openBrowser(viewer.url);
+      if (options.open) openBrowser(viewer.urlOnce());
       if (!signal.aborted) await once(signal, 'abort');
     });
 }
 
-/** Opens the default browser. If that fails, the printed address is enough. */
+/** Opens the default browser. If that fails, the printed address is enough. Arguments are no secret: `ps` lists them. */
 function openBrowser(url: string): void {
   const [program, ...args] = opener(url);
   const started = spawn(program, args, { stdio: 'ignore', detached: true });

@@ -1,92 +1,160 @@
-import { type ListedTrial, passRate, type Tally, tallyOf, variantsOf } from './grid.ts';
-
-/** One side of a comparison: a batch, or one variant of it. */
-export interface Side {
-  batch: number;
-  variant?: string | undefined;
-}
+import type { CaseValues, CaseVerdicts } from '../../stats/cases.ts';
+import {
+  compareMeasures,
+  compareRates,
+  directionOf,
+  type MeasureComparison,
+  type RateComparison,
+} from '../../stats/compare.ts';
+import { usualConfidence } from '../../stats/interval.ts';
+import { type Noise, noiseOf } from '../../stats/repeats.ts';
+import { type ListedTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 
 /**
- * What happened to a case. `regressed` and `fixed`: the pass rate changed from one side of a half to the
- * other. `worse` and `better`: it changed less. `only-left`, `only-right`: the other side has no verdict.
+ * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
+ * the other. `worse` and `better`: its pass rate changed less. `only-a`, `only-b`: the other side has no
+ * verdict. `unscored`: no side has.
  */
-export type Change = 'regressed' | 'fixed' | 'worse' | 'better' | 'same' | 'only-left' | 'only-right';
+export type Change = 'regressed' | 'fixed' | 'worse' | 'better' | 'only-a' | 'only-b' | 'same' | 'unscored';
 
-export interface Compared {
+/** In the order in which a page lists them. */
+const changes: readonly Change[] = [
+  ...(['regressed', 'fixed', 'worse', 'better', 'only-a', 'only-b', 'same', 'unscored'] as const),
+];
+
+export const measures = ['durationMs', 'totalTokens', 'costUsd'] as const;
+export type Measure = (typeof measures)[number];
+
+export interface ComparedCase {
+  caseId: string;
   caseName: string;
-  /** The variant, where both sides compare all variants. */
-  variant?: string | undefined;
-  left: CellOfSide;
-  right: CellOfSide;
+  a: ListedTrial[];
+  b: ListedTrial[];
   change: Change;
+  /** The mean of B's scored trials less that of A's. Absent if one of them is not known. */
+  deltas: Partial<Record<Measure, number>>;
 }
 
-export interface CellOfSide {
-  trials: ListedTrial[];
-  tally: Tally;
-  /** Means over the trials for which they are known. */
-  durationMs?: number | undefined;
-  costUsd?: number | undefined;
-  totalTokens?: number | undefined;
-}
-
-export interface Comparison {
-  left: CellOfSide;
-  right: CellOfSide;
+export interface ComparedTrials {
   /** Flips first. */
-  rows: Compared[];
+  cases: ComparedCase[];
+  rates: RateComparison;
+  finding: 'better' | 'worse' | 'noise' | 'nothing-in-common';
+  measures: Record<Measure, MeasureComparison>;
+  noise: { a: Noise; b: Noise };
 }
 
-/** Compares two lists of trials, paired by the case's name, and by variant if both sides have several of the same. */
-export function compareTrials(left: readonly ListedTrial[], right: readonly ListedTrial[]): Comparison {
-  const [ours, theirs] = [variantsOf(left), variantsOf(right)];
-  const byVariant = ours.some((name) => theirs.includes(name)) && (ours.length > 1 || theirs.length > 1);
-  const keyOf = ({ caseName, variant }: ListedTrial) =>
-    JSON.stringify(byVariant ? [caseName, variant] : [caseName]);
-  const pairs = new Map<string, { left: ListedTrial[]; right: ListedTrial[] }>();
-  const add = (side: 'left' | 'right', trials: readonly ListedTrial[]) => {
-    for (const trial of trials) {
-      const key = keyOf(trial);
-      const pair = pairs.get(key) ?? { left: [], right: [] };
-      pairs.set(key, pair);
-      pair[side].push(trial);
-    }
+/** Compares two lists of trials, each of one variant, paired by case. */
+export function compareTrials(
+  a: readonly ListedTrial[],
+  b: readonly ListedTrial[],
+  confidence: number = usualConfidence,
+): ComparedTrials {
+  const verdicts = { a: caseVerdicts(a), b: caseVerdicts(b) };
+  const rates = compareRates(verdicts.a, verdicts.b, { confidence });
+  const findings = { up: 'better', down: 'worse', none: 'noise' } as const;
+  return {
+    cases: casesOf(a, b),
+    rates,
+    finding: rates.difference === undefined ? 'nothing-in-common' : findings[directionOf(rates.interval)],
+    measures: forEach((measure) => compareMeasures(caseValues(a, measure), caseValues(b, measure))),
+    noise: { a: noiseOf(verdicts.a), b: noiseOf(verdicts.b) },
   };
-  add('left', left);
-  add('right', right);
-  const rows = [...pairs].map(([key, pair]): Compared => {
-    const [caseName = '', variant] = JSON.parse(key) as [string, string?];
-    const cells = { left: cellOf(pair.left), right: cellOf(pair.right) };
-    return { caseName, variant, ...cells, change: changeOf(cells.left, cells.right) };
-  });
-  rows.sort((one, other) => order.indexOf(one.change) - order.indexOf(other.change));
-  return { left: cellOf([...left]), right: cellOf([...right]), rows };
 }
 
-const order: readonly Change[] = ['regressed', 'fixed', 'worse', 'better', 'only-left', 'only-right', 'same'];
+/** The verdicts of each case, as statistics take them. */
+export function caseVerdicts(trials: readonly ListedTrial[]): CaseVerdicts[] {
+  return [...byCase(trials)].map(([id, ofCase]) => {
+    const { passed, failed, void: missing } = tallyOf(ofCase);
+    return { id, passed, failed, void: missing };
+  });
+}
 
-function changeOf(left: CellOfSide, right: CellOfSide): Change {
-  const [before, after] = [passRate(left.tally), passRate(right.tally)];
-  if (before === undefined) return after === undefined ? 'same' : 'only-right';
-  if (after === undefined) return 'only-left';
+function casesOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): ComparedCase[] {
+  const [ofA, ofB] = [byCase(a), byCase(b)];
+  const ids = [...new Set([...ofA.keys(), ...ofB.keys()])];
+  const cases = ids.map((caseId): ComparedCase => {
+    const sides = { a: ofA.get(caseId) ?? [], b: ofB.get(caseId) ?? [] };
+    const caseName = [...sides.a, ...sides.b][0]?.caseName ?? caseId;
+    return {
+      caseId,
+      caseName,
+      ...sides,
+      change: changeOf(sides.a, sides.b),
+      deltas: deltasOf(sides.a, sides.b),
+    };
+  });
+  return cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
+}
+
+function changeOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Change {
+  const [before, after] = [passRate(tallyOf(a)), passRate(tallyOf(b))];
+  if (before === undefined) return after === undefined ? 'unscored' : 'only-b';
+  if (after === undefined) return 'only-a';
+  if (before > 0.5 && after < 0.5) return 'regressed';
+  if (before < 0.5 && after > 0.5) return 'fixed';
   if (before === after) return 'same';
-  if (before >= 0.5 && after < 0.5) return 'regressed';
-  if (before < 0.5 && after >= 0.5) return 'fixed';
   return after < before ? 'worse' : 'better';
 }
 
-function cellOf(trials: ListedTrial[]): CellOfSide {
-  return {
-    trials,
-    tally: tallyOf(trials),
-    durationMs: mean(trials.map(({ durationMs }) => durationMs)),
-    costUsd: mean(trials.map(({ summary }) => summary?.costUsd)),
-    totalTokens: mean(trials.map(({ summary }) => summary?.totalTokens)),
-  };
+function deltasOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Partial<Record<Measure, number>> {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const known = measures.flatMap((measure) => {
+    const [ofA, ofB] = [valuesOf(a, measure), valuesOf(b, measure)];
+    return ofA.length === 0 || ofB.length === 0 ? [] : [[measure, mean(ofB) - mean(ofA)]];
+  });
+  return Object.fromEntries(known);
 }
 
-/** The mean of the known numbers; undefined if none is known. */
-function mean(numbers: (number | undefined)[]): number | undefined {
-  const known = numbers.filter((number) => number !== undefined);
-  return known.length === 0 ? undefined : known.reduce((sum, number) => sum + number, 0) / known.length;
+function caseValues(trials: readonly ListedTrial[], measure: Measure): CaseValues[] {
+  return [...byCase(trials)].map(([id, ofCase]) => ({ id, values: valuesOf(ofCase, measure) }));
+}
+
+/** The numbers of scored trials, where they are known. */
+function valuesOf(trials: readonly ListedTrial[], measure: Measure): number[] {
+  return trials
+    .filter(({ verdict }) => verdict === 'passed' || verdict === 'failed')
+    .flatMap(({ summary }) => summary?.[measure] ?? []);
+}
+
+function byCase(trials: readonly ListedTrial[]): Map<string, ListedTrial[]> {
+  return Map.groupBy(trials, ({ caseId }) => caseId);
+}
+
+function forEach<Result>(make: (measure: Measure) => Result): Record<Measure, Result> {
+  const entries = measures.map((measure) => [measure, make(measure)] as const);
+  return Object.fromEntries(entries) as Record<Measure, Result>;
+}
+
+export interface VariantChoice {
+  a: string | undefined;
+  b: string | undefined;
+  /**
+   * Of the difference of pass rates. If several variants of two batches can be compared, each comparison has a
+   * chance to find what is luck, so that each gets a wider interval.
+   */
+  confidence: number;
+  /** How many variants both batches have. */
+  inCommon: number;
+}
+
+/** Which variants to compare: those that a person chose, else those of the same name, else the first ones. */
+export function chooseVariants(
+  a: { trials: readonly ListedTrial[]; variant: string | undefined },
+  b: { trials: readonly ListedTrial[]; variant: string | undefined },
+  isOneBatch: boolean,
+): VariantChoice {
+  const [ofA, ofB] = [variantsOf(a.trials), variantsOf(b.trials)];
+  const common = ofA.filter((name) => ofB.includes(name));
+  const isChosen = a.variant !== undefined || b.variant !== undefined;
+  const first = a.variant ?? (b.variant !== undefined && common.includes(b.variant) ? b.variant : undefined);
+  const left = first ?? (isOneBatch ? ofA.find((name) => name !== b.variant) : (common[0] ?? ofA[0]));
+  const other = isOneBatch ? ofB.find((name) => name !== left) : ofB.find((name) => name === left);
+  return {
+    a: left,
+    b: b.variant ?? other ?? ofB[0],
+    confidence:
+      isChosen || isOneBatch ? usualConfidence : 1 - (1 - usualConfidence) / Math.max(1, common.length),
+    inCommon: isOneBatch ? 1 : common.length,
+  };
 }

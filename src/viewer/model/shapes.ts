@@ -50,6 +50,8 @@ export interface TrialSummary {
   key: number;
   /** One line; absent for a trial that passed. */
   reason?: string | undefined;
+  /** Milliseconds from its beginning to its end, without other attempts. */
+  durationMs?: number | undefined;
   costUsd?: number | undefined;
   totalTokens?: number | undefined;
   commands?: number | undefined;

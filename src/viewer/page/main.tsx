@@ -7,6 +7,6 @@ import { applyTheme } from './theme.ts';
 applyTheme();
 const root = document.getElementById('app');
 if (root) {
-  const token = takeToken();
+  const token = await takeToken();
   render(token === undefined ? <NoAccess /> : <App source={httpSource(token)} />, root);
 }

@@ -57,6 +57,7 @@ export class RecordReader {
       const usage = usageOf(record);
       return {
         reason: reasonOf(record),
+        durationMs: record.finishedAt - record.startedAt,
         costUsd: usage?.costUsd,
         totalTokens: usage?.totalTokens,
         commands: commandsOf(record)?.length,

@@ -7,7 +7,8 @@ import type { TrialSummary } from '../model/shapes.ts';
 import { readBatch, readBatches } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
-import { hasToken, refusalOf, securityHeaders } from './guard.ts';
+import type { Access } from './access.ts';
+import { refusalOf, securityHeaders } from './guard.ts';
 import { journalEvents } from './journal.ts';
 import type { PageFiles } from './page-files.ts';
 
@@ -16,7 +17,7 @@ export interface ViewerParts {
   /** Removes known keys from all answers, also from what was stored before they were known. */
   redactor: Redactor;
   files: PageFiles;
-  token: string;
+  access: Access;
   /** The port that the server listens on. */
   port: () => number;
   /** Ends streams of events. */
@@ -28,7 +29,7 @@ const summariesMs = 150;
 
 /** The HTTP side of the viewer: the page's files for everybody on this machine, data for who has the token. */
 export function createApplication(parts: ViewerParts): Hono {
-  const { ledger, redactor, files, token, port, closing } = parts;
+  const { ledger, redactor, files, access, port, closing } = parts;
   const reader = new RecordReader(ledger);
   const application = new Hono();
 
@@ -38,8 +39,13 @@ export function createApplication(parts: ViewerParts): Hono {
     else await next();
     for (const [name, value] of Object.entries(securityHeaders)) context.res.headers.set(name, value);
   });
+  application.get('/api/token', (context) => {
+    const token = access.redeem(context.req.raw);
+    if (token === undefined) return failed(401, 'This address was used already, or is too old.');
+    return new Response(JSON.stringify({ token }), { headers: { 'content-type': 'application/json' } });
+  });
   application.use('/api/*', async (context, next) => {
-    if (hasToken(context.req.raw, token)) return next();
+    if (access.isGranted(context.req.raw)) return next();
     return failed(401, 'The token is missing or wrong. Open the address that `offsite view` printed.');
   });
 

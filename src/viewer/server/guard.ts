@@ -1,5 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-
 /** Why a request is refused. */
 export interface Refusal {
   status: 400 | 401 | 403 | 405;
@@ -27,14 +25,6 @@ export function refusalOf(request: Request, port: number): Refusal | undefined {
     return { status: 405, message: 'Use GET: the viewer changes nothing.' };
   return undefined;
 }
-
-/** Whether a request for data carries the token. */
-export function hasToken(request: Request, token: string): boolean {
-  const given = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(given), digest(token));
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /**
  * Headers of every answer. The page loads only its own files, shows images of trials only from `blob:` URLs

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { listen } from '../../service/listen.ts';
+import { Access } from './access.ts';
 import { createApplication } from './application.ts';
 import { pageFiles } from './page-files.ts';
 
@@ -17,6 +17,8 @@ export interface ViewerOptions {
 export interface Viewer extends AsyncDisposable {
   /** The address to open, with the token in its fragment, which no browser sends to a server. */
   url: string;
+  /** An address that works once, within a minute. Other users of the machine may learn it. */
+  urlOnce(): string;
 }
 
 /** Milliseconds that requests in flight get when the viewer ends. */
@@ -27,20 +29,21 @@ const graceMs = 500;
  * error if it cannot listen on the port.
  */
 export async function openViewer({ ledger, redactor, clock, port = 0 }: ViewerOptions): Promise<Viewer> {
-  const token = randomBytes(24).toString('base64url');
+  const access = new Access();
   const closing = new AbortController();
   const application = createApplication({
     ledger,
     redactor,
     files: await pageFiles(),
-    token,
+    access,
     port: () => listener.port,
     closing: closing.signal,
   });
   const fetch = async (request: Request) => application.fetch(request);
   const listener = await listen(fetch, { host: '127.0.0.1', port }, clock);
   return {
-    url: `${listener.url}/#token=${token}`,
+    url: `${listener.url}/#token=${access.token}`,
+    urlOnce: () => `${listener.url}/#ticket=${access.newTicket()}`,
     async [Symbol.asyncDispose]() {
       closing.abort();
       await listener.close(graceMs);

@@ -1,8 +1,8 @@
 import { gridOf, type ListedTrial, passRate, tallyOf } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
-import { signOf, standingOf } from '../parts/verdict.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
+import { Repeats } from './repeats.tsx';
 
 interface BatchGridProps {
   trials: ListedTrial[];
@@ -22,7 +22,7 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine);
   const columns = {
     '--variants': `${variants.length}`,
-    '--cell': `${inLine * 1.75 + 3.4}rem`,
+    '--cell': `${inLine * 1.75 + 3.8}rem`,
   };
   const shown =
     at === undefined ? undefined : rows.findIndex(({ cells }) => cells.flat().some(({ key }) => key === at));
@@ -77,34 +77,8 @@ function Cell({ cell, at, addressOf }: CellProps) {
   const tally = tallyOf(cell);
   return (
     <span role="cell" class="cell">
-      <span class="repeats">
-        {cell.map((trial) => {
-          const standing = standingOf(trial);
-          const label = labelOf(trial);
-          return (
-            <a
-              key={trial.key}
-              class={`repeat ${standing} ${trial.key === at ? 'current' : ''}`}
-              href={addressOf(trial)}
-              aria-label={label}
-              aria-current={trial.key === at ? 'true' : undefined}
-              title={label}
-            >
-              {signOf(standing)}
-            </a>
-          );
-        })}
-      </span>
+      <Repeats trials={cell} at={at} addressOf={addressOf} />
       {cell.length > 1 && <span class="dim rate">{percent(passRate(tally))}</span>}
     </span>
   );
-}
-
-/** What a trial's sign stands for, with the reason. */
-export function labelOf(trial: ListedTrial): string {
-  const { caseName, variant, ordinal, cause, summary } = trial;
-  const reason = summary?.reason ?? cause?.message;
-  const name = `${line(caseName)} · ${line(variant)} #${ordinal + 1}: ${standingOf(trial)}`;
-  const by = cause ? ` (${cause.kind})` : '';
-  return reason === undefined ? `${name}${by}` : `${name}${by}: ${line(reason)}`;
 }

@@ -56,7 +56,7 @@ export function TrialTable({ trials, at, addressOf }: TrialTableProps) {
                 <a class="cover" href={addressOf(trial)}>
                   {line(caseName)}{' '}
                   <span class="dim">
-                    · {line(variant)} #{ordinal + 1}
+                    · {line(variant)} #{ordinal}
                   </span>
                 </a>
               </span>

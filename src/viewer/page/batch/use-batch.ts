@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ListedTrial } from '../../model/grid.ts';
-import type { BatchPage, TrialSummary } from '../../model/shapes.ts';
+import type { BatchPage, TrialRow, TrialSummary } from '../../model/shapes.ts';
 import { type Loaded, useData, useLoaded } from '../data/source.tsx';
 
 export interface LoadedBatch extends Loaded<BatchPage> {
@@ -52,10 +52,12 @@ export function useBatch(batch: number | undefined, withSummaries = true): Loade
   }, [rows, batch, source, withSummaries]);
 
   const count = rows?.reduce((sum, { key }) => sum + (known.has(key) ? 1 : 0), 0) ?? 0;
-  const trials = useMemo(
-    () => rows?.map((trial): ListedTrial => ({ ...trial, summary: known.get(trial.key) })) ?? [],
-    [rows, count],
-  );
+  const trials = useMemo(() => rows?.map(withSummary) ?? [], [rows, count]);
   const finished = rows?.filter(({ verdict }) => verdict !== undefined).length ?? 0;
   return { ...loaded, trials, waiting: finished - count };
+}
+
+function withSummary(trial: TrialRow): ListedTrial {
+  const summary = known.get(trial.key);
+  return { ...trial, summary, durationMs: summary?.durationMs ?? trial.durationMs };
 }

@@ -36,7 +36,6 @@ export function TextBlock({ text, label, wholeLength, load }: TextBlockProps) {
   const isWhole = !wholeLength || loaded?.isWhole === true;
   return (
     <div class="text-block">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with keys */}
       <div class="text" role="region" aria-label={label} tabIndex={0}>
         {partsOf(loaded?.text ?? text).map((part, index) => (
           <pre key={index}>{lines(part)}</pre>

@@ -2,11 +2,12 @@ import {
   elementScroll,
   observeElementOffset,
   observeElementRect,
+  type VirtualItem,
   Virtualizer,
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 
 interface VirtualListProps {
   count: number;
@@ -65,6 +66,22 @@ export function VirtualList(props: VirtualListProps) {
       virtualizer.scrollToIndex(shown, { align: 'auto' });
   }, [virtualizer, shown, count]);
 
+  // While it scrolls, `row` stays the same, and rows that were rendered are not rendered again.
+  const rows = useMemo(() => new Map<number, ComponentChildren>(), [row, height]);
+  const rendered = ({ index, start }: VirtualItem) => {
+    const known = rows.get(index);
+    if (known !== undefined) return known;
+    const style = {
+      position: 'absolute',
+      insetInline: '0',
+      top: `${start}px`,
+      height: `${height}px`,
+    } as const;
+    const made = row(index, { style });
+    rows.set(index, made);
+    return made;
+  };
+
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: each role that is given is interactive
     <div
@@ -78,11 +95,7 @@ export function VirtualList(props: VirtualListProps) {
     >
       {header}
       <div role="presentation" class="virtual" style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        {virtualizer.getVirtualItems().map(({ index, start }) =>
-          row(index, {
-            style: { position: 'absolute', insetInline: '0', top: `${start}px`, height: `${height}px` },
-          }),
-        )}
+        {virtualizer.getVirtualItems().map(rendered)}
       </div>
     </div>
   );

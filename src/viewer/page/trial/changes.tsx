@@ -92,7 +92,6 @@ function Difference({ change }: { change: FileChange }) {
         {plural(diff.added, 'line')} added, {diff.removed} removed
         {diff.isRough && '; too different to pair the lines'}
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with keys */}
       <div class="diff" role="region" aria-label={`Difference of ${line(change.path)}`} tabIndex={0}>
         {diff.lines.slice(0, shown).map((each, index) => (
           <Line key={index} {...each} />

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { LongText } from '../parts/blob-text.tsx';
+import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 import { useLoadValue, useRecord } from './record-context.ts';
 
@@ -39,7 +40,7 @@ function Part({ name, value }: { name: string; value: unknown }) {
   if (isShort)
     return (
       <p class="member">
-        <code>{name}</code> {JSON.stringify(value).slice(0, 200)}
+        <code>{name}</code> {line(JSON.stringify(value))}
       </p>
     );
   return (

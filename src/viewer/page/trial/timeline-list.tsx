@@ -1,3 +1,4 @@
+import { useId } from 'preact/hooks';
 import type { TimelineEntry } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { entryName } from '../../model/entry.ts';
@@ -16,6 +17,7 @@ interface TimelineListProps {
 /** The entries with the time of each since the trial began. */
 export function TimelineList({ entries, record, selected, onSelect }: TimelineListProps) {
   const entry = entries[selected];
+  const list = useId();
   const isNarrow = useMedia(narrow);
   const span = Math.max(1, record.finishedAt - record.startedAt);
   return (
@@ -26,7 +28,7 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
       count={entries.length}
       rowHeight={isNarrow ? 2.4 : 1.9}
       shown={selected}
-      activeId={entry && idOf(entry)}
+      activeId={entry && idOf(list, entry)}
       row={(index, place) => {
         const each = entries[index];
         return (
@@ -34,7 +36,7 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
             <EntryRow
               key={entryName(each)}
               entry={each}
-              {...{ index, place, record, span, onSelect }}
+              {...{ list, index, place, record, span, onSelect }}
               count={entries.length}
               isSelected={index === selected}
             />
@@ -45,9 +47,11 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
   );
 }
 
-const idOf = (entry: TimelineEntry) => `entry-${entryName(entry)}`;
+const idOf = (list: string, entry: TimelineEntry) => `${list}-${entryName(entry)}`;
 
 interface EntryRowProps {
+  /** The list's id. */
+  list: string;
   entry: TimelineEntry;
   index: number;
   count: number;
@@ -59,14 +63,24 @@ interface EntryRowProps {
   onSelect: (index: number) => void;
 }
 
-function EntryRow({ entry, index, count: all, place, record, span, isSelected, onSelect }: EntryRowProps) {
+function EntryRow({
+  list,
+  entry,
+  index,
+  count: all,
+  place,
+  record,
+  span,
+  isSelected,
+  onSelect,
+}: EntryRowProps) {
   const { kind, title, failed, at, until } = entry;
   const start = share(at - record.startedAt, span);
   const width = share((until ?? at) - at, span);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
     <div
-      id={idOf(entry)}
+      id={idOf(list, entry)}
       class={`entry ${kind} ${failed ? 'failed' : ''}`}
       role="option"
       aria-selected={isSelected}

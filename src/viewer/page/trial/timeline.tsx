@@ -50,6 +50,7 @@ export function Timeline({ query }: { query: URLSearchParams }) {
     { keys: ['End'], does: 'Last entry', run: () => select(shown.length - 1) },
   ]);
 
+  if (all.length === 0) return <p class="notice">It ended before anything happened.</p>;
   return (
     <div class="timeline">
       <div class="tools">
@@ -59,7 +60,7 @@ export function Timeline({ query }: { query: URLSearchParams }) {
           label="Filter the timeline"
           placeholder="Filter the timeline   /"
         />
-        <fieldset class="chips">
+        <fieldset class="chips toggles">
           <legend class="unseen">Kinds of entries</legend>
           {present.map((name) => (
             <button

@@ -48,7 +48,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
       </>
     );
   const { caseName, variant, ordinal } = page.trial;
-  const title = `${line(caseName)} · ${line(variant)} #${ordinal + 1}`;
+  const title = `${line(caseName)} · ${line(variant)} #${ordinal}`;
   return (
     <div class="page fill trial">
       <nav class="crumbs" aria-label="You are here">
@@ -61,7 +61,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
         <Heading title={title}>
           {line(caseName)}{' '}
           <span class="dim">
-            · {line(variant)} #{ordinal + 1}
+            · {line(variant)} #{ordinal}
           </span>
         </Heading>
         <span class="grow" />

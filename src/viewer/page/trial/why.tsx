@@ -46,7 +46,6 @@ export function Why({ attempts }: { attempts: number }) {
       {excerpt && (
         <div class="excerpt">
           <p class="dim">{excerpt.label}</p>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it with keys */}
           <pre role="region" aria-label={excerpt.label} tabIndex={0}>
             {lines(excerpt.text)}
           </pre>

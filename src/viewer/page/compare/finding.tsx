@@ -1,0 +1,80 @@
+import type { ComparedTrials } from '../../model/compare.ts';
+import { plural } from '../parts/quantities.ts';
+
+/** Below this number of cases, an interval says little. */
+const fewCases = 10;
+
+interface FindingProps {
+  compared: ComparedTrials;
+  /** Of the difference's interval. */
+  confidence: number;
+  /** How many variants the batches have in common. */
+  inCommon: number;
+}
+
+/** Whether B is better or worse than A, or whether that cannot be told from noise. */
+export function Finding({ compared, confidence, inCommon }: FindingProps) {
+  const { rates, noise, finding } = compared;
+  const { better, worse, midP } = rates.mcnemar;
+  return (
+    <section class={`finding ${finding}`} aria-label="Finding">
+      <p class="sentence">{sentence(compared)}</p>
+      {finding === 'noise' && rates.interval && (
+        <p>
+          That does not show that they are equal: the true difference may be {signed(rates.interval.low)} to{' '}
+          {signed(rates.interval.high)} points.
+        </p>
+      )}
+      {rates.cases.length > 0 && (
+        <p>
+          By majority of trials, {plural(worse, 'case')} got worse and {better} better; McNemar's test:{' '}
+          {midP < 0.001 ? 'p < 0.001' : `p = ${midP.toFixed(3)}`}.
+        </p>
+      )}
+      {noise.a.repeated + noise.b.repeated > 0 ? (
+        <p>
+          Cases that flip by themselves, between repeats: A {noise.a.flipping.length} of {noise.a.repeated}, B{' '}
+          {noise.b.flipping.length} of {noise.b.repeated}.
+        </p>
+      ) : (
+        <p>No case has repeats, so the noise of a single case is unknown.</p>
+      )}
+      {rates.cases.length > 0 && rates.cases.length < fewCases && (
+        <p class="dim">
+          Only {plural(rates.cases.length, 'case')}: other cases of the same kind may tell otherwise.
+        </p>
+      )}
+      {inCommon > 1 && confidence > 0.95 && (
+        <p class="dim">
+          {inCommon} variants can be compared, so the interval has {Number((confidence * 100).toFixed(2))} %:
+          chance finds a difference in one of them in at most 5 of 100 comparisons.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function sentence({ rates, finding }: ComparedTrials): string {
+  const { difference, interval, cases } = rates;
+  if (difference === undefined || !interval)
+    return 'A and B have no case in common with a verdict on both sides.';
+  const over = `over ${plural(cases.length, 'case')}`;
+  if (finding === 'noise') {
+    const range = `${signed(interval.low)} to ${signed(interval.high)}`;
+    return `No difference can be told from noise: B − A is ${signed(difference)} points (${range}), ${over}.`;
+  }
+  const [near, far] = finding === 'worse' ? [-interval.high, -interval.low] : [interval.low, interval.high];
+  return `B is ${finding} by ${points(Math.abs(difference))} points (${points(near)} to ${points(far)}), ${over}.`;
+}
+
+/** Percentage points with a sign: `+3`, `−12`, `0`; one decimal below 10. */
+export function signed(difference: number): string {
+  const shown = points(Math.abs(difference));
+  if (shown === '0') return '0';
+  return `${difference < 0 ? '−' : '+'}${shown}`;
+}
+
+function points(difference: number): string {
+  const value = difference * 100;
+  return String(Number(value.toFixed(value < 10 ? 1 : 0)));
+}

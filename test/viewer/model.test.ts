@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest';
+import { recordOf } from '../../src/record/trial-record.ts';
+import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record.ts';
+import { explain } from '../../src/viewer/model/explain.ts';
+import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.ts';
+import type { ListedTrial } from '../../src/viewer/model/grid.ts';
+import { gridOf } from '../../src/viewer/model/grid.ts';
+import { passRates } from '../../src/viewer/model/pass-rates.ts';
+
+const trial: ListedTrial = {
+  ...{ key: 1, caseId: 'case_1', caseName: 'Fix add', variant: 'codex expert', ordinal: 0, attempts: 2 },
+  ...{ state: 'finished', verdict: 'failed', durationMs: 95_000 },
+  cause: { kind: 'agent', phase: 'harness', message: 'its time was up' },
+  summary: { key: 1, reason: 'verify: npm test exited 1', costUsd: 0.06, totalTokens: 12_000 },
+};
+
+describe('a filter', () => {
+  test.each([
+    ...[
+      '',
+      '   ',
+      'add',
+      'ADD expert',
+      'npm',
+      'case_1',
+      'verdict:failed',
+      'verdict:passed,failed',
+      'state:finished',
+    ],
+    ...[
+      'cause:agent',
+      'cause:harness',
+      'case:fix',
+      'case:"fix add"',
+      'variant:"codex expert"',
+      'duration:>90s',
+    ],
+    ...[
+      'duration:<2m',
+      'duration:>=95',
+      'cost:>0.05',
+      'cost:<=$0.06',
+      'tokens:>10k',
+      'tokens:12000',
+      '-verdict:void',
+    ],
+    ...['-nothing', '"npm test"', 'verdict:failed cause:agent tokens:<13k'],
+  ])('%j lets the trial through', (text) => {
+    expect(parseFilter(text).matches(trial)).toBe(true);
+    expect(parseFilter(text).problems).toEqual([]);
+  });
+
+  test.each([
+    ...[
+      'sub',
+      'verdict:passed',
+      'cause:model',
+      'case:add-x',
+      '-verdict:failed',
+      'duration:>2m',
+      'cost:>0.06',
+    ],
+    ...['tokens:<10k', '-npm', 'add verdict:void', 'unknown:field'],
+  ])('%j keeps the trial out', (text) => {
+    expect(parseFilter(text).matches(trial)).toBe(false);
+  });
+
+  test('says what it does not understand, and applies the rest', () => {
+    const { problems, matches } = parseFilter('duration:soon cost:>1eur verdict:failed');
+    expect(problems).toEqual([
+      'duration: expected a number such as >10, not soon',
+      'cost: expected a number such as >10, not >1eur',
+    ]);
+    expect(matches(trial)).toBe(true);
+  });
+
+  test('that asks for a number keeps out trials without it', () => {
+    expect(parseFilter('cost:<1').matches({ ...trial, summary: undefined })).toBe(false);
+  });
+
+  test('is changed field by field', () => {
+    expect(withField('a verdict:failed b', 'verdict', 'void')).toBe('a b verdict:void');
+    expect(withField('a case:"x y"  b', 'case', undefined)).toBe('a b');
+    expect(withField('', 'variant', 'two words')).toBe('variant:"two words"');
+    expect(fieldOf('a verdict:failed', 'verdict')).toBe('failed');
+    expect(fieldOf('-verdict:failed', 'verdict')).toBe(undefined);
+  });
+});
+
+test('a grid keeps the order of cases and variants, with holes where there is no trial', () => {
+  const at = (caseId: string, variant: string, ordinal = 0) => ({ ...trial, caseId, variant, ordinal });
+  const { variants, rows } = gridOf([at('b', 'w'), at('b', 'w', 1), at('b', 'v'), at('a', 'v')]);
+  expect(variants).toEqual(['w', 'v']);
+  expect(rows.map(({ caseId, cells }) => [caseId, ...cells.map((cell) => cell.length)])).toEqual([
+    ['b', 2, 1],
+    ['a', 0, 1],
+  ]);
+});
+
+test('pass rates are by suite and time; void trials do not count', () => {
+  const batch = (key: number, suite: string, startedAt: number, passed: number, failed: number) => ({
+    ...{ key, id: `batch_${key}`, suite, service: 's', startedAt, passed, failed, void: 5, unfinished: 1 },
+  });
+  const rates = passRates([batch(3, 'a', 30, 1, 1), batch(2, 'b', 20, 0, 0), batch(1, 'a', 10, 3, 1)]);
+  expect(rates.map(({ suite, points }) => [suite, ...points.map(({ rate }) => rate)])).toEqual([
+    ['a', 0.75, 0.5],
+  ]);
+});
+
+describe('a cut record', () => {
+  const record = recordOf({
+    ...{ verdict: 'passed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
+    events: Array.from({ length: 3_000 }, (_, index) => ({
+      ...{ kind: 'tool' as const, at: index, name: 'write' },
+      input: { 'a/b~c': 'x'.repeat(5_000), list: [index] },
+      output: `${index} ${'y'.repeat(20_000)} end`,
+    })),
+  });
+
+  test('has a bounded size, and names what it lacks', () => {
+    const { record: shown, cuts } = cutRecord(record);
+    expect(JSON.stringify(shown).length).toBeLessThan(6_000_000);
+    expect(Object.keys(cuts).length).toBe(6_000);
+    expect(cuts['/events/7/output']).toBe(20_006);
+    expect(valueAt(shown, '/events/7/output')).toMatch(/^7 y+\n… \d+ characters left out …\ny+ end$/);
+    // The record itself stays whole.
+    expect(valueAt(record, '/events/7/output')).toHaveLength(20_006);
+  });
+
+  test('a pointer leads to a value, whatever its name is, and never to a prototype', () => {
+    expect(valueAt(record, '/events/7/input/a~1b~0c')).toHaveLength(5_000);
+    expect(valueAt(record, '/events/constructor')).toBe(undefined);
+    expect(valueAt(record, '/__proto__/toString')).toBe(undefined);
+    expect(valueAt(record, 'events')).toBe(undefined);
+  });
+
+  test('no character is split where a text is cut', () => {
+    const cut = cutMiddle('😀'.repeat(500), 101);
+    expect(cut.isWellFormed()).toBe(true);
+    expect(cutMiddle('short', 5)).toBe('short');
+  });
+});
+
+describe('whose fault it is:', () => {
+  const base = { startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false };
+
+  test.each([
+    ['agent', true],
+    ['task', false],
+    ['harness', false],
+    ['model', false],
+    ['infrastructure', false],
+    ['grading', false],
+  ] as const)('the cause %s', (kind, isAgents) => {
+    const cause = { kind, phase: 'harness' as const, message: 'it broke' };
+    const { fault, reasons, isAgents: is } = explain(recordOf({ ...base, verdict: 'void', cause }));
+    expect(is).toBe(isAgents);
+    expect(fault).toMatch(isAgents ? /This is the agent's fault/ : /This is not the agent's fault/);
+    expect(reasons).toEqual(['harness: it broke']);
+  });
+
+  test('a failed check, and how the harness ended', () => {
+    const { isAgents, reasons } = explain(
+      recordOf({
+        ...{ ...base, verdict: 'failed', harness: { ended: 'timed-out', afterMs: 60_000 } },
+        verifySteps: [{ command: 'make', exitCode: 2, output: '', outputTruncated: false }],
+      }),
+    );
+    expect(isAgents).toBe(true);
+    expect(reasons).toEqual(['verify: make exited 2', 'the harness was ended after 60 s: its time was up']);
+  });
+
+  test('nothing, for a trial that passed', () => {
+    expect(explain(recordOf({ ...base, verdict: 'passed' }))).toEqual({ isAgents: false, reasons: [] });
+  });
+});
