@@ -143,7 +143,7 @@ function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
           <dt>Pass rate{isFiltered && ' of these'}</dt>
           <dd>
             {percent(rate?.rate)}{' '}
-            {rate && (
+            {rate && !isFiltered && (
               <span class="dim interval" title="The 95 % interval, for other cases of the same kind">
                 {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}
               </span>
