@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { keep, kept } from './kept.ts';
 
 export interface Shortcut {
   /** Names as `KeyboardEvent.key` has them. */
@@ -16,15 +17,16 @@ export function activeShortcuts(): Shortcut[] {
 }
 
 const key = 'offsite-shortcuts';
+let areOn = kept(key) !== 'off';
 
 /** Whether single keys do something. Speech input and some screen readers need them off. */
 export function shortcutsAreOn(): boolean {
-  return localStorage.getItem(key) !== 'off';
+  return areOn;
 }
 
 export function turnShortcuts(on: boolean): void {
-  if (on) localStorage.removeItem(key);
-  else localStorage.setItem(key, 'off');
+  areOn = on;
+  keep(key, on ? undefined : 'off');
 }
 
 addEventListener('keydown', (event) => {

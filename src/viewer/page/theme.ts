@@ -1,20 +1,22 @@
+import { keep, kept } from './kept.ts';
+
 const key = 'offsite-theme';
 
 export type Theme = 'system' | 'light' | 'dark';
 const themes: readonly Theme[] = ['system', 'light', 'dark'];
 
 export function currentTheme(): Theme {
-  const kept = localStorage.getItem(key);
-  return themes.find((theme) => theme === kept) ?? 'system';
+  const shown = document.documentElement.dataset.theme ?? kept(key);
+  return themes.find((theme) => theme === shown) ?? 'system';
 }
 
 /** Makes the page light or dark; `system` leaves the choice to the browser. */
 export function applyTheme(theme = currentTheme()): void {
   if (theme === 'system') {
-    localStorage.removeItem(key);
+    keep(key, undefined);
     delete document.documentElement.dataset.theme;
   } else {
-    localStorage.setItem(key, theme);
+    keep(key, theme);
     document.documentElement.dataset.theme = theme;
   }
   dispatchEvent(new Event('offsite-theme'));

@@ -58,12 +58,12 @@ export function createApplication(parts: ViewerParts): Hono {
   application.get('/api/batches/:key', (context) => answer(readBatch(ledger, keyOf(context))));
   application.get('/api/batches/:key/summaries', (context) => {
     const wanted = (context.req.query('trials') ?? '').split(',').map(Number);
-    return answer(summariesOf(parts, reader, keyOf(context), new Set(wanted)));
+    return answer(summariesOf(parts, reader, keyOf(context), wanted));
   });
   application.get('/api/trials/:key', (context) => answer(readTrial(ledger, reader, referenceOf(context))));
   application.get('/api/trials/:key/value', (context) => {
     const { pointer = '', limit } = context.req.query();
-    const most = limit === undefined ? undefined : Number(limit);
+    const most = Number(limit) || undefined;
     const text = readValue(ledger, reader, referenceOf(context), pointer, most);
     if (text === undefined) return answer(undefined);
     return new Response(redactor.text(text), { headers: { 'content-type': 'text/plain; charset=utf-8' } });
@@ -93,19 +93,18 @@ function summariesOf(
   { ledger }: ViewerParts,
   reader: RecordReader,
   batch: number,
-  wanted: ReadonlySet<number>,
+  wanted: readonly number[],
 ): TrialSummary[] {
   const rows = ledger.records.all(
     `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ? AND trials.result IS NOT NULL`,
+     WHERE runs.batch = ? AND trials.result IS NOT NULL AND trials.key IN (SELECT value FROM json_each(?))`,
     batch,
+    JSON.stringify(wanted),
   );
   const summaries: TrialSummary[] = [];
   const until = performance.now() + summariesMs;
   for (const row of rows) {
-    const key = Number(row.key);
-    if (!wanted.has(key)) continue;
-    summaries.push({ key, ...reader.summary(String(row.result)) });
+    summaries.push({ key: Number(row.key), ...reader.summary(String(row.result)) });
     if (performance.now() > until) break;
   }
   return summaries;

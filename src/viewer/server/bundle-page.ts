@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** What the bundle contains of others. Their licenses ask to go along with it. */
+const libraries = ['preact', 'uplot', '@tanstack/virtual-core', 'diff'];
+
 /** Bundles the page from its sources. Only a checkout has esbuild. Returns the files by their names. */
 export async function bundlePage(): Promise<Map<string, Uint8Array>> {
   const { build } = await import('esbuild');
@@ -20,7 +23,7 @@ export async function bundlePage(): Promise<Map<string, Uint8Array>> {
     target: 'es2024',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    legalComments: 'inline',
+    banner: { js: await licenses() },
     charset: 'utf8',
     logLevel: 'silent',
   });
@@ -29,4 +32,13 @@ export async function bundlePage(): Promise<Map<string, Uint8Array>> {
   files.delete('main-style.css');
   for (const name of ['index.html', 'favicon.svg']) files.set(name, await readFile(`${folder}${name}`));
   return files;
+}
+
+/** The licenses of the libraries, as a comment. */
+async function licenses(): Promise<string> {
+  const texts = libraries.map(async (name) => {
+    const file = new URL(`../../../node_modules/${name}/LICENSE`, import.meta.url);
+    return `${name}\n\n${(await readFile(file, 'utf8')).trim().replaceAll('*/', '* /')}`;
+  });
+  return `/* This file contains:\n\n${(await Promise.all(texts)).join('\n\n')}\n*/`;
 }

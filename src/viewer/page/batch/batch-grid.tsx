@@ -54,8 +54,9 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
           return (
             row && (
               <div key={row.caseId} class="row" role="row" aria-rowindex={index + 2} {...place}>
-                <span role="rowheader" class="name" title={line(row.caseName)}>
+                <span role="rowheader" class="name" title={`${line(row.caseName)} (${line(row.caseId)})`}>
                   {line(row.caseName)}
+                  {row.caseId !== row.caseName && <span class="dim"> {line(row.caseId)}</span>}
                 </span>
                 {row.cells.map((cell, column) => (
                   <Cell key={variants[column]} cell={cell} at={at} addressOf={addressOf} />

@@ -1,6 +1,8 @@
 import { useMemo } from 'preact/hooks';
+import { passRate } from '../../../stats/pass-rate.ts';
+import { caseVerdicts } from '../../model/compare.ts';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
-import { type ListedTrial, passRate, tallyOf, variantsOf } from '../../model/grid.ts';
+import { type ListedTrial, tallyOf, variantsOf } from '../../model/grid.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
@@ -71,6 +73,9 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
             </button>
           ))}
         </fieldset>
+        <span class="dim" role="status">
+          {filter.trim() !== '' && `${shown.length} of ${trials.length} trials`}
+        </span>
         {waiting > 0 && <span class="dim">reading {plural(waiting, 'record')} …</span>}
       </div>
       {shown.length === 0 ? (
@@ -104,6 +109,7 @@ interface BatchHeadProps {
 
 function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
+  const rate = passRate(caseVerdicts(trials));
   const sum = (numbers: (number | undefined)[]) => {
     const known = numbers.filter((number) => number !== undefined);
     return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
@@ -135,7 +141,14 @@ function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
       <dl class="figures">
         <div>
           <dt>Pass rate{isFiltered && ' of these'}</dt>
-          <dd>{percent(passRate(tally))}</dd>
+          <dd>
+            {percent(rate?.rate)}{' '}
+            {rate && !isFiltered && (
+              <span class="dim interval" title="The 95 % interval, for other cases of the same kind">
+                {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}
+              </span>
+            )}
+          </dd>
         </div>
         <div class="wide">
           <dt>{tallyText(tally)}</dt>

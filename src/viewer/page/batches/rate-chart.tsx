@@ -3,7 +3,7 @@ import uPlot from 'uplot';
 import type { SuiteRates } from '../../model/pass-rates.ts';
 import { line } from '../parts/foreign.ts';
 import { percent, when } from '../parts/quantities.ts';
-import { setQuery } from '../router.ts';
+import { addressOf, go, setQuery } from '../router.ts';
 
 /** Suites that are offered by name; the filter finds the others. */
 const suitesShown = 6;
@@ -107,7 +107,13 @@ function Plot({ rates }: { rates: SuiteRates }) {
   const point = under === undefined ? undefined : rates.points[under];
   return (
     <div class="plot">
-      <div ref={host} role="img" aria-label={described(rates)} />
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the table below has a link for each batch */}
+      <div
+        ref={host}
+        role="img"
+        aria-label={described(rates)}
+        onClick={() => point && go(addressOf(`/batch/${point.batch.key}`))}
+      />
       <p class="caption under" aria-hidden="true">
         {point && `${percent(point.rate)} · ${when(point.batch.startedAt)} · ${line(point.batch.id)}`}
       </p>

@@ -55,7 +55,11 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
         <a href={addressOf('/')}>Batches</a> <span aria-hidden="true">/</span>{' '}
         <a href={back}>
           {line(page.batch.suite)} <span class="id">{line(page.batch.id)}</span>
-        </a>
+        </a>{' '}
+        <span aria-hidden="true">/</span>{' '}
+        <span class="id" title="offsite show takes this name">
+          {line(page.trial.caseId)}/{line(variant)}#{ordinal}
+        </span>
       </nav>
       <div class="head">
         <Heading title={title}>

@@ -1,3 +1,4 @@
+import { reachesThreshold } from '../../../record/failures.ts';
 import { commandsOf } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
@@ -19,7 +20,7 @@ export function Why({ attempts }: { attempts: number }) {
   const excerpt = excerptOf(record);
   const usage = usageOf(record);
   return (
-    <section class={`why ${record.verdict}`} aria-label="Verdict">
+    <section class={`why ${record.verdict} ${excerpt ? 'told' : ''}`} aria-label="Verdict">
       <div class="because">
         <p class="fault">
           <Verdict standing={record.verdict} />
@@ -64,13 +65,34 @@ function Figure({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The end of the output that goes with the reason. */
-function excerptOf({ verdict, cause, verifySteps = [] }: TrialRecord) {
+interface Excerpt {
+  label: string;
+  text: string;
+}
+
+/** What goes with the reason: the end of an output, or all that a validation or a judge said. */
+function excerptOf({ verdict, cause, verifySteps = [], validations = [], judgments = [] }: TrialRecord) {
   if (verdict === 'passed') return undefined;
+  if (cause?.output) return endOf(`End of the output of ${cause.phase}`, cause.output);
   const step = verifySteps.find(({ exitCode }) => exitCode !== 0);
-  const [label, text] = cause?.output
-    ? [`End of the output of ${cause.phase}`, cause.output]
-    : [`End of the output of ${line(step?.command.trim().split('\n')[0] ?? '')}`, step?.output ?? ''];
-  if (text.trim() === '') return undefined;
-  return { label, text: text.trimEnd().split('\n').slice(-linesShown).join('\n') };
+  if (step)
+    return endOf(`End of the output of ${line(step.command.trim().split('\n')[0] ?? '')}`, step.output);
+  const validation = validations.find(({ exitCode = 0 }) => exitCode !== 0);
+  if (validation) {
+    const { name, message = '', error, output } = validation;
+    const said = message.includes('\n') ? message : (error?.text ?? output?.text ?? message);
+    return beginningOf(`Validation ${line(name)}`, said);
+  }
+  const judgment = judgments.find((each) => !reachesThreshold(each));
+  return judgment && beginningOf(`Judgment ${line(judgment.name)}`, judgment.reason ?? judgment.error ?? '');
+}
+
+function endOf(label: string, text: string): Excerpt | undefined {
+  const shown = text.trimEnd().split('\n').slice(-linesShown);
+  return text.trim() === '' ? undefined : { label, text: shown.join('\n') };
+}
+
+function beginningOf(label: string, text: string): Excerpt | undefined {
+  const shown = text.trim().split('\n').slice(0, linesShown);
+  return text.trim() === '' ? undefined : { label, text: shown.join('\n') };
 }
