@@ -81,6 +81,10 @@ export const commandOutput = channel({
     script: bytes(64 * MiB, "the outputs of a script's steps together"),
     // The longest output is a line for each process of a sandbox.
     ownCommand: bytes(4 * MiB, "a small command of Offsite's own"),
+    unendedLine: characters(
+      64 * KiB,
+      'a line of a command in `offsite shell` that is printed before its end',
+    ),
     // A mark is far shorter; a longer "line" after the secret is not a mark of Offsite.
     mark: bytes(4096, "a mark between the steps of a script's output"),
   },

@@ -1,8 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
+import { commandOutput } from '../../bounds/sandbox.ts';
 import type { Output } from '../../text/output.ts';
-
-/** Characters after which a line without an end is printed. */
-const longest = 64 * 1024;
 
 export interface LinePrinter extends Disposable {
   add(bytes: Buffer): void;
@@ -17,7 +15,7 @@ export function linePrinter(output: Output): LinePrinter {
       const lines = `${rest}${decoder.write(bytes)}`.split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) output.print(line.replace(/\r$/, ''));
-      if (rest.length > longest) {
+      if (rest.length > commandOutput.bytes.unendedLine) {
         output.print(rest);
         rest = '';
       }

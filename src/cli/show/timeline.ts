@@ -38,10 +38,10 @@ export function timelineSection(record: TrialRecord): Printable | undefined {
 }
 
 /** The longest title in a row, so that most rows fit into a terminal of 80 columns. */
-const longest = 44;
+const titleWidth = 44;
 
 function rowOf({ kind, at, until, title, failed }: TimelineEntry, start: number): Value[] {
-  const name = title.length > longest ? `${title.slice(0, longest - 1)}…` : title;
+  const name = title.length > titleWidth ? `${title.slice(0, titleWidth - 1)}…` : title;
   return [
     afterStart(at, start),
     kind === 'phase' ? styled('bold', ours(kind)) : ours(kind),
