@@ -34,9 +34,21 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
 }
 
 function firstLine(text: string, characters: number): string {
-  const [first = '', ...more] = text.trim().split('\n');
-  if (first.length > characters) return `${first.slice(0, characters).toWellFormed()}…`;
-  return more.length > 0 ? `${first} …` : first;
+  const lines = text.trim().split('\n');
+  const told = withNext(lines, 0);
+  const isAll = lines.every((line) => line.trim() === '' || told.includes(line.trim()));
+  return `${shortened(told, characters)}${isAll || told.length > characters ? '' : ' …'}`;
+}
+
+/** A line; if a colon announces the next one, as assertions have it, with that. */
+function withNext(lines: readonly string[], at: number): string {
+  const line = (lines[at] ?? '').trim();
+  const next = line.endsWith(':') ? lines.slice(at + 1).find((each) => each.trim() !== '') : undefined;
+  return next === undefined ? line : `${line} ${next.trim()}`;
+}
+
+function shortened(line: string, characters: number): string {
+  return line.length > characters ? `${line.slice(0, characters).toWellFormed()}…` : line;
 }
 
 /**
@@ -51,13 +63,8 @@ export function tellingLine(lines: readonly string[]): number {
 
 function told(text = ''): string {
   const lines = text.split('\n');
-  const at = tellingLine(lines);
-  const line = (lines[at] ?? '').trim();
-  if (line === '') return '';
-  // Assertions say what they expected on the next line.
-  const next = line.endsWith(':') ? lines.slice(at + 1).find((each) => each.trim() !== '') : undefined;
-  const all = next === undefined ? line : `${line} ${next.trim()}`;
-  return `: ${all.length > toldCharacters ? `${all.slice(0, toldCharacters).toWellFormed()}…` : all}`;
+  const line = withNext(lines, tellingLine(lines));
+  return line === '' ? '' : `: ${shortened(line, toldCharacters)}`;
 }
 
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */

@@ -111,6 +111,32 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
   },
   resume: () => plain('resume', hostileName, ...config()),
+  batches: async () => [...(await plain('batches')), ...(await plain('batches', '--json'))],
+  show: async () => {
+    const trials = JSON.parse(ran.stdout).runs.map((run: { id: string }) => `${run.id}#0`);
+    const parts = ['--verify', '--diff', '--transcript', '--model', '--json'];
+    return [
+      ...(await plain('show')),
+      ...(await plain('show', hostileName)),
+      ...(await Promise.all(trials.map((trial: string) => offsite(place, ['show', trial])))),
+      ...(await Promise.all(parts.map((part) => offsite(place, ['show', trials[2], part])))),
+    ];
+  },
+  artifacts: async () => {
+    const out = join(place.folder, 'artifacts');
+    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
+    return [
+      ...(await plain('artifacts', trial)),
+      ...(await plain('artifacts', trial, '--out', out)),
+      ...(await plain('artifacts', name(attacks.lineStop))),
+    ];
+  },
+  shell: async () => {
+    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
+    const print = `${say}; printf '%s\\n' *`;
+    const args = ['shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
+    return [await offsite(place, args, { dataFolder: null }), ...(await plain('shell', hostileName))];
+  },
   check: () => plain('check', suite),
   daemon: async () => {
     const running = start(place, ['daemon', ...config()], { env: at(refusing) });

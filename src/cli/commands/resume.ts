@@ -71,7 +71,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   else
     for (const summary of summaries) {
       out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
-      const see = seeWhy(summary, options.dataFolder);
+      const see = seeWhy([summary], options.dataFolder);
       if (see) progress.note(see);
     }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);

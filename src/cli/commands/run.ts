@@ -118,9 +118,9 @@ async function run(file: string, options: RunOptions): Promise<number> {
     out.print(text`\n${summaryTable(summary)}\n`);
     if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
     if (compared) out.print(comparisonText(compared));
+    const see = options.dryRun ? undefined : seeWhy([first, ...more], options.dataFolder);
+    if (see) progress.note(see);
   }
-  const see = options.dryRun ? undefined : seeWhy(first, options.dataFolder);
-  if (see && !options.json) progress.note(see);
   if (options.junit !== undefined) {
     const { junitXml } = await import('../output/junit.ts');
     writeText(options.junit, junitXml(summary, redact));

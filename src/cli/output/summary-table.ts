@@ -84,10 +84,11 @@ type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | '
  * @param dataFolder if it was named on the command line
  */
 export function seeWhy(
-  { batchId, runs }: BatchSummary,
+  batches: readonly BatchSummary[],
   dataFolder: string | undefined,
 ): Printable | undefined {
-  for (const { case: caseId, variant, trials } of runs) {
+  const all = batches.flatMap(({ batchId, runs }) => runs.map((run) => ({ ...run, batchId })));
+  for (const { batchId, case: caseId, variant, trials } of all) {
     const trial = trials.find(({ verdict }) => verdict !== 'passed');
     if (!trial) continue;
     const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortId(batchId));

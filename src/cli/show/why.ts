@@ -31,10 +31,9 @@ function causeLines({ cause, harness }: TrialRecord): Value[] {
   ];
 }
 
-/** A reason on one line; if its first line ends with a colon, with the next one. */
+/** A reason on one line. Causes may have several. */
 function oneLine(reason: string): string {
-  const [first = '', next] = reason.split('\n').filter((line) => line.trim() !== '');
-  const line = first.endsWith(':') && next !== undefined ? `${first} ${next.trim()}` : first;
+  const [line = ''] = reason.trim().split('\n');
   const most = inStory.characters;
   return line.length > most ? `${line.slice(0, most).toWellFormed()}…` : line;
 }
