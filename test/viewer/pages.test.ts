@@ -45,7 +45,7 @@ describe('batches', () => {
   test('are listed with their verdicts, and a click opens one', async () => {
     const page = await opened.open('/');
     const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
-    expect(await rows.count()).toBe(3);
+    await expect.poll(() => rows.count()).toBe(3);
     expect(await rows.nth(1).textContent()).toContain('batch_second');
     expect(await rows.nth(1).getByRole('img').getAttribute('aria-label')).toBe(
       '3 passed, 1 failed, 2 void, 2 unfinished',
