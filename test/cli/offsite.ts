@@ -73,6 +73,8 @@ export interface InTerminal {
   ended: Promise<number | undefined>;
   /** Sends what somebody types. */
   type(keys: string): void;
+  /** Closes the terminal, as a window is closed. */
+  close(): void;
 }
 
 /** Starts the command line in a pseudo-terminal of the given size. Set LC_ALL for anything but UTF-8. */
@@ -104,6 +106,7 @@ export function startInTerminal(
     screen,
     ended: child.then(({ exitCode }) => exitCode),
     type: (keys) => void child.stdin.write(keys),
+    close: () => void child.kill('SIGKILL'),
   };
 }
 

@@ -137,6 +137,36 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     const args = ['shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
     return [await offsite(place, args, { dataFolder: null }), ...(await plain('shell', hostileName))];
   },
+  compare: async () => {
+    const { batchId } = JSON.parse(ran.stdout);
+    return [
+      ...(await plain('compare', batchId, batchId)),
+      ...(await plain('compare', batchId, batchId, '--json')),
+      ...(await plain('compare', name(attacks.lineStop))),
+    ];
+  },
+  export: async () => {
+    const file = (name: string) => join(place.folder, name);
+    return [
+      ...(await plain(
+        'export',
+        '--json',
+        file('a.jsonl'),
+        '--otlp',
+        file('a.otlp'),
+        '--html',
+        file('a.html'),
+      )),
+      ...(await plain('export', '--otlp', `${model.url}/${encodeURIComponent(name(attacks.stop))}`)),
+      ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
+    ];
+  },
+  view: async () => {
+    const running = start(place, ['view', '--port', '0']);
+    await running.printed(/http:\S+/);
+    running.kill('SIGTERM');
+    return [await running.ended];
+  },
   check: () => plain('check', suite),
   daemon: async () => {
     const running = start(place, ['daemon', ...config()], { env: at(refusing) });

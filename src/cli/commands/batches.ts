@@ -1,8 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
@@ -27,7 +27,10 @@ export function batchesCommand() {
       const more = all.length - listed.length;
       const rest =
         more > 0 ? [styled('dim', ours(`and ${more} more: offsite batches -n ${all.length}`))] : [];
-      const content = stack([batchesTable(listed, shortBatchIds(ledger.records)), ...rest]);
+      const content = stack([
+        batchesTable(listed, shortBatchIds(ledger.records), out.columns ?? unlimited),
+        ...rest,
+      ]);
       await printPaged(out, content, { env, wanted: options.pager });
     });
 }
@@ -71,10 +74,13 @@ function batchRow(ledger: Ledger, batch: ListedBatch): BatchRow {
   };
 }
 
+/** The width, in cells, if nobody watches. */
+const unlimited = 1_000;
+
 /** How many characters of the variants a row shows. */
 const variantCharacters = 30;
 
-function batchesTable(batches: readonly BatchRow[], short: (id: string) => string): Printable {
+function batchesTable(batches: readonly BatchRow[], short: (id: string) => string, width: number): Printable {
   const some = (has: (batch: BatchRow) => boolean) => batches.some(has);
   const right = (title: string, cell: (batch: BatchRow) => Printable | string) => {
     return { title, align: 'right' as const, cell };
@@ -82,8 +88,8 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
   const columns = [
     { title: 'batch', cell: ({ id }: BatchRow) => text`${short(id)}` },
     { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
-    { title: 'suite', cell: ({ suite }: BatchRow) => suite },
-    { title: 'variants', cell: ({ variants }: BatchRow) => variantNames(variants) },
+    { title: 'suite', shrinks: true, cell: ({ suite }: BatchRow) => suite },
+    { title: 'variants', shrinks: true, cell: ({ variants }: BatchRow) => variantNames(variants) },
     right('passed', ({ passed }) => String(passed)),
     right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),
     ...(some((batch) => batch.void > 0)
@@ -95,10 +101,9 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
     ...(some(({ costUsd = 0 }) => costUsd > 0) ? [right('cost', ({ costUsd }) => cost(costUsd))] : []),
     right('took', ({ elapsedMs }) => (elapsedMs === undefined ? '–' : duration(elapsedMs))),
   ];
-  return table(
-    columns,
-    batches.map((batch) => columns.map(({ cell }) => cell(batch))),
-  );
+  const titles = columns.map(({ title }) => ours(title));
+  const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
+  return fittedRows(columns, [titles, ...rows], { width, lead: '' });
 }
 
 function variantNames(variants: readonly string[]): string {

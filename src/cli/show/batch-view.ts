@@ -1,6 +1,7 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../output/quantities.ts';
 import { storedBatch } from '../output/stored-batch.ts';
@@ -40,12 +41,15 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
   return { batch, run, summary, notPassed, left };
 }
 
+/** Terminals of fewer cells are narrow. */
+const narrow = 120;
+
 /**
  * A batch: the table, then a line for each trial that did not pass; of a run, for each trial. The line begins
  * with the name by which `offsite show` finds the trial.
  *
  * @param short the short id, and whether it is the last batch, which trials need not name
- * @param width of the terminal, in characters
+ * @param width of the terminal, in cells
  */
 export function batchView(
   { batch, run, summary, notPassed, left }: ShownBatch,
@@ -63,9 +67,9 @@ export function batchView(
     wordsFor(trial, isLast ? undefined : short);
   const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
   const lines = notPassed.map(({ trial, verdict, why }) => {
-    const name = words(trial);
-    const room = Math.max(40, width - name.length - 4);
-    return text`${mark(verdict)} ${styled('bold', name)}  ${cutTo(why, room)}`;
+    // On a narrow terminal a reason may take two lines.
+    const cells = width < narrow ? 2 * width : width;
+    return fittedLine(text`${mark(verdict)} ${styled('bold', words(trial))}  ${why}`, cells);
   });
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
@@ -79,10 +83,4 @@ function passedLines({ runs }: BatchSummary, nameOf: (ordinal: number) => string
     const facts = `${duration(durationMs)}, ${plural(commands, 'command')}`;
     return text`${mark('passed')} ${styled('bold', nameOf(ordinal))}  ${styled('dim', ours(facts))}`;
   });
-}
-
-function cutTo(line: string, characters: number): string {
-  return line.length > characters
-    ? `${line.slice(0, characters - 1).replace(/[\ud800-\udbff]$/, '')}…`
-    : line;
 }

@@ -16,7 +16,8 @@ export function usageSection({
     const cached =
       used.cacheReadTokens === undefined ? '' : `, ${count(used.cacheReadTokens)} from the cache`;
     const tokens = `${count(used.inputTokens)} tokens in${cached}, ${count(used.outputTokens)} out`;
-    return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${plural(requests, 'request')}, ${ours(tokens)}, ${cost(used.costUsd)}`;
+    const facts = [plural(requests, 'request'), tokens, ...(used.costUsd ? [cost(used.costUsd)] : [])];
+    return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${ours(facts.join(', '))}`;
   });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));

@@ -20,7 +20,7 @@ export function transcriptSection(record: TrialRecord, read: ReadText): Printabl
   const environment = (record.environment ?? []).map((step) => {
     const took = step.durationMs === undefined ? '' : `  ${duration(step.durationMs)}`;
     const log = step.log === undefined ? undefined : read(step.log);
-    return entry(text`${step.phase} ${step.description}${ours(took)}`, log, step.exitCode);
+    return entry(text`${styled('bold', step.description)}${styled('dim', ours(took))}`, log, step.exitCode);
   });
   const happened = timelineOf(record)
     .filter(({ kind }) => !['exchange', 'connection', 'verify', 'validation'].includes(kind))

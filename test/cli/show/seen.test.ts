@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
-import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { BatchSummary } from '../../../src/cli/output/summary.ts';
 import { connectEngine } from '../../../src/engine/connect.ts';
 import { containersOnce } from '../containers.ts';
-import { offsite, start } from '../offsite.ts';
+import { offsite, start, startInTerminal } from '../offsite.ts';
 import { openPlace, type Place } from '../place.ts';
 
 let place: Place;
@@ -111,30 +108,25 @@ test('artifacts are listed and written', async () => {
   rmSync(out, { recursive: true });
 });
 
-/** A shell on a terminal, which `script` makes. */
-function inTerminal() {
-  const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
-  const shell = `${process.execPath} ${main} shell answer/worker#0 --data-folder ${place.dataFolder}`;
-  const child = execa('script', ['-qec', `stty rows 23 cols 91; exec ${shell}`, '/dev/null'], {
-    ...{ cwd: place.folder, reject: false, env: { HOME: place.folder, TERM: 'xterm' } },
-  });
-  let sent = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    sent += chunk;
-  });
-  const screen = () => stripVTControlCharacters(sent).replaceAll('\r', '');
-  /** Waits until the screen shows something. */
-  const shows = async (pattern: RegExp) => {
-    for (const end = Date.now() + 60_000; !pattern.test(screen()); ) {
-      if (Date.now() > end) {
-        child.kill('SIGKILL');
-        throw new Error(`never showed ${pattern}: ${screen()}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 30));
-    }
+/** `less` is not there on every machine, so the pager is another program. */
+const isPaged = (lines: string[]) => lines.length > 1 && lines.every((line) => /^paged: /.test(line));
+
+test('on a terminal a pager shows it, unless somebody asks for none', async () => {
+  const shown = async (args: string[], env: Record<string, string>) => {
+    const { screen, ended } = startInTerminal(place, args, { env, columns: 250, rows: 80 });
+    expect(await ended).toBe(0);
+    return (await screen.lines()).filter((line) => line !== '');
   };
-  return { child, shows };
-}
+  const pager = "sed 's/^/paged: /'";
+  for (const args of [['show', 'fine/worker#0'], ['show'], ['batches']]) {
+    expect(await shown(args, { PAGER: pager })).toSatisfy(isPaged);
+    expect(await shown(args, { PAGER: 'false', OFFSITE_PAGER: pager })).toSatisfy(isPaged);
+    const plain = await shown([...args, '--no-pager'], { PAGER: pager });
+    expect(plain.length).toBeGreaterThan(1);
+    expect(plain.join()).not.toContain('paged');
+  }
+  expect((await shown(['show'], { PAGER: 'offsite-no-such-pager' })).join()).toContain('pass rate');
+});
 
 /** No sandbox of a shell is left. */
 const nothingLeft = () =>
@@ -188,24 +180,31 @@ describe('a shell', () => {
   });
 
   test('on a terminal has keys, a size, and ends with exit', async () => {
-    const { child, shows } = inTerminal();
-    await shows(/as the agent left it[\s\S]*[#$] /);
-    child.stdin.write('stty size; tail -n 1 answer.txt\r');
-    await shows(/\n23 91\n43\n/);
-    child.stdin.write('sleep 600\r');
-    await shows(/sleep 600\n/);
-    child.stdin.write('\u0003');
-    child.stdin.write('echo "after $?"\r');
-    await shows(/\nafter 130\n/);
-    child.stdin.write('exit 4\r');
-    expect((await child).exitCode).toBe(4);
+    const { screen, type, ended } = startInTerminal(place, ['shell', 'answer/worker#0'], {
+      columns: 91,
+      rows: 23,
+    });
+    const shown = async () => (await screen.lines()).join('\n');
+    await expect.poll(shown).toMatch(/as the agent left it[\s\S]*[#$] *$/);
+    type('stty size; tail -n 1 answer.txt\r');
+    await expect.poll(shown).toMatch(/\n23 91\n43\n/);
+    type('sleep 600\r');
+    await expect.poll(shown).toMatch(/sleep 600$/);
+    type('\u0003');
+    type('echo "after $?"\r');
+    await expect.poll(shown).toMatch(/\nafter 130\n/);
+    type('exit 4\r');
+    expect(await ended).toBe(4);
     await nothingLeft();
   });
 
   test('is removed when its terminal is closed', async () => {
-    const { child, shows } = inTerminal();
-    await shows(/as the agent left it[\s\S]*[#$] /);
-    child.kill('SIGKILL');
+    const { screen, close, ended } = startInTerminal(place, ['shell', 'answer/worker#0']);
+    await expect
+      .poll(async () => (await screen.lines()).join('\n'))
+      .toMatch(/as the agent left it[\s\S]*[#$] *$/);
+    close();
+    await ended;
     await nothingLeft();
   });
 
