@@ -7,7 +7,8 @@ import { story } from './story.ts';
 const esc = '\u001b';
 const script = '<script>window.owned = 1</script><img src=x onerror="window.owned = 1">';
 /** What an agent may write anywhere: markup, terminal control, text that runs backwards, and what hides. */
-const evil = `${script}${esc}[31mred${esc}[0m${esc}]0;title\u0007 \u202Egnp.exe\u202C zero\u200Bwidth\u0000end`;
+const coloured = `${esc}[31mred${esc}[0m`;
+const evil = `${script}${coloured}${esc}]0;title\u0007 \u202Egnp.exe\u202C zero\u200Bwidth\u0000end`;
 const shown = `${script}red\\u{1b}]0;title\\u{7} \\u{202e}gnp.exe\\u{202c} zero\\u{200b}width\\u{0}end`;
 
 let opened: OpenedViewer;

@@ -3,6 +3,13 @@ import type { Found } from './filled-ledger.ts';
 
 const start = 1_000_000;
 
+const failure = `ok 1 - subtracts
+not ok 2 - adds
+  AssertionError [ERR_ASSERTION]: 4 !== 3
+    at test.js:3:1
+# fail 1
+`;
+
 async function kept(ledger: Ledger, text: string | Uint8Array): Promise<string> {
   return (await ledger.blobs.put(Buffer.from(text))).sha256;
 }
@@ -149,8 +156,7 @@ export async function story(ledger: Ledger): Promise<Found> {
         outputTruncated: false,
         startedAt: start + 32_100,
         durationMs: 4_000,
-        output:
-          'ok 1 - subtracts\nnot ok 2 - adds\n  AssertionError [ERR_ASSERTION]: 4 !== 3\n    at test.js:3:1\n# fail 1\n',
+        output: failure,
       },
       {
         command: 'node check.js',

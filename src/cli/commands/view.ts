@@ -24,7 +24,11 @@ export function viewCommand() {
     });
 }
 
-/** Opens the default browser. If that fails, the printed address is enough. Arguments are no secret: `ps` lists them. */
+/**
+ * Opens the default browser. If that fails, the printed address is enough.
+ *
+ * @param url no secret: other users of the machine can list the arguments of programs
+ */
 function openBrowser(url: string): void {
   const [program, ...args] = opener(url);
   const started = spawn(program, args, { stdio: 'ignore', detached: true });

@@ -130,8 +130,8 @@ export interface VariantChoice {
   a: string | undefined;
   b: string | undefined;
   /**
-   * Of the difference of pass rates. If several variants of two batches can be compared, each comparison has a
-   * chance to find what is luck, so that each gets a wider interval.
+   * Of the difference of pass rates. If several variants of two batches can be compared, each comparison may
+   * find what is luck, so each gets a wider interval.
    */
   confidence: number;
   /** How many variants both batches have. */

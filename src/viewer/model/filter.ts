@@ -23,8 +23,8 @@ export interface Filter {
 
 /**
  * Reads a filter: words separated by spaces, all of which must match. `verdict:failed,void` asks for one of
- * several values, `-case:name` excludes, `duration:>90s`, `cost:<=0.05` and `tokens:>10k` compare numbers. Any
- * other word is looked for in case, variant and reason. Quotes keep spaces: `case:"two words"`.
+ * several values. `-case:name` excludes. `duration:>90s`, `cost:<=0.05` and `tokens:>10k` compare numbers.
+ * Any other word is searched for in case, variant and reason. Quotes keep spaces: `case:"two words"`.
  */
 export function parseFilter(text: string): Filter {
   const problems: string[] = [];

@@ -1,6 +1,9 @@
 import type { Cause, TrialRecord } from '../../record/trial-record.ts';
 
-/** What pages show, as the server answers it and as an exported page carries it. Times are epoch milliseconds. */
+/**
+ * What pages show, as the server answers it and as an exported page contains it. Times are epoch
+ * milliseconds.
+ */
 
 export type Verdict = TrialRecord['verdict'];
 
@@ -79,8 +82,8 @@ export interface AttemptRow {
 export interface CutRecord {
   record: TrialRecord;
   /**
-   * The length, in characters, of each value that was cut, by its JSON pointer. A cut text keeps its beginning
-   * and its end. A cut value of another kind is replaced by the cut text of its JSON.
+   * The length, in characters, of each value that was cut, by its JSON pointer. A cut text keeps its
+   * beginning and its end. A cut value of another kind is replaced by the cut text of its JSON.
    */
   cuts: Record<string, number>;
 }

@@ -4,9 +4,9 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 const ticketMs = 60_000;
 
 /**
- * Who may read: whoever has the token. A ticket is good for the token once. It may be written where other users
- * of the machine can read it, as the arguments of a program that opens a browser: when they have read it, it
- * has been used, or the browser says that somebody else used it.
+ * Decides who may read: whoever has the token. A ticket gives the token once. Other users of the machine may
+ * read a ticket in the arguments of the program that opens the browser. If one of them uses it first, the
+ * browser's page says that it has no access.
  */
 export class Access {
   readonly token = randomBytes(24).toString('base64url');

@@ -27,7 +27,7 @@ export interface ViewerParts {
 /** Milliseconds of work after which an answer with summaries ends. */
 const summariesMs = 150;
 
-/** The HTTP side of the viewer: the page's files for everybody on this machine, data for who has the token. */
+/** The HTTP side of the viewer. Everybody on this machine gets the page's files. Data needs the token. */
 export function createApplication(parts: ViewerParts): Hono {
   const { ledger, redactor, files, access, port, closing } = parts;
   const reader = new RecordReader(ledger);

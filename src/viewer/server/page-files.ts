@@ -13,8 +13,8 @@ const types = {
 } as const;
 
 /**
- * The files of the page: from the package, or bundled now from the sources of a checkout. Throws if neither is
- * there.
+ * The files of the page: from the package, or bundled now from the sources of a checkout. Throws if neither
+ * exists.
  */
 export async function pageFiles(): Promise<PageFiles> {
   const folder = new URL('../page/', import.meta.url);

@@ -25,8 +25,8 @@ export interface Viewer extends AsyncDisposable {
 const graceMs = 500;
 
 /**
- * Serves the pages that show a ledger, on loopback only. It reads the ledger and never writes. Throws an `input`
- * error if it cannot listen on the port.
+ * Serves the pages that show a ledger, on loopback only. It reads the ledger and never writes. Throws an
+ * `input` error if it cannot listen on the port.
  */
 export async function openViewer({ ledger, redactor, clock, port = 0 }: ViewerOptions): Promise<Viewer> {
   const access = new Access();

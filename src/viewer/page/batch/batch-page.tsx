@@ -1,17 +1,14 @@
 import { useMemo } from 'preact/hooks';
-import { passRate } from '../../../stats/pass-rate.ts';
-import { caseVerdicts } from '../../model/compare.ts';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
 import { type ListedTrial, tallyOf, variantsOf } from '../../model/grid.ts';
-import type { BatchRow } from '../../model/shapes.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
-import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
-import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
-import { signOf, TallyBar, tallyText } from '../parts/verdict.tsx';
+import { plural } from '../parts/quantities.ts';
+import { signOf } from '../parts/verdict.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { BatchGrid } from './batch-grid.tsx';
+import { BatchHead } from './batch-head.tsx';
 import { isFailed, neighbour } from './neighbours.ts';
 import { TrialTable } from './trial-table.tsx';
 import { useBatch } from './use-batch.ts';
@@ -98,85 +95,6 @@ function Waiting({ error }: { error: Error | undefined }) {
       <Notice error={error} />
     </>
   );
-}
-
-interface BatchHeadProps {
-  batch: BatchRow;
-  trials: ListedTrial[];
-  isFiltered: boolean;
-  variants: string[];
-}
-
-function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
-  const tally = tallyOf(trials);
-  const rate = passRate(caseVerdicts(trials));
-  const sum = (numbers: (number | undefined)[]) => {
-    const known = numbers.filter((number) => number !== undefined);
-    return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
-  };
-  const [left, right] = variants;
-  return (
-    <>
-      <nav class="crumbs" aria-label="You are here">
-        <a href={addressOf('/')}>Batches</a> <span aria-hidden="true">/</span> <span>{line(batch.id)}</span>
-      </nav>
-      <div class="head">
-        <Heading title={`${line(batch.suite)} · ${line(batch.id)}`}>{line(batch.suite)}</Heading>
-        <span class="dim" title={when(batch.startedAt)}>
-          started {ago(batch.startedAt)}
-        </span>
-        <span class="grow" />
-        {left !== undefined && right !== undefined && (
-          <a
-            class="button"
-            href={addressOf('/compare', {
-              ...{ left: String(batch.key), right: String(batch.key) },
-              ...{ leftVariant: left, rightVariant: right },
-            })}
-          >
-            Compare variants
-          </a>
-        )}
-      </div>
-      <dl class="figures">
-        <div>
-          <dt>Pass rate{isFiltered && ' of these'}</dt>
-          <dd>
-            {percent(rate?.rate)}{' '}
-            {rate && !isFiltered && (
-              <span class="dim interval" title="The 95 % interval, for other cases of the same kind">
-                {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}
-              </span>
-            )}
-          </dd>
-        </div>
-        <div class="wide">
-          <dt>{tallyText(tally)}</dt>
-          <dd>
-            <TallyBar tally={tally} />
-          </dd>
-        </div>
-        <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
-        <Figure name="Tokens" value={count(sum(trials.map(({ summary }) => summary?.totalTokens)))} />
-        <Figure name="Cost" value={cost(sum(trials.map(({ summary }) => summary?.costUsd)))} />
-      </dl>
-    </>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
-}
-
-/** Of the known numbers; undefined if none is known. */
-function median(numbers: (number | undefined)[]): number | undefined {
-  const known = numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
-  return known[Math.floor(known.length / 2)];
 }
 
 const verdicts = ['passed', 'failed', 'void'] as const;

@@ -1,3 +1,4 @@
+import type { Noise } from '../../../stats/repeats.ts';
 import type { ComparedTrials } from '../../model/compare.ts';
 import { plural } from '../parts/quantities.ts';
 
@@ -16,14 +17,13 @@ interface FindingProps {
 export function Finding({ compared, confidence, inCommon }: FindingProps) {
   const { rates, noise, finding } = compared;
   const { better, worse, midP } = rates.mcnemar;
+  const { low = 0, high = 0 } = rates.interval ?? {};
+  const range = `${signed(low)} to ${signed(high)}`;
   return (
     <section class={`finding ${finding}`} aria-label="Finding">
       <p class="sentence">{sentence(compared)}</p>
-      {finding === 'noise' && rates.interval && (
-        <p>
-          That does not show that they are equal: the true difference may be {signed(rates.interval.low)} to{' '}
-          {signed(rates.interval.high)} points.
-        </p>
+      {finding === 'noise' && (
+        <p>{`That does not show that they are equal: the true difference may be ${range} points.`}</p>
       )}
       {rates.cases.length > 0 && (
         <p>
@@ -32,10 +32,7 @@ export function Finding({ compared, confidence, inCommon }: FindingProps) {
         </p>
       )}
       {noise.a.repeated + noise.b.repeated > 0 ? (
-        <p>
-          Cases that flip by themselves, between repeats: A {noise.a.flipping.length} of {noise.a.repeated}, B{' '}
-          {noise.b.flipping.length} of {noise.b.repeated}.
-        </p>
+        <p>{`Cases that flip by themselves, between repeats: A ${flips(noise.a)}, B ${flips(noise.b)}.`}</p>
       ) : (
         <p>No case has repeats, so the noise of a single case is unknown.</p>
       )}
@@ -54,6 +51,8 @@ export function Finding({ compared, confidence, inCommon }: FindingProps) {
   );
 }
 
+const flips = ({ flipping, repeated }: Noise) => `${flipping.length} of ${repeated}`;
+
 function sentence({ rates, finding }: ComparedTrials): string {
   const { difference, interval, cases } = rates;
   if (difference === undefined || !interval)
@@ -64,7 +63,8 @@ function sentence({ rates, finding }: ComparedTrials): string {
     return `No difference can be told from noise: B − A is ${signed(difference)} points (${range}), ${over}.`;
   }
   const [near, far] = finding === 'worse' ? [-interval.high, -interval.low] : [interval.low, interval.high];
-  return `B is ${finding} by ${points(Math.abs(difference))} points (${points(near)} to ${points(far)}), ${over}.`;
+  const by = `${points(Math.abs(difference))} points (${points(near)} to ${points(far)})`;
+  return `B is ${finding} by ${by}, ${over}.`;
 }
 
 /** Percentage points with a sign: `+3`, `−12`, `0`; one decimal below 10. */

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-/** The page's heading. It takes the focus when the page changes, so that a screen reader says where one is. */
+/** The page's heading. It takes the focus when the page changes, so that a screen reader reads it. */
 export function Heading({ title, children }: { title: string; children: ComponentChildren }) {
   const element = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -31,7 +31,7 @@ export function Checks() {
               index={index}
               isPassed={step.exitCode === 0}
               title={step.command.trim().split('\n')[0] ?? ''}
-              note={`exit ${step.exitCode}${step.durationMs === undefined ? '' : ` · ${duration(step.durationMs)}`}`}
+              note={noteOf(`exit ${step.exitCode}`, step.durationMs)}
             />
           ))}
         </section>
@@ -46,7 +46,7 @@ export function Checks() {
               index={index}
               isPassed={exitCode === undefined ? undefined : exitCode === 0}
               title={name}
-              note={`${status ?? ''}${durationMs === undefined ? '' : ` · ${duration(durationMs)}`}`}
+              note={noteOf(status ?? '', durationMs)}
             />
           ))}
         </section>
@@ -74,6 +74,10 @@ export function Checks() {
 }
 
 const place = (where: 'fresh' | 'same') => (where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox");
+
+function noteOf(ending: string, durationMs: number | undefined): string {
+  return durationMs === undefined ? ending : `${ending} · ${duration(durationMs)}`;
+}
 
 interface CheckProps {
   kind: 'verify' | 'validation';

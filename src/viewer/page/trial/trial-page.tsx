@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import type { ListedTrial } from '../../model/grid.ts';
 import type { TrialPage as Page } from '../../model/shapes.ts';
 import { filtered, isFailed, neighbour } from '../batch/neighbours.ts';
@@ -24,7 +24,10 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
     (event) => event.trials.includes(trial),
   );
   const filter = query.get('q') ?? '';
-  const neighbours = useNeighbours(page?.batch.key, trial, filter);
+  // While the next trial loads, the neighbours are those of its batch: keys may come faster than trials.
+  const batch = useRef<number | undefined>(undefined);
+  batch.current = page?.batch.key ?? batch.current;
+  const neighbours = useNeighbours(batch.current, trial, filter);
   const open = (next: ListedTrial | undefined) => next && go(addressOf(`/trial/${next.key}`, { q: filter }));
   const back = page && addressOf(`/batch/${page.batch.key}`, { q: filter, at: String(trial) });
 
@@ -132,7 +135,7 @@ function useNeighbours(batch: number | undefined, trial: number, filter: string)
   return useMemo(() => {
     const list = filtered(trials, filter);
     // A trial that the filter leaves out is reached by a link: its place in the batch counts then.
-    const all = list.some(({ key }) => key === trial) ? list : trials;
+    const all = [list, trials].find((each) => each.some(({ key }) => key === trial)) ?? [];
     return {
       previous: neighbour(all, trial, -1),
       next: neighbour(all, trial, 1),
