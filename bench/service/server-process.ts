@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** A server in its own process, so that the load does not share its event loop. */
 export interface ServerProcess extends AsyncDisposable {
   url: string;
+  pid: number;
 }
 
 export async function startServer(script: string, ...parameters: string[]): Promise<ServerProcess> {
@@ -17,6 +18,7 @@ export async function startServer(script: string, ...parameters: string[]): Prom
   ]);
   return {
     url: String(url),
+    pid: child.pid ?? 0,
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'exit', { signal: AbortSignal.timeout(20_000) });
       child.disconnect();
