@@ -1,3 +1,4 @@
+import { printedText } from '../bounds/anybody.ts';
 import type { Judgment } from '../contract/validation.ts';
 import type { TrialResult } from './trial-record.ts';
 
@@ -7,11 +8,30 @@ const toldCharacters = 200;
 /** How many characters of a command to show. */
 const commandCharacters = 60;
 
-/** Matches a line that says what an error is: its name, a colon, its message. */
-const errorMessage = /^\s*(?:E\s+)?(?:Uncaught\s+)?[\w.$:]*(?:Error|Exception)\b[^(:]*:\s*\S/;
+/**
+ * What a program printed decides these lines, and it may be an agent's: each pattern reads a line once, from
+ * its beginning or for a word, and no further than people read.
+ */
+const errorWord = /(?:Error|Exception)\b/;
+const beforeName = /^\s*(?:E\s+)?(?:Uncaught\s+)?[\w.$:]*$/;
+const errorStart = /^\s*(?:error|fatal|panic|not ok|FAIL)\b/;
 
-/** Matches a line that names an error, as most languages and test runners print it. */
-const errorLine = /(\b|_)\w*(Error|Exception)\b.*\S|^\s*(error|fatal|panic|not ok|FAIL)\b/;
+/** Whether a line says what an error is: its name, a colon, its message. */
+function saysError(line: string): boolean {
+  const word = errorWord.exec(line);
+  if (!word || !beforeName.test(line.slice(0, word.index))) return false;
+  const rest = line.slice(word.index + word[0].length);
+  const [colon, parenthesis] = [rest.indexOf(':'), rest.indexOf('(')];
+  const isFirst = colon !== -1 && (parenthesis === -1 || colon < parenthesis);
+  return isFirst && rest.slice(colon + 1).trim() !== '';
+}
+
+/** Whether a line names an error, as most languages and test runners print it. */
+function namesError(line: string): boolean {
+  if (errorStart.test(line)) return true;
+  const word = errorWord.exec(line);
+  return word !== null && line.slice(word.index + word[0].length).trim() !== '';
+}
 
 /** Why a trial failed: one line for each verify step, validation and judgment that failed. */
 export function failuresOf({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
@@ -56,8 +76,9 @@ function shortened(line: string, characters: number): string {
  * names one, else the last that is not empty. -1 if there is none.
  */
 export function tellingLine(lines: readonly string[]): number {
-  const said = lines.findIndex((line) => errorMessage.test(line));
-  const named = said === -1 ? lines.findIndex((line) => errorLine.test(line)) : said;
+  const read = lines.map((line) => line.slice(0, printedText.bytes.line));
+  const said = read.findIndex(saysError);
+  const named = said === -1 ? read.findIndex(namesError) : said;
   return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
 }
 

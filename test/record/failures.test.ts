@@ -66,3 +66,19 @@ describe('a failed trial says why:', () => {
     ]);
   });
 });
+
+/** A pattern that reads a line again from each of its places takes minutes for these. */
+const megabyte = 2 ** 20;
+test.each([
+  ['underscores', '_'.repeat(megabyte)],
+  ['names of errors', 'Error.'.repeat(megabyte / 6)],
+  ['spaces', ' '.repeat(megabyte)],
+  ['spaces after E', `E${' '.repeat(megabyte)}`],
+  ['colons', `Error${':'.repeat(megabyte)}`],
+  ['lines of nothing', '\n'.repeat(megabyte)],
+  ['lines of almost an error', 'x.Error('.concat('\n').repeat(megabyte / 9)],
+  ['parentheses', `Error${'('.repeat(megabyte)}`],
+])('%s in the output of a failed step take no time', (_, output) => {
+  const verifySteps = [{ command: output, exitCode: 1, output, outputTruncated: false }];
+  expect(failuresOf(result({ verifySteps }))[0]?.length).toBeLessThan(1_000);
+});
