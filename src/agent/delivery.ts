@@ -101,7 +101,7 @@ export class Delivery {
     trial: ReportedTrial,
     identifier: 'run' | 'batch',
     signal: AbortSignal,
-    kinds = this.#events,
+    { kinds = this.#events, isSecond = false }: { kinds?: 'all' | 'started'; isSecond?: boolean } = {},
   ): Promise<void> {
     const id = identifier === 'run' ? report.runId : report.batchId;
     const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
@@ -109,14 +109,15 @@ export class Delivery {
       await this.#parts.client.call('evals.reportTrial', { id, trial: { ...trial, events } }, { signal });
       if (report.origin === 'planned') this.#identifier = identifier;
     } catch (error) {
-      if (error instanceof NotFound && identifier === 'run' && report.origin === 'planned') {
-        await this.#sendByBatch(report, trial, error, signal);
+      if (error instanceof NotFound && report.origin === 'planned' && !isSecond) {
+        await this.#sendOtherwise(report, trial, error, identifier, signal);
       } else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
-        await this.#send(report, trial, identifier, signal, 'started').catch((again) => {
+        const started = { kinds: 'started', isSecond } as const;
+        await this.#send(report, trial, identifier, signal, started).catch((again) => {
           // Then the events were not the reason, and the first answer says more.
           throw again instanceof DecodeRefusal ? error : again;
         });
-        this.#rememberStartedOnly();
+        if (isPlain(events)) this.#rememberStartedOnly();
       } else {
         throw error;
       }
@@ -125,17 +126,18 @@ export class Delivery {
 
   /**
    * The specification does not say whether a report's `id` is the run's or the batch's. If the service does
-   * not know the run, we send the batch's. A service then finds the run by `taskIndex`, so this is only for
-   * runs whose index is known: another one would be stored as the result of another variant.
+   * not know the one, we send the other. By its batch, a service finds the run by `taskIndex`, so this is only
+   * for runs whose index is known: another one would be stored as the result of another variant.
    */
-  async #sendByBatch(
+  async #sendOtherwise(
     report: PendingReport,
     trial: ReportedTrial,
     first: NotFound,
+    tried: 'run' | 'batch',
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      await this.#send(report, trial, 'batch', signal);
+      await this.#send(report, trial, tried === 'run' ? 'batch' : 'run', signal, { isSecond: true });
     } catch (error) {
       throw error instanceof NotFound ? first : error;
     }
@@ -179,6 +181,18 @@ export class Delivery {
 
 function isStarted(event: TrialEvent): boolean {
   return event._tag === 'Started';
+}
+
+/** Bytes of events that no service has a reason to refuse. */
+const plainBytes = 64 * 1024;
+
+/**
+ * Whether a refusal of these events says something about the service, and not about what an agent printed:
+ * they are few, and in printable ASCII.
+ */
+function isPlain(events: readonly TrialEvent[]): boolean {
+  const written = JSON.stringify(events);
+  return written.length <= plainBytes && /^[ -~]*$/.test(written) && !/\\[^"\\nt]/.test(written);
 }
 
 /** Services name what they cannot read by its path, or only by what contains it. */

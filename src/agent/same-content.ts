@@ -4,21 +4,35 @@ import type { ReportedTrial } from '../contract/report.ts';
 
 /**
  * Whether a service's record of a trial comes from this report. The id of the sandbox decides, because no two
- * attempts have the same one. Without it, all fields that both have must be equal, and there must be one.
+ * attempts have the same one. Without it, both must be void or neither, all fields that both have must be
+ * equal, and one of them must be a measurement that hardly any two attempts have in common.
  */
 export function isSameContent(recorded: Trial, { sandboxId, outcome, usage }: ReportedTrial): boolean {
   if (recorded.sandboxId !== undefined && sandboxId !== undefined) return recorded.sandboxId === sandboxId;
-  const pairs = [
-    [recorded.exitCode, outcome.exitCode],
-    [recorded.commands, outcome.commandCount],
+  if ((recorded.status === 'voided') !== (outcome.passed === undefined)) return false;
+  const measured = pairsOf([
     [recorded.modelMs, outcome.modelMs],
     [recorded.sandboxMs, outcome.sandboxMs],
-    [recorded.verifySteps, outcome.verifySteps],
-    [hashesOf(recorded.artifacts), hashesOf(outcome.artifacts)],
-    [recorded.validations?.map(verdictOf), outcome.validations?.map(verdictOf)],
     [recorded.usage?.totalTokens, usage?.totalTokens],
-  ].filter(([one, other]) => one !== undefined && other !== undefined);
-  return pairs.length > 0 && pairs.every(([one, other]) => isDeepStrictEqual(one, other));
+    [hashesOf(recorded.artifacts), hashesOf(outcome.artifacts)],
+  ]);
+  const others = pairsOf([
+    [recorded.exitCode, outcome.exitCode],
+    [recorded.commands, outcome.commandCount],
+    [recorded.verifySteps, outcome.verifySteps],
+    [recorded.validations?.map(verdictOf), outcome.validations?.map(verdictOf)],
+  ]);
+  const isTelling = ([one]: Pair) => one !== 0 && !(Array.isArray(one) && one.length === 0);
+  return (
+    measured.some(isTelling) &&
+    [...measured, ...others].every(([one, other]) => isDeepStrictEqual(one, other))
+  );
+}
+
+type Pair = readonly [unknown, unknown];
+
+function pairsOf(pairs: readonly Pair[]): Pair[] {
+  return pairs.filter(([one, other]) => one !== undefined && other !== undefined);
 }
 
 function hashesOf(artifacts: Trial['artifacts']): string[] | undefined {

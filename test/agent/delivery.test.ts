@@ -84,6 +84,21 @@ describe('a report', () => {
     expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1']);
   });
 
+  test('goes out by its run again where the service knows no such batch after all', async () => {
+    const { outcomes, sent } = await deliver([notFound, success, notFound, success], 2);
+    expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
+    expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1', 'run_1']);
+  });
+
+  test('of a trial whose output a service refuses does not cost the next one its trajectory', async () => {
+    const events = [...report.events, { _tag: 'command' as const, command: 'cat', output: 'a\0b' }];
+    const refusal = refusalAt('trial', 'events', 2, 'output');
+    const odd = { ...report, events };
+    const { sent, warnings } = await deliver([refusal, success, success], 2, odd);
+    expect(sent.map(({ trial }) => trial.events.length)).toEqual([3, 1, 3]);
+    expect(warnings).toEqual([]);
+  });
+
   test('is parked where the service knows neither run nor batch', async () => {
     const { outcomes, sent, left } = await deliver([notFound]);
     expect(outcomes).toMatchObject([{ kind: 'kept', state: 'parked' }]);
@@ -126,12 +141,12 @@ describe('a report', () => {
   const ofSandbox: ReportedTrial = { ...report, sandboxId: 'box-1' };
   const measured: ReportedTrial = {
     ...report,
-    outcome: { passed: true, exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] },
+    outcome: { passed: true, exitCode: 0, sandboxMs: 12.5, verifySteps: [{ command: 'a', exitCode: 0 }] },
   };
 
   test.each([
     ['the same sandbox', ofSandbox, { sandboxId: 'box-1' }],
-    ['the same measurements', measured, { exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] }],
+    ['the same measurements', measured, { sandboxMs: 12.5, verifySteps: [{ command: 'a', exitCode: 0 }] }],
   ])('counts as delivered on a conflict if the record has %s', async (_, sent, recorded) => {
     const { outcomes, warnings, left } = await deliver([conflict, listed(recorded)], 1, sent);
     expect(outcomes).toEqual([{ kind: 'delivered' }]);
@@ -141,8 +156,11 @@ describe('a report', () => {
 
   test.each([
     ['another sandbox', ofSandbox, { sandboxId: 'box-2' }],
-    ['another exit code', measured, { exitCode: 1, verifySteps: [{ command: 'a', exitCode: 0 }] }],
-    ['other steps', measured, { exitCode: 0, verifySteps: [{ command: 'b', exitCode: 0 }] }],
+    ['another exit code', measured, { exitCode: 1, sandboxMs: 12.5 }],
+    ['other steps', measured, { sandboxMs: 12.5, verifySteps: [{ command: 'b', exitCode: 0 }] }],
+    ['no verdict', measured, { sandboxMs: 12.5, status: 'voided' }],
+    ['only what many have', measured, { exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] }],
+    ['a sandbox that cannot be read', { ...ofSandbox, ...measured }, { sandboxId: 7, exitCode: 0 }],
     ['nothing to compare', ofSandbox, {}],
   ])(
     'is parked on a conflict if the record has %s: it may be of another agent',
