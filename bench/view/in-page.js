@@ -48,7 +48,9 @@ globalThis.measure = ((wanted) => {
     /** Scrolls an element up and down, a step a frame. Resolves with the milliseconds between frames. */
     async scroll(selector, forMs) {
       const element = document.querySelector(selector);
+      const end = element.scrollHeight - element.clientHeight;
       const gaps = [];
+      let at = 0;
       let step = 120;
       let last;
       const began = performance.now();
@@ -56,9 +58,10 @@ globalThis.measure = ((wanted) => {
         const next = (now) => {
           if (last !== undefined) gaps.push(now - last);
           last = now;
-          const before = element.scrollTop;
-          element.scrollTop += step;
-          if (element.scrollTop === before) step = -step;
+          if (at + step < 0 || at + step > end) step = -step;
+          at += step;
+          // Only written: to read it would lay the page out once more.
+          element.scrollTop = at;
           if (now - began < forMs) requestAnimationFrame(next);
           else resolve();
         };

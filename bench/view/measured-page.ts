@@ -18,6 +18,8 @@ export interface PageToMeasure {
 export interface Scrolled {
   frames: number;
   dropped: number;
+  /** Milliseconds of a processor that the page's thread took for each frame that it made. */
+  workMs: number;
 }
 
 export interface MeasuredPage {
@@ -69,17 +71,17 @@ export async function measurePage(
     painted.push(await page.evaluate(`measure.paint(${JSON.stringify(path)})`));
   }
   await page.getByText(/^reading \d/).waitFor({ state: 'detached', timeout: 120_000 });
-  const gaps: number[] = await page.evaluate(`measure.scroll('${scroller}', ${scrollMs})`);
+  const scrolled = await scroll(page, `measure.scroll('${scroller}', ${scrollMs})`);
   await floorPage.bringToFront();
-  const floorGaps: number[] = await floorPage.evaluate(`measure.scrollFloor(${rows}, ${scrollMs})`);
+  const floorScrolled = await scroll(floorPage, `measure.scrollFloor(${rows}, ${scrollMs})`);
   return {
     page: name,
     answerMegabytes: (floors[0]?.characters ?? 0) / 1e6,
     answerMs: median(painted.map(({ answerMs }) => answerMs)),
     paintMs: median(painted.map(({ paintMs }) => paintMs)),
     floorPaintMs: median(floors.map(({ paintMs }) => paintMs)),
-    scrolled: framesOf(gaps),
-    floorScrolled: framesOf(floorGaps),
+    scrolled,
+    floorScrolled,
   };
 }
 
@@ -100,10 +102,20 @@ function measureIn(page: Page, wanted?: string) {
 /** Milliseconds between two frames of a screen with 60 of them a second. */
 const frameMs = 1000 / 60;
 
-function framesOf(gaps: readonly number[]): Scrolled {
-  const frames = gaps.map((gap) => Math.max(1, Math.round(gap / frameMs)));
-  const all = frames.reduce((sum, count) => sum + count, 0);
-  return { frames: all, dropped: all - frames.length };
+/** @param script scrolls, and returns the milliseconds between frames */
+async function scroll(page: Page, script: string): Promise<Scrolled> {
+  const session = await page.context().newCDPSession(page);
+  // The thread's own time: other work on the machine does not add to it.
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const worked = async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000;
+  };
+  const before = await worked();
+  const gaps: number[] = await page.evaluate(script);
+  const workMs = ((await worked()) - before) / gaps.length;
+  const all = gaps.reduce((sum, gap) => sum + Math.max(1, Math.round(gap / frameMs)), 0);
+  return { frames: all, dropped: all - gaps.length, workMs };
 }
 
 function median(numbers: readonly number[]): number {

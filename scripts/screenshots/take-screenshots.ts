@@ -1,6 +1,7 @@
-import { mkdir, mkdtempDisposable } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Page } from 'playwright-core';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
@@ -44,10 +45,22 @@ export async function takeScreenshots(folder: string): Promise<string[]> {
       await opened.locator(wanted).first().waitFor();
       await opened.getByText(/^(Loading|reading \d)/).waitFor({ state: 'detached' });
       const name = `${page}-${colorScheme}.png`;
-      await opened.screenshot({ path: join(folder, name) });
+      await writeFile(join(folder, name), await stillPicture(opened));
       await opened.close();
       names.push(name);
     }
   }
   return names;
+}
+
+/** A picture of a page that no longer changes: parts of it arrive one after the other. */
+async function stillPicture(page: Page): Promise<Buffer> {
+  let last = await page.screenshot();
+  for (let more = 0; more < 20; more++) {
+    await page.waitForTimeout(200);
+    const next = await page.screenshot();
+    if (next.equals(last)) return next;
+    last = next;
+  }
+  throw new Error(`${page.url()} does not come to rest`);
 }
