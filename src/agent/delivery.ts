@@ -1,4 +1,5 @@
 import { type BackoffLimits, backoff } from '../backoff.ts';
+import { reportedOutput } from '../bounds/sandbox.ts';
 import type { Client } from '../client/client.ts';
 import { Conflict, DecodeRefusal, Forbidden, NotFound, Unauthorized } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
@@ -183,16 +184,15 @@ function isStarted(event: TrialEvent): boolean {
   return event._tag === 'Started';
 }
 
-/** Bytes of events that no service has a reason to refuse. */
-const plainBytes = 64 * 1024;
-
 /**
  * Whether a refusal of these events says something about the service, and not about what an agent printed:
  * they are few, and in printable ASCII.
  */
 function isPlain(events: readonly TrialEvent[]): boolean {
   const written = JSON.stringify(events);
-  return written.length <= plainBytes && /^[ -~]*$/.test(written) && !/\\[^"\\nt]/.test(written);
+  return (
+    written.length <= reportedOutput.bytes.plain && /^[ -~]*$/.test(written) && !/\\[^"\\nt]/.test(written)
+  );
 }
 
 /** Services name what they cannot read by its path, or only by what contains it. */

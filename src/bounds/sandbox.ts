@@ -231,7 +231,10 @@ export const reportedOutput = channel({
   sender: 'the sandbox',
   over: 'outputs of commands, on their way to the service',
   // Services refuse reports that are far larger; the embedded one refuses more than 32 MiB of JSON.
-  bytes: { all: characters(4 * MiB, 'all outputs in one report') },
+  bytes: {
+    all: characters(4 * MiB, 'all outputs in one report'),
+    plain: characters(64 * KiB, 'events of which a refusal tells something about the service'),
+  },
   time: 'the calls to the service are bounded',
   count: 'each output is cut to an equal share',
 });

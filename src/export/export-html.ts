@@ -66,13 +66,14 @@ export async function exportHtml(
   const finished = trials.filter(({ verdict }) => verdict !== undefined);
   for (const trial of finished.toSorted((one, other) => rank(one) - rank(other))) {
     signal.throwIfAborted();
-    const elements = await elementsOf(trial, contents, reader, options);
+    const { elements, added } = await elementsOf(trial, contents, reader, options);
     const size = elements.reduce((sum, each) => sum + each.length, 0);
     if (size > left) {
       leftOut += 1;
       continue;
     }
     left -= size;
+    for (const sha256 of added) contents.add(sha256);
     written += 1;
     for (const each of elements) await write(each);
   }
@@ -93,25 +94,27 @@ function summaryOf(ledger: Ledger, reader: RecordReader, { key }: TrialRow) {
 /** @param contents the blobs that are in the file already */
 async function elementsOf(
   { key }: TrialRow,
-  contents: Set<string>,
+  contents: ReadonlySet<string>,
   reader: RecordReader,
   { ledger, redactor, withOutputs = false }: HtmlExport,
-): Promise<string[]> {
+): Promise<{ elements: string[]; added: Set<string> }> {
   const limits = withOutputs ? wholeOutputs : cutOutputs;
   const kept = listAttempts(ledger.records, key).filter(({ result }) => result !== undefined);
   const elements: string[] = [];
+  const added = new Set<string>();
   for (const attempt of [undefined, ...kept.map(({ number }) => number)]) {
     const page = readTrial(ledger, reader, { trial: key, attempt }, limits);
     if (!page) continue;
     elements.push(await element(idOfTrial(key, attempt), redactor.json(page)));
     for (const sha256 of blobsOf(page, withOutputs)) {
-      const content = contents.has(sha256) ? undefined : ledger.blobs.tryRead(sha256);
+      const content =
+        contents.has(sha256) || added.has(sha256) ? undefined : ledger.blobs.tryReadClean(sha256);
       if (!content) continue;
-      contents.add(sha256);
+      added.add(sha256);
       elements.push(await element(idOfBlob(sha256), redactor.whole(content)));
     }
   }
-  return elements;
+  return { elements, added };
 }
 
 function blobsOf({ found }: TrialPage, withOutputs: boolean): string[] {

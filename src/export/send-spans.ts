@@ -24,10 +24,17 @@ export interface Receiver {
 export function receiverUrl(given: string): URL {
   const url = URL.parse(given);
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new OffsiteError(`${given} is not a URL of http or https`, {
+    throw new OffsiteError('that is not a URL of http or https', {
       code: 'OTLP_URL_INVALID',
       kind: 'input',
       hint: 'Give the address of a receiver, such as http://127.0.0.1:4318, or the name of a file.',
+    });
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new OffsiteError('the URL of a receiver must not hold a user or a password', {
+      code: 'OTLP_URL_INVALID',
+      kind: 'input',
+      hint: 'Put them into OTEL_EXPORTER_OTLP_HEADERS: authorization=Basic%20...',
     });
   }
   if (url.pathname === '/') url.pathname = '/v1/traces';
@@ -45,7 +52,10 @@ export function otlpHeaders(setting = ''): Record<string, string> {
       const at = pair.indexOf('=');
       if (at < 1) throw badHeaders();
       try {
-        return [pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())];
+        const value = decodeURIComponent(pair.slice(at + 1).trim());
+        const name = pair.slice(0, at).trim().toLowerCase();
+        new Headers([[name, value]]);
+        return [name, value];
       } catch {
         throw badHeaders();
       }
@@ -116,7 +126,8 @@ async function beginningOf(response: Response): Promise<string> {
 
 function rejectedIn(text: string): number {
   try {
-    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+    const rejected = Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+    return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0;
   } catch {
     return 0;
   }

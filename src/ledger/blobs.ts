@@ -113,6 +113,22 @@ export class BlobStore {
     return JSON.parse(this.read(sha256).toString('utf8'));
   }
 
+  /**
+   * A JSON document for people, without the keys that are known now but were not when it was stored. Who cuts
+   * texts must cut them afterwards: half a key would not be found. Throws as {@link read} does.
+   */
+  readClean(sha256: string): unknown {
+    const text = this.read(sha256).toString('utf8');
+    const value: unknown = JSON.parse(text);
+    return this.#redactor?.find(text) ? JSON.parse(this.#redactor.json(value)) : value;
+  }
+
+  /** The same for a content of any kind; undefined if it is missing or damaged. */
+  tryReadClean(sha256: string): Buffer | undefined {
+    const content = this.tryRead(sha256);
+    return content && this.#redactor ? Buffer.from(this.#redactor.whole(content)) : content;
+  }
+
   /** The content of a blob; undefined if it is missing or damaged. */
   tryRead(sha256: string): Buffer | undefined {
     try {

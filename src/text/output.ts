@@ -51,9 +51,12 @@ export class Output {
 
   /** Prints a document for programs: the same value, in visible characters. */
   json(value: unknown): void {
-    // Redacts each text separately, so that the result stays JSON whatever a secret looks like.
-    const redacted = (_name: string, member: unknown) =>
-      typeof member === 'string' ? this.#redact(member) : member;
+    // Redacts each text and name separately, so that the result stays JSON whatever a secret looks like.
+    const redacted = (_name: string, member: unknown) => {
+      if (typeof member === 'string') return this.#redact(member);
+      if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
+      return Object.fromEntries(Object.entries(member).map(([name, inner]) => [this.#redact(name), inner]));
+    };
     this.#sink.write(`${printableJson(JSON.stringify(value, redacted, 2))}\n`);
   }
 

@@ -6,6 +6,9 @@ import type { BlobStore } from '../ledger/blobs.ts';
 import type { FileChange, FileVersion } from '../record/trial-record.ts';
 import type { TextPack } from './text-pack.ts';
 
+/** Contents that are stored at the same time. */
+const writtenAtATime = 16;
+
 type Visit = (entry: ArchivedEntry) => Promise<void>;
 
 /** Passes files on to `next`; `found` gets the content of those that are small enough to be kept. */
@@ -72,24 +75,31 @@ export class ChangedTexts {
    * @param paths the changed paths, of which the first ones are described
    */
   async changes(paths: readonly string[], after: Manifest, blobs: BlobStore): Promise<FileChange[]> {
-    const changes: FileChange[] = [];
     const earlier = room();
-    for (const path of paths.slice(0, workspaceFiles.count.changes)) {
-      const [was, is] = [this.#before.get(path), after.get(path)];
-      const sameContent = was !== undefined && was.sha256 === is?.sha256;
-      const before =
-        was && (await this.#version(was, sameContent, blobs, () => this.#textBefore(was, earlier)));
-      const now = is && (await this.#version(is, sameContent, blobs, () => this.#textAfter(is)));
-      const omitted = now?.omitted ?? before?.omitted;
-      changes.push({
-        path,
-        kind: was === undefined ? 'added' : is === undefined ? 'deleted' : 'modified',
-        ...(before && { before: before.version }),
-        ...(now && { after: now.version }),
-        ...(omitted && { omitted }),
-      });
+    const described = paths.slice(0, workspaceFiles.count.changes);
+    const changes: FileChange[] = [];
+    // Each content waits for the disk.
+    for (let at = 0; at < described.length; at += writtenAtATime) {
+      const some = described.slice(at, at + writtenAtATime);
+      changes.push(...(await Promise.all(some.map((path) => this.#change(path, after, blobs, earlier)))));
     }
     return changes;
+  }
+
+  async #change(path: string, after: Manifest, blobs: BlobStore, earlier: Room): Promise<FileChange> {
+    const [was, is] = [this.#before.get(path), after.get(path)];
+    const sameContent = was !== undefined && was.sha256 === is?.sha256;
+    const before =
+      was && (await this.#version(was, sameContent, blobs, () => this.#textBefore(was, earlier)));
+    const now = is && (await this.#version(is, sameContent, blobs, () => this.#textAfter(is)));
+    const omitted = now?.omitted ?? before?.omitted;
+    return {
+      path,
+      kind: was === undefined ? 'added' : is === undefined ? 'deleted' : 'modified',
+      ...(before && { before: before.version }),
+      ...(now && { after: now.version }),
+      ...(omitted && { omitted }),
+    };
   }
 
   async #version(facts: FileFacts, sameContent: boolean, blobs: BlobStore, text: () => Text) {

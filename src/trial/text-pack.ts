@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { workspaceFiles } from '../bounds/sandbox.ts';
@@ -14,6 +14,8 @@ export class TextPack implements Disposable {
   readonly #binaries = new Set<string>();
   #file: number | undefined;
   #end = 0;
+  /** Bytes that it may have: other programs use the same disk. */
+  #room = workspaceFiles.bytes.textsBefore;
   #isFull = false;
 
   /** Remembers that a content is not text. */
@@ -28,12 +30,13 @@ export class TextPack implements Disposable {
   put(sha256: string, content: Buffer): void {
     const length = content.byteLength;
     if (this.#isFull || this.#places.has(sha256)) return;
-    if (this.#end + length > workspaceFiles.bytes.textsBefore) return;
     try {
-      this.#file ??= unnamedFile();
+      this.#file ??= this.#open();
+      if (this.#end + length > this.#room) return;
       writeSync(this.#file, content, 0, length, this.#end);
     } catch {
       this.#isFull = true;
+      if (this.#file !== undefined) ftruncateSync(this.#file, this.#end);
       return;
     }
     this.#places.set(sha256, { at: this.#end, length });
@@ -45,6 +48,12 @@ export class TextPack implements Disposable {
     if (place === undefined || this.#file === undefined) return undefined;
     const content = Buffer.alloc(place.length);
     return readSync(this.#file, content, 0, place.length, place.at) === place.length ? content : undefined;
+  }
+
+  #open(): number {
+    const { bavail, bsize } = statfsSync(tmpdir());
+    this.#room = Math.min(this.#room, (bavail * bsize) / 4);
+    return unnamedFile();
   }
 
   [Symbol.dispose](): void {

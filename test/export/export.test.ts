@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,10 +9,11 @@ import { spanRequests } from '../../src/export/export-spans.ts';
 import { exportedTrials } from '../../src/export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../src/export/send-spans.ts';
 import { writeExport } from '../../src/export/write-export.ts';
-import { lastBatch } from '../../src/ledger/find.ts';
+import { findBatch, lastBatch } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ExportedTrial } from '../../src/record/exported-trial.ts';
 import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
 
 let folder: string;
 let ledger: Ledger;
@@ -143,6 +144,34 @@ describe('full records', () => {
   });
 });
 
+test('a record that cannot be read is left out and named; the others are exported', async () => {
+  const row = ledger.records.get("SELECT result FROM trials WHERE verdict = 'failed'");
+  writeFileSync(ledger.blobs.pathOf(String(row?.result)), 'damaged');
+  const told: string[] = [];
+  expect(trials({ unreadable: (message) => told.push(message) }).map(({ ordinal }) => ordinal)).toEqual([1]);
+  expect(told).toEqual([expect.stringContaining('is damaged')]);
+});
+
+test('a key that was told after the record was stored is in no part of it, not even as a name', async () => {
+  const key = 'sk-a-key-that-was-told-later';
+  const { key: batch } = ledger.batches.add({
+    ...{ service: 'embedded', id: 'batch_2', suite: 'Suite', file: undefined },
+    runs: [{ id: 'run_2', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v', details: {} }],
+  });
+  const [run] = ledger.batches.runs(batch);
+  ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
+  const attempt = ledger.trials.beginAttempt(ledger.queue.ofBatch(batch)[0]?.key ?? 0);
+  const events: TrialResult['events'] = [
+    { kind: 'tool', at: 1, name: 'read', input: { [key]: `${'x'.repeat(10_000)}${key}` } },
+  ];
+  const found: TrialResult = { ...base, verdict: 'passed', events };
+  await ledger.trials.finish(attempt, { verdict: 'passed', result: recordOf(found), report });
+  using later = new Ledger(folder, systemClock, { redactor: new Redactor([key]) });
+  const [exported] = exportedTrials(later, findBatch(later.records, 'batch_2'));
+  expect(JSON.stringify(exported)).toContain('[redacted]');
+  expect(JSON.stringify(exported)).not.toContain(key.slice(-12));
+});
+
 describe('spans', () => {
   test('a trial is a trace of its phases with what happened in them', async () => {
     const all = await spans();
@@ -224,13 +253,21 @@ describe('a receiver of spans', () => {
     expect(refusing.got).toHaveLength(1);
   });
 
-  test.each(['127.0.0.1:4318', 'ftp://a.example/', 'http://'])('%s is no address of one', (given) => {
-    expect(() => receiverUrl(given)).toThrowError(expect.objectContaining({ code: 'OTLP_URL_INVALID' }));
-  });
+  test.each([...['127.0.0.1:4318', 'ftp://a.example/', 'http://'], 'http://user:a-password@127.0.0.1:4318'])(
+    '%s is no address of one, and is not repeated',
+    (given) => {
+      const read = () => receiverUrl(given);
+      expect(read).toThrowError(expect.objectContaining({ code: 'OTLP_URL_INVALID' }));
+      expect(read).not.toThrowError(/a-password/);
+    },
+  );
 
-  test('headers that cannot be read are an error that does not repeat them', () => {
-    expect(() => otlpHeaders('a-secret')).toThrowError(/cannot be read$/);
-  });
+  test.each(['a-secret', 'key=a-secret%0Ab', 'key=%E4'])(
+    'headers that cannot be read (%s) are an error that does not repeat them',
+    (setting) => {
+      expect(() => otlpHeaders(setting)).toThrowError(/cannot be read$/);
+    },
+  );
 });
 
 describe('a file', () => {

@@ -2,13 +2,14 @@ import { Command, Option } from '@commander-js/extra-typings';
 import { exportedPage } from '../../bounds/anybody.ts';
 import { exportHtml } from '../../export/export-html.ts';
 import { spanRequests } from '../../export/export-spans.ts';
-import { exportedTrials } from '../../export/read-trials.ts';
+import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
 import { writeExport } from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext } from '../context.ts';
+import { exitCodes } from '../failure.ts';
 import { withConfigAndData } from '../options.ts';
 import { plural } from '../output/quantities.ts';
 
@@ -54,7 +55,11 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   const { signal } = context.interruption({ doing: 'ending' });
   const { records } = context.ledger();
   const batch = reference === undefined ? lastBatch(records) : findBatch(records, reference);
-  const exporting = { context, batch, options, signal };
+  const unreadable = (message: string) => {
+    context.err.print(`left out: ${message}`);
+    process.exitCode = exitCodes.infrastructure;
+  };
+  const exporting = { context, batch, options: { ...options, unreadable }, signal };
   if (options.html !== undefined) await exportPage(options.html, exporting);
   if (options.json !== undefined) await exportJson(options.json, exporting);
   if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
@@ -63,7 +68,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
 interface Exporting {
   context: CommandContext;
   batch: ReturnType<typeof findBatch>;
-  options: ExportOptions;
+  options: ExportOptions & Pick<ReadOptions, 'unreadable'>;
   signal: AbortSignal;
 }
 
@@ -112,6 +117,8 @@ async function exportSpans(target: string, { context, batch, options, signal }: 
   }
   const url = receiverUrl(target);
   const headers = otlpHeaders(env.OTEL_EXPORTER_OTLP_HEADERS);
+  // A receiver may repeat what it was sent. Of `Bearer KEY`, the key alone is secret too.
+  context.redactor.learn(Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]));
   let rejected = 0;
   for await (const request of requests)
     rejected += await sendSpans(request, { url, headers, clock, signal, random: Math.random });

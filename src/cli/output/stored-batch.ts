@@ -16,7 +16,7 @@ export type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { un
 /** The record of a finished trial. Throws `BLOB_MISSING`, `BLOB_DAMAGED`, `RECORD_NEWER`, `RECORD_UNREADABLE`. */
 export function recordOfTrial({ blobs }: Ledger, trial: ListedTrial): TrialRecord {
   const { result = '', ordinal } = trial;
-  return readRecord(blobs.readJson(result), `the record of ${labelOf(trial)}#${ordinal}`);
+  return readRecord(blobs.readClean(result), `the record of ${labelOf(trial)}#${ordinal}`);
 }
 
 /** The wanted finished trials of a batch with their records, one by one. */

@@ -46,7 +46,7 @@ export function shownTrial(
       record: storedBlob(ledger, result),
     },
     words: wordsFor(trial, short),
-    read: (sha256) => ledger.blobs.tryRead(sha256)?.toString('utf8'),
+    read: (sha256) => ledger.blobs.tryReadClean(sha256)?.toString('utf8'),
   };
 }
 

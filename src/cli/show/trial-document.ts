@@ -51,6 +51,6 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
 
 /** What an attempt that does not count had found; undefined if it cannot be read. */
 function attemptRecord({ blobs }: Ledger, sha256: string): unknown {
-  const kept = blobs.tryRead(sha256);
+  const kept = blobs.tryReadClean(sha256);
   return kept && readRecord(JSON.parse(kept.toString('utf8')), 'the record of an attempt');
 }

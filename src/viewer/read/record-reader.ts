@@ -29,7 +29,7 @@ export class RecordReader {
     this.#kept.delete(sha256);
     const { blobs } = this.#ledger;
     const entry = kept ?? {
-      record: readRecord(blobs.readJson(sha256), 'the record'),
+      record: readRecord(blobs.readClean(sha256), 'the record'),
       byteSize: blobs.stat(sha256)?.byteSize ?? 0,
     };
     this.#kept.set(sha256, entry);
@@ -53,7 +53,7 @@ export class RecordReader {
 
   #summarize(sha256: string): Summary {
     try {
-      const record = readRecord(this.#ledger.blobs.readJson(sha256), 'the record');
+      const record = readRecord(this.#ledger.blobs.readClean(sha256), 'the record');
       const usage = usageOf(record);
       return {
         reason: reasonOf(record),
