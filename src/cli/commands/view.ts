@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Command } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
 import { text } from '../../text/printable.ts';
 import { openViewer } from '../../viewer/server/viewer.ts';
 import { CommandContext } from '../context.ts';
@@ -9,7 +9,7 @@ import { port, withConfigAndData } from '../options.ts';
 export function viewCommand() {
   return withConfigAndData(new Command('view'))
     .description('show batches and trials in the browser, live, until stopped')
-    .option('-p, --port <port>', 'the port (default: any free port)', port, 0)
+    .addOption(new Option('-p, --port <port>', 'the port').argParser(port).default(0, 'any free port'))
     .option('--open', 'open the default browser')
     .action(async (options) => {
       await using context = CommandContext.open(options);

@@ -1,4 +1,4 @@
-import { reachesThreshold } from '../../../record/failures.ts';
+import { reachesThreshold, tellingLine } from '../../../record/failures.ts';
 import { commandsOf } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
@@ -70,13 +70,12 @@ interface Excerpt {
   text: string;
 }
 
-/** What goes with the reason: the end of an output, or all that a validation or a judge said. */
+/** What goes with the reason: the telling part of an output, or all that a validation or a judge said. */
 function excerptOf({ verdict, cause, verifySteps = [], validations = [], judgments = [] }: TrialRecord) {
   if (verdict === 'passed') return undefined;
-  if (cause?.output) return endOf(`End of the output of ${cause.phase}`, cause.output);
+  if (cause?.output) return tellingPart(cause.phase, cause.output);
   const step = verifySteps.find(({ exitCode }) => exitCode !== 0);
-  if (step)
-    return endOf(`End of the output of ${line(step.command.trim().split('\n')[0] ?? '')}`, step.output);
+  if (step) return tellingPart(line(step.command.trim().split('\n')[0] ?? ''), step.output);
   const validation = validations.find(({ exitCode = 0 }) => exitCode !== 0);
   if (validation) {
     const { name, message = '', error, output } = validation;
@@ -87,9 +86,15 @@ function excerptOf({ verdict, cause, verifySteps = [], validations = [], judgmen
   return judgment && beginningOf(`Judgment ${line(judgment.name)}`, judgment.reason ?? judgment.error ?? '');
 }
 
-function endOf(label: string, text: string): Excerpt | undefined {
-  const shown = text.trimEnd().split('\n').slice(-linesShown);
-  return text.trim() === '' ? undefined : { label, text: shown.join('\n') };
+/** The lines of an output from the one that says what is wrong, or the last ones. */
+function tellingPart(what: string, text: string): Excerpt | undefined {
+  const all = text.trimEnd().split('\n');
+  const at = tellingLine(all);
+  const isAtEnd = at === -1 || at >= all.length - 2;
+  const from = isAtEnd ? Math.max(0, all.length - linesShown) : Math.max(0, at - 1);
+  const shown = all.slice(from, from + linesShown).join('\n');
+  const label = `${isAtEnd ? 'End of' : 'From'} the output of ${what}`;
+  return text.trim() === '' ? undefined : { label, text: shown };
 }
 
 function beginningOf(label: string, text: string): Excerpt | undefined {
