@@ -15,8 +15,13 @@ export interface WriteOptions {
 
 /**
  * Writes artifacts below a folder, which is made if it does not exist. The names come from the sandbox: none
- * of them leads out of the folder, follows a link, or replaces another artifact. What cannot be written is
- * named with the reason, and the others are written.
+ * of them leads out of the folder, follows a link, or replaces another artifact. None of them makes a
+ * repository of any folder either: the configuration of a repository names commands, and even `git status`
+ * runs them. What cannot be written is named with the reason, and the others are written.
+ *
+ * Files that take effect only when a person asks for it are written: `package.json`, `.npmrc` and scripts of
+ * all kinds, and also `.envrc` and `.vscode/`, because direnv and Visual Studio Code ask before they trust a
+ * folder. The folder should not be the home folder, where a shell obeys `.profile`.
  */
 export function writeArtifacts(
   artifacts: readonly ShownArtifact[],
@@ -53,24 +58,56 @@ export function badName(path: string, platform = process.platform): string | und
   const parts = path.split('/');
   if (parts.includes('..')) return 'its name leads out of the folder';
   if (parts.some((part) => part === '' || part === '.')) return 'its name is not the name of a file';
+  if (parts.some(isRepository)) return 'its name is that of a repository';
+  if (plainName(parts.at(-1) ?? '') === 'head') return 'git could take its folder for a bare repository';
   if (platform !== 'win32') return undefined;
   if (/[\\:*?"<>|\p{Cc}]/u.test(path)) return 'its name has characters that Windows does not allow';
   const special = parts.some((part) => reserved.test(part) || /[. ]$/.test(part));
   return special ? 'Windows does not allow its name' : undefined;
 }
 
-/** Makes the folders of a path. Returns what is in the way: a link could lead anywhere. */
+/** Folders that make the folder around them a repository. Short names on Windows lack the dot. */
+const repositories =
+  /^(\.git|\.hg|\.svn|\.jj|\.sl|\.bzr|\.pijul|_darcs|cvs|(git|hg|svn|jj|sl|bzr|pijul)~\d+)$/;
+
+function isRepository(name: string): boolean {
+  return repositories.test(plainName(name));
+}
+
+/**
+ * A name as the least exact disks take it: HFS+ ignores invisible characters, Windows ignores dots and spaces
+ * at the end and takes what follows a colon for a stream, and both ignore the case.
+ */
+function plainName(name: string): string {
+  const visible = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '');
+  const [file = ''] = visible.split(':');
+  return file
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[. ]+$/, '');
+}
+
+/**
+ * Makes the folders of a path. Returns what is in the way: a link could lead anywhere. Each repository of git
+ * has a file `HEAD`, and none is ever written, so a folder with one may be a repository already.
+ */
 function makeFolders(root: string, path: string): string | undefined {
   const folders = dirname(path) === '.' ? [] : dirname(path).split('/');
   let at = root;
   for (const name of folders) {
+    if (hasHead(at)) break;
     at = join(at, name);
     const found = lstatSync(at, { throwIfNoEntry: false });
     if (found?.isSymbolicLink()) return `${at} is a link`;
     if (found && !found.isDirectory()) return `${at} is a file`;
     if (!found) mkdirSync(at);
   }
-  return undefined;
+  return hasHead(at) ? `git could take ${at} for a bare repository` : undefined;
+}
+
+function hasHead(folder: string): boolean {
+  const found = lstatSync(join(folder, 'HEAD'), { throwIfNoEntry: false });
+  return found !== undefined && !found.isDirectory();
 }
 
 /** Removes the file at a path if that is wanted. Returns what is in the way. */

@@ -26,10 +26,25 @@ interface Hunk {
   lines: string[];
 }
 
-/** How many milliseconds a comparison of two texts may take: it grows with the square of what differs. */
-const comparisonMs = 2_000;
+/**
+ * Milliseconds that all comparisons of a document may take together: one grows with the square of what
+ * differs.
+ */
+const comparisonsMs = 3_000;
+/** With less time than this, a file is not compared. */
+const shortestMs = 1;
 
-export function diffOf(change: FileChange, read: ReadText): FileDiff {
+/** The milliseconds that are left for the comparisons of a document. */
+export interface ComparisonTime {
+  leftMs: number;
+}
+
+export function comparisonTime(): ComparisonTime {
+  return { leftMs: comparisonsMs };
+}
+
+/** Compares the versions of a file. It may take half of the time that is left, so that others have some too. */
+export function diffOf(change: FileChange, read: ReadText, time: ComparisonTime): FileDiff {
   const { path, kind, before, after, omitted } = change;
   const plain = { path, kind, added: 0, removed: 0, hunks: [] };
   if (omitted !== undefined) return { ...plain, note: `${omissions[omitted]}${sizes(before, after)}` };
@@ -39,12 +54,9 @@ export function diffOf(change: FileChange, read: ReadText): FileDiff {
   const [old, now] = [before, after].map((version) => textOf(version, read));
   if (old === undefined || now === undefined)
     return { ...plain, note: `not kept as text${sizes(before, after)}` };
-  const patch = structuredPatch(path, path, old, now, undefined, undefined, {
-    context: 3,
-    timeout: comparisonMs,
-  });
+  const patch = patchOf(old, now, time);
   if (!patch)
-    return { ...plain, note: `too different to compare in ${comparisonMs / 1000} s${sizes(before, after)}` };
+    return { ...plain, note: `replaced; too different to be compared in time${sizes(before, after)}` };
   const lines = patch.hunks.flatMap((hunk) => hunk.lines);
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
   const mode = before && after && before.mode !== after.mode ? modes(before, after) : undefined;
@@ -55,6 +67,15 @@ export function diffOf(change: FileChange, read: ReadText): FileDiff {
     hunks: patch.hunks.map(asGit),
     ...(mode && { note: mode }),
   };
+}
+
+function patchOf(old: string, now: string, time: ComparisonTime) {
+  if (time.leftMs < shortestMs) return undefined;
+  const begun = performance.now();
+  const timeout = time.leftMs / 2;
+  const patch = structuredPatch('', '', old, now, undefined, undefined, { context: 3, timeout });
+  time.leftMs -= performance.now() - begun;
+  return patch;
 }
 
 const omissions = {
@@ -113,7 +134,8 @@ export function changesSection(record: TrialRecord, read: ReadText, whole: boole
   }
   const own = changes.filter(({ path }) => isShown(path));
   const room = { lines: whole ? Number.POSITIVE_INFINITY : inStoryMost.lines };
-  const body = firstOf(own, most, (change) => fileLines(diffOf(change, read), room, whole));
+  const time = comparisonTime();
+  const body = firstOf(own, most, (change) => fileLines(diffOf(change, read, time), room, whole));
   return section('changed files', String(total), [...body, ...gitLine(changes.length - own.length)]);
 }
 

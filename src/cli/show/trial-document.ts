@@ -2,7 +2,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { failuresOf } from '../../record/failures.ts';
 import { readRecord } from '../../record/read-record.ts';
 import { commandsOf, timelineOf } from '../../record/timeline.ts';
-import { diffOf } from './changes.ts';
+import { comparisonTime, diffOf } from './changes.ts';
 import type { Part, ShownTrial } from './story.ts';
 
 /**
@@ -14,11 +14,12 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
   const { verifySteps = [], validations = [], judgments = [], changes = [] } = record;
   const blob = (sha256: string | undefined) =>
     sha256 === undefined ? undefined : ledger.blobs.pathOf(sha256);
+  const time = comparisonTime();
   const whole: Record<Part, () => object> = {
     verify: () => ({ verifySteps, validations, judgments }),
     diff: () => ({
       diff: changes.map((change) => ({
-        ...diffOf(change, read),
+        ...diffOf(change, read, time),
         before: change.before && { ...change.before, blob: blob(change.before.content) },
         after: change.after && { ...change.after, blob: blob(change.after.content) },
       })),

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { badName, writeArtifacts } from '../../../src/cli/write-artifacts.ts';
@@ -72,4 +81,66 @@ test('names that Windows gives a meaning are refused there', () => {
   for (const name of ['con', 'a/NUL.txt', 'com1', 'a:b', 'a\\b', 'end.', 'end ', 'what?'])
     expect(badName(name, 'win32'), name).toBeDefined();
   expect(badName('console.txt', 'win32')).toBeUndefined();
+});
+
+/** The files of a repository that make `git status` in its folder run a command. */
+function trappedRepository(folder: string, worktree: string, mark: string): Map<string, string> {
+  const config = [
+    '[core]',
+    'repositoryformatversion = 0',
+    'bare = false',
+    `worktree = ${worktree}`,
+    `fsmonitor = "touch ${mark}; false"`,
+  ];
+  return new Map([
+    [join(folder, 'HEAD'), 'ref: refs/heads/main\n'],
+    [join(folder, 'config'), config.join('\n')],
+    [join(folder, 'objects/x'), ''],
+    [join(folder, 'refs/x'), ''],
+  ]);
+}
+
+/** Asks git for the status in each folder. */
+function statusBelow(root: string): void {
+  const below = readdirSync(root, { recursive: true, withFileTypes: true });
+  const folders = below.filter((entry) => entry.isDirectory());
+  for (const cwd of [root, ...folders.map(({ parentPath, name }) => join(parentPath, name))])
+    spawnSync('git', ['status'], { cwd });
+}
+
+test.each(['.', 'bare', 'a/b', '.git', 'a/.git'])('git obeys no repository among artifacts: %s', (where) => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  const mark = join(place.folder, 'ran');
+  const files = trappedRepository(where, place.folder, mark);
+  for (const [path, text] of files) place.write(`trap/${path}`, text);
+  statusBelow(join(place.folder, 'project/trap'));
+  expect(existsSync(mark), 'the trap works where all of it is written').toBe(true);
+  rmSync(mark);
+  const read = (path: string) => Buffer.from(files.get(path) ?? '');
+  const written = writeArtifacts([...files.keys(), 'fine'].map(artifact), out, { force: true, read });
+  expect(written[0]).toMatchObject({ refused: expect.stringMatching(/repository$/) });
+  expect(written.at(-1)).toHaveProperty('file');
+  statusBelow(out);
+  expect(existsSync(mark)).toBe(false);
+});
+
+test('artifacts do not complete a repository of which the folder has the beginning', () => {
+  using place = openPlace();
+  const out = join(place.folder, 'out');
+  mkdirSync(join(out, 'a'), { recursive: true });
+  writeFileSync(join(out, 'a/HEAD'), 'ref: refs/heads/main\n');
+  const written = write(out, ['a/config', 'a/objects/x', 'b/c', 'HEADS', 'c/HEAD/x']);
+  expect(written).toMatchObject({ 'b/c': 'written', HEADS: 'written', 'c/HEAD/x': 'written' });
+  for (const path of ['a/config', 'a/objects/x']) expect(written[path]).toMatch(/bare repository$/);
+});
+
+test('names that some disk takes for those of a repository are refused', () => {
+  for (const name of ['.git', '.GIT', '.git.', '.git . ', 'git~1', 'GIT~2', '.g\u200cit', '.git\ufeff'])
+    expect(badName(`a/${name}/config`), name).toMatch(/repository$/);
+  for (const name of ['.git::$INDEX_ALLOCATION', '.hg', '.svn', '.jj', '_darcs'])
+    expect(badName(`${name}/x`), name).toMatch(/repository$/);
+  for (const name of ['head', 'HE\u200dAD', 'HEAD.', 'a/HEAD::$DATA']) expect(badName(name)).toMatch(/bare/);
+  for (const name of ['.github/x', '.gitignore', 'git', 'git~', 'heads', 'HEAD.md'])
+    expect(badName(name), name).toBeUndefined();
 });

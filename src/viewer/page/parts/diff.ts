@@ -15,24 +15,51 @@ export interface FileDiff {
   lines: DiffLine[];
   added: number;
   removed: number;
-  /** Whether the comparison took too long, so that all old lines are removed and all new ones added. */
+  /** Whether there was too little time to compare, so that all old lines are removed and all new ones added. */
   isRough: boolean;
 }
 
-/** Milliseconds after which a comparison ends. */
-const longestMs = 3_000;
+/** Milliseconds that the comparisons of a page may take together. */
+const comparisonsMs = 6_000;
+/** With less time than this, texts are not compared. */
+const shortestMs = 1;
 /** Characters of a line that is shown. */
 const longestLine = 2_000;
 
-/** The difference of two texts. It is computed in small steps, so that the page stays responsive. */
-export async function diffOf(before: string, after: string): Promise<FileDiff> {
-  const patch = await new Promise<ReturnType<typeof structuredPatch> | undefined>((resolve) => {
-    structuredPatch('', '', before, after, '', '', { context: 3, timeout: longestMs, callback: resolve });
+/**
+ * Compares texts for a page, one pair after the other, in small steps, so that the page stays responsive. A
+ * comparison may take half of the time that is left, so that others have some too.
+ */
+export class Comparisons {
+  #leftMs = comparisonsMs;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** The difference of two texts. Rejects with the reason of the signal if that ends before its turn. */
+  diff(before: string, after: string, signal: AbortSignal): Promise<FileDiff> {
+    const diff = this.#last.then(() => {
+      signal.throwIfAborted();
+      return this.#diff(before, after);
+    });
+    this.#last = diff.catch(() => undefined);
+    return diff;
+  }
+
+  async #diff(before: string, after: string): Promise<FileDiff> {
+    const begun = performance.now();
+    const patch = this.#leftMs < shortestMs ? undefined : await patchOf(before, after, this.#leftMs / 2);
+    this.#leftMs -= performance.now() - begun;
+    const lines = patch ? patch.hunks.flatMap(linesOf) : roughly(before, after);
+    markChanges(lines);
+    const count = (kind: DiffLine['kind']) => lines.filter((each) => each.kind === kind).length;
+    return { lines, added: count('added'), removed: count('removed'), isRough: !patch };
+  }
+}
+
+/** Undefined if the comparison takes longer than `timeout` milliseconds. */
+function patchOf(before: string, after: string, timeout: number) {
+  return new Promise<ReturnType<typeof structuredPatch> | undefined>((resolve) => {
+    structuredPatch('', '', before, after, '', '', { context: 3, timeout, callback: resolve });
   });
-  const lines = patch ? patch.hunks.flatMap(linesOf) : roughly(before, after);
-  markChanges(lines);
-  const count = (kind: DiffLine['kind']) => lines.filter((each) => each.kind === kind).length;
-  return { lines, added: count('added'), removed: count('removed'), isRough: !patch };
 }
 
 function linesOf(hunk: { oldStart: number; newStart: number; lines: string[] }): DiffLine[] {

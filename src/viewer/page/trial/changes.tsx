@@ -1,8 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { FileChange } from '../../../record/trial-record.ts';
 import type { DataSource } from '../../model/data-source.ts';
 import { useData } from '../data/source.tsx';
-import { type DiffLine, diffOf, type FileDiff } from '../parts/diff.ts';
+import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';
@@ -20,6 +20,7 @@ const omissions: Record<NonNullable<FileChange['omitted']>, string> = {
 export function Changes() {
   const { record } = useRecord();
   const { changes, filesChanged = [], filesChangedCount } = record;
+  const comparisons = useMemo(() => new Comparisons(), [record]);
   if (!changes) {
     if (filesChanged.length === 0) return <p class="notice">No file changed.</p>;
     const more = (filesChangedCount ?? 0) - filesChanged.length;
@@ -39,13 +40,18 @@ export function Changes() {
   return (
     <div class="scroll-pane">
       {changes.map((change, index) => (
-        <Change key={change.path} change={change} isOpen={index < openAtFirst} />
+        <Change key={change.path} change={change} comparisons={comparisons} isOpen={index < openAtFirst} />
       ))}
     </div>
   );
 }
 
-function Change({ change, isOpen }: { change: FileChange; isOpen: boolean }) {
+interface Compared {
+  change: FileChange;
+  comparisons: Comparisons;
+}
+
+function Change({ change, comparisons, isOpen }: Compared & { isOpen: boolean }) {
   const [wasOpened, setOpened] = useState(isOpen);
   const { path, kind, before, after, omitted } = change;
   return (
@@ -57,7 +63,7 @@ function Change({ change, isOpen }: { change: FileChange; isOpen: boolean }) {
       {omitted !== undefined ? (
         <p class="dim">{omissions[omitted]}</p>
       ) : (
-        wasOpened && <Difference change={change} />
+        wasOpened && <Difference change={change} comparisons={comparisons} />
       )}
     </details>
   );
@@ -71,18 +77,18 @@ function modeChange(before: number | undefined, after: number | undefined): stri
 /** Lines of a difference that are shown at once. */
 const linesAtOnce = 1_000;
 
-function Difference({ change }: { change: FileChange }) {
+function Difference({ change, comparisons }: Compared) {
   const { source } = useData();
   const [diff, setDiff] = useState<FileDiff>();
   const [failure, setFailure] = useState<string>();
   const [shown, setShown] = useState(linesAtOnce);
   useEffect(() => {
     const ended = new AbortController();
-    load(source, change, ended.signal).then(setDiff, (error: Error) => {
+    load(source, change, comparisons, ended.signal).then(setDiff, (error: Error) => {
       if (!ended.signal.aborted) setFailure(error.message);
     });
     return () => ended.abort();
-  }, [source, change]);
+  }, [source, change, comparisons]);
   if (failure !== undefined) return <p class="dim">{failure}</p>;
   if (!diff) return <p class="dim">Comparing …</p>;
   if (diff.lines.length === 0) return <p class="dim">{unchanged(change)}</p>;
@@ -90,7 +96,7 @@ function Difference({ change }: { change: FileChange }) {
     <>
       <p class="dim counts">
         {plural(diff.added, 'line')} added, {diff.removed} removed
-        {diff.isRough && '; too different to pair the lines'}
+        {diff.isRough && '; too different to be compared in time'}
       </p>
       <div class="diff" role="region" aria-label={`Difference of ${line(change.path)}`} tabIndex={0}>
         {diff.lines.slice(0, shown).map((each, index) => (
@@ -116,6 +122,7 @@ function unchanged({ before, after }: FileChange): string {
 async function load(
   source: DataSource,
   { before, after }: FileChange,
+  comparisons: Comparisons,
   signal: AbortSignal,
 ): Promise<FileDiff> {
   const text = async (sha256: string | undefined) => {
@@ -124,7 +131,7 @@ async function load(
     if (!blob) throw new Error('The content of the file is not available.');
     return blob.text();
   };
-  return diffOf(await text(before?.content), await text(after?.content));
+  return comparisons.diff(await text(before?.content), await text(after?.content), signal);
 }
 
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '-', same: ' ', gap: '' };
