@@ -13,12 +13,21 @@ const bytesOfCharacter = 4;
 
 const quote = 0x22;
 const backslash = 0x5c;
-/** `{`, `[`, `,` and `:` */
-const marks: ReadonlySet<number> = new Set([0x7b, 0x5b, 0x2c, 0x3a]);
+/** `{` and `[` */
+const openings: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+/** `}` and `]` */
+const closings: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+/** `,` and `:` */
+const separators: ReadonlySet<number> = new Set([0x2c, 0x3a]);
 
-/** A document from outside is not parsed because it would take too much of the heap. */
+/** A document from outside is not read because it would take too much of the heap. */
 export class DocumentTooHeavy extends Error {
-  override readonly name = 'DocumentTooHeavy';
+  override readonly name: string = 'DocumentTooHeavy';
+}
+
+/** The same because it is nested so deep that code which calls itself for each level would fail. */
+export class DocumentTooDeep extends DocumentTooHeavy {
+  override readonly name = 'DocumentTooDeep';
 }
 
 /** How many bytes of the heap a document may take. */
@@ -28,7 +37,7 @@ export function heaviestDocument(): number {
 
 /**
  * Parses a document from outside. Three bytes of it can become sixty in the heap, so its size in the heap is
- * estimated first. Throws a `SyntaxError`, or {@link DocumentTooHeavy}.
+ * estimated first. Throws a `SyntaxError`, {@link DocumentTooHeavy}, or its kind {@link DocumentTooDeep}.
  */
 export function parseForeignJson(text: string): unknown {
   return weighedJson(text).json;
@@ -50,26 +59,57 @@ export function longestDocument(): number {
 /** The same as {@link parseForeignJson}. `weight` is the most bytes of the heap that the document takes. */
 export function weighedJson(text: string, ofValue = bytesOfValue): { json: unknown; weight: number } {
   const most = heaviestDocument();
-  const weight = weightOf(text, ofValue, most);
+  const { weight, levels } = measured(text, ofValue, most);
   if (weight >= most) {
     throw new DocumentTooHeavy('the document has too many values, or is too large, to be read');
   }
-  return { json: JSON.parse(text), weight };
+  // The parser of V8 does not call itself, so it takes any depth. Text that is not JSON is a `SyntaxError`.
+  const json: unknown = JSON.parse(text);
+  if (levels > foreignJson.count.levels) {
+    throw new DocumentTooDeep(`the document has more than ${foreignJson.count.levels} levels`);
+  }
+  return { json, weight };
 }
 
-/** The most bytes of the heap that a document takes, including its text. Stops counting at `most`. */
-function weightOf(text: string, ofValue: number, most: number): number {
+/** Whether a value that was JSON has more levels of lists and objects than `most`. */
+export function isDeeper(value: unknown, most: number): boolean {
+  let level = [value].filter(isNested);
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > most) return true;
+    const next: object[] = [];
+    for (const each of level) for (const inner of Object.values(each)) if (isNested(inner)) next.push(inner);
+    level = next;
+  }
+  return false;
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
+ * The most bytes of the heap that a document takes, including its text, and how deep it is nested. Stops
+ * counting at `most` bytes.
+ */
+function measured(text: string, ofValue: number, most: number): { weight: number; levels: number } {
   let weight = bytesOfCharacter * text.length;
+  let level = 0;
+  let levels = 0;
   let at = 0;
   while (at < text.length && weight < most) {
     const code = text.charCodeAt(at);
     if (code === quote) at = stringEnd(text, at);
     else {
-      if (marks.has(code)) weight += ofValue;
+      if (openings.has(code)) {
+        weight += ofValue;
+        level += 1;
+        levels = Math.max(levels, level);
+      } else if (closings.has(code)) level -= 1;
+      else if (separators.has(code)) weight += ofValue;
       at += 1;
     }
   }
-  return weight;
+  return { weight, levels };
 }
 
 function stringEnd(text: string, from: number): number {

@@ -7,7 +7,13 @@ export const foreignJson = channel({
   over: 'JSON of harnesses, modules, models and services; its size in memory is estimated first',
   bytes: { document: partOfHeap(1 / 4, 'a document after it is parsed') },
   time: 'one pass over bytes that are bounded',
-  count: 'the estimate counts each value',
+  count: {
+    levels: times(
+      256,
+      'levels of a document, because code that calls itself for each level fails at thousands',
+    ),
+    recordLevels: times(512, 'levels of a stored record, which has documents in it'),
+  },
 });
 
 export const printedText = channel({

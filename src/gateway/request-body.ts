@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { ByteStore } from '../byte-store.ts';
-import { DocumentTooHeavy, heaviestDocument, weighedJson } from '../parse-json.ts';
+import { DocumentTooDeep, DocumentTooHeavy, heaviestDocument, weighedJson } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
@@ -112,6 +112,7 @@ function parse(bytes: Buffer): { json: JsonObject; weight: number } {
   try {
     ({ json, weight } = weighedJson(bytes.toString('utf8')));
   } catch (cause) {
+    if (cause instanceof DocumentTooDeep) throw invalid(cause.message);
     if (cause instanceof DocumentTooHeavy)
       throw new Refusal(413, 'REQUEST_TOO_LARGE', cause.message, { cause });
     throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });

@@ -1,5 +1,6 @@
 import { harnessLines } from '../bounds/sandbox.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { CliStream } from './cli-stream.ts';
 import type { HarnessEnding, TurnLimits } from './runner.ts';
 import type { TurnStatus } from './turn-record.ts';
 
@@ -19,7 +20,7 @@ const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;
 export function cliEnding(
   label: string,
   result: ExecResult,
-  { status, problem, isOverlarge }: { status: TurnStatus; problem: string | undefined; isOverlarge: boolean },
+  { status, problem, unread }: { status: TurnStatus } & Pick<CliStream, 'problem' | 'unread'>,
   { timeoutMs, stop }: TurnLimits,
 ): HarnessEnding {
   switch (result.ended) {
@@ -35,10 +36,10 @@ export function cliEnding(
       break;
   }
   const { exitCode } = result;
-  if (isOverlarge) {
-    // Check this before other problems of the stream: an agent must not earn a void by making its CLI print a
-    // lot.
-    const message = `${label} printed a line that is too large to be read, so its outcome is unknown`;
+  if (unread !== undefined) {
+    // Check this before other problems of the stream: an agent must not earn a void by what it makes its CLI
+    // print.
+    const message = `${label} printed a line that is ${unread} to be read, so its outcome is unknown`;
     return { ended: 'agent-failed', message, exitCode };
   }
   if (problem !== undefined) {

@@ -99,7 +99,7 @@ async function cliTurn(
   const ending = cliEnding(
     cli.label,
     result,
-    { status: record.status, problem: stream.problem, isOverlarge: stream.isOverlarge },
+    { status: record.status, problem: stream.problem, unread: stream.unread },
     limits,
   );
   const stderr = result.stderr.text.trim();

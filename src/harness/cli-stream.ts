@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from '../line-reader.ts';
-import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
+import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
 import type { TurnRecord } from './turn-record.ts';
 
 /**
@@ -17,11 +17,14 @@ export interface CliStream {
   /** Why the stream cannot be trusted: the first line that no known version of the CLI prints. */
   readonly problem: string | undefined;
   /**
-   * Whether the CLI printed a line that is too large to be read. CLIs keep their own lines short, but they
-   * pass on what the agent prints.
+   * Why a line of the CLI was not read; undefined if each was. CLIs keep their own lines short and flat, but
+   * they pass on what the agent prints.
    */
-  readonly isOverlarge: boolean;
+  readonly unread: Unread | undefined;
 }
+
+/** What is wrong with a line that is not read. */
+export type Unread = 'too large' | 'nested too deep';
 
 /** The type of the line that the launcher prints first. */
 export const VERSION_LINE = 'offsite/version';
@@ -29,7 +32,8 @@ export const VERSION_LINE = 'offsite/version';
 const VersionLine = z.object({ version: z.string() });
 
 /**
- * Reads a CLI's stream of one JSON object per line. Never throws, whatever the CLI prints.
+ * Reads a CLI's stream of one JSON object per line. Whatever the CLI prints, it throws only if `take` has a
+ * defect.
  *
  * @param skips lines that begin with one of these are not parsed
  */
@@ -40,10 +44,10 @@ export function cliStream(
   skips: readonly string[] = [],
 ): CliStream {
   let problem: string | undefined;
-  let isOverlarge = false;
+  let unread: Unread | undefined;
   let notes = 0;
-  const dropLine = () => {
-    isOverlarge = true;
+  const dropLine = (why: Unread) => {
+    unread ??= why;
     record.isWhole = false;
   };
   const noteLine = (line: string, at: number) => {
@@ -55,7 +59,7 @@ export function cliStream(
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
       const value = parsed(line);
-      if (value === 'too heavy') return dropLine();
+      if (typeof value === 'string') return dropLine(value);
       if (value === undefined) return noteLine(line, at);
       try {
         if (value.type !== VERSION_LINE) take(value, at);
@@ -69,7 +73,7 @@ export function cliStream(
         noteLine(line, at);
       }
     },
-    dropLine,
+    () => dropLine('too large'),
     Math.min(harnessLines.bytes.line, longestDocument()),
   );
   return {
@@ -78,19 +82,20 @@ export function cliStream(
     get problem() {
       return problem;
     },
-    get isOverlarge() {
-      return isOverlarge;
+    get unread() {
+      return unread;
     },
   };
 }
 
-function parsed(line: string): Record<string, unknown> | 'too heavy' | undefined {
+function parsed(line: string): Record<string, unknown> | Unread | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     return parseCheckedJson(line) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    if (error instanceof DocumentTooHeavy) return 'too heavy';
+    if (error instanceof DocumentTooDeep) return 'nested too deep';
+    if (error instanceof DocumentTooHeavy) return 'too large';
     throw error;
   }
 }

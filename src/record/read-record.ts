@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { foreignJson } from '../bounds/anybody.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { isDeeper } from '../parse-json.ts';
 import { recordVersion, TrialRecord } from './trial-record.ts';
 
 /**
@@ -24,6 +26,9 @@ export function readRecord(value: unknown, what = 'the record'): TrialRecord {
   const { version = 0 } = isObject(value) ? value : {};
   if (!isObject(value) || typeof version !== 'number')
     throw unreadable(what, 'it is not a record of a trial');
+  // An older Offsite did not bound what a harness reports.
+  if (isDeeper(value, foreignJson.count.recordLevels))
+    throw unreadable(what, `it has more than ${foreignJson.count.recordLevels} levels`);
   if (version > recordVersion) {
     throw new OffsiteError(
       `${what} was written by a newer Offsite: it has version ${version}, and this one reads up to ${recordVersion}`,

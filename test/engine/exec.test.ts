@@ -84,6 +84,18 @@ describe('the end of a command', () => {
   });
 });
 
+test('an error of our own reader is told as it is, and not as a failure of the engine', async () => {
+  const ours = new RangeError('a defect');
+  const command = container.exec({
+    argv: ['echo', 'text'],
+    timeoutMs: 60_000,
+    onOutput: () => {
+      throw ours;
+    },
+  });
+  await expect(command).rejects.toBe(ours);
+});
+
 describe('a deadline', () => {
   test('ends the command, keeps its output, and kills everything, even what left its group', async () => {
     const clock = clockWith(54_321);

@@ -85,15 +85,28 @@ describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () 
 
 /** More than any heap lets a line have. */
 const hugeLine = "head -c 40M /dev/zero | tr '\\0' x; echo";
+const deepLine = (levels: number) =>
+  `python3 -c 'n = ${levels}; print("{\\"type\\":\\"tool\\",\\"input\\":" + "[" * n + "]" * n + "}")'`;
+const tooLarge = 'too large to be read';
+const tooDeep = 'nested too deep to be read';
 
 test.each([
-  ['and says that all is well', `${hugeLine}; echo '{"type":"end"}'`],
-  ['and says no more', hugeLine],
-  ['and what no version of it prints', `${hugeLine}; echo '{"type":"offsite/version"}'`],
-])(
-  'a harness that prints a line too large to be read %s neither passes nor has no verdict',
+  [`${tooLarge} and says that all is well`, `${hugeLine}; echo '{"type":"end"}'`, tooLarge],
+  [`${tooLarge} and says no more`, hugeLine, tooLarge],
+  [
+    `${tooLarge} and what no version of it prints`,
+    `${hugeLine}; echo '{"type":"offsite/version"}'`,
+    tooLarge,
+  ],
+  ...[257, 3_000, 6_000, 100_000].map((levels) => [
+    `of ${levels} levels and says that all is well`,
+    `${deepLine(levels)}; echo '{"type":"end"}'`,
+    tooDeep,
+  ]),
+] as [string, string, string][])(
+  'a harness that prints a line %s neither passes nor has no verdict',
   { timeout },
-  async (_, run) => {
+  async (_, run, reason) => {
     const folder = mkdtempSync(join(tmpdir(), 'offsite-printed-'));
     try {
       const script = join(folder, 'model.yaml');
@@ -105,7 +118,7 @@ test.each([
       const result = await bench.trial('', spec);
       expect(result).toMatchObject({
         verdict: 'failed',
-        cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('too large to be read') },
+        cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining(reason) },
         commandsCut: true,
       });
       const subject = { caseName: 'A', taskIndex: 0, ordinal: 0, model: 'model', sessionId: 's' };

@@ -52,6 +52,20 @@ test('a record without a version is brought up to date', () => {
   expect(record.verifySteps).toEqual(unversioned.verifySteps);
 });
 
+const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+
+test('a record of a tool whose input is as deep as a harness may report it is read', () => {
+  const tool = { kind: 'tool' as const, at: 1_200, name: 'edit', input: nested(256) };
+  expect(readRecord(stored(recordOf({ ...result, events: [tool] }))).events).toEqual([tool]);
+});
+
+test.each([600, 3_000, 100_000])('a record of %d levels is unreadable, and says so', (levels) => {
+  const tool = { kind: 'tool', at: 1_200, name: 'edit', input: nested(levels) };
+  const read = () => readRecord({ ...recordOf(result), events: [tool] }, 'trial 3');
+  expect(read).toThrowError('trial 3 cannot be read: it has more than 512 levels');
+  expect(read).toThrowError(expect.objectContaining({ code: 'RECORD_UNREADABLE' }));
+});
+
 test('a record of a newer Offsite is refused, and says so', () => {
   const newer = { ...recordOf(result), version: recordVersion + 1 };
   const read = () => readRecord(newer, 'trial 3');

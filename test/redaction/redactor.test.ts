@@ -13,6 +13,11 @@ async function redacted(redactor: Redactor, pieces: readonly Uint8Array[]): Prom
   return Buffer.concat(parts).toString();
 }
 
+test('a secret is taken out of a value as deep as any record', () => {
+  const lists = (inner: string) => `${'['.repeat(512)}"${inner}"${']'.repeat(512)}`;
+  expect(new Redactor(['sk-secret-1']).json(JSON.parse(lists('a sk-secret-1')))).toBe(lists('a [redacted]'));
+});
+
 describe('a known secret', () => {
   test.each([
     ['as it is', secret],

@@ -8,7 +8,7 @@ const stop = AbortSignal.abort(new Error('the budget is spent'));
 const limits = { timeoutMs: 5_000, signal: new AbortController().signal, stop };
 
 function endingOf(result: Parameters<typeof cliEnding>[1], status: TurnStatus, problem?: string) {
-  return cliEnding('The CLI', result, { status, problem, isOverlarge: false }, limits);
+  return cliEnding('The CLI', result, { status, problem, unread: undefined }, limits);
 }
 
 describe('how a turn ended', () => {

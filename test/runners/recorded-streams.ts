@@ -45,7 +45,7 @@ export function readStream(
   const stream = cliStream(record, takers[cli](record), () => ARRIVAL);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();
-  const heard = { status: record.status, problem: stream.problem, isOverlarge: stream.isOverlarge };
+  const heard = { status: record.status, problem: stream.problem, unread: stream.unread };
   const never = new AbortController().signal;
   const ending = cliEnding(cli, exited(0), heard, { timeoutMs: 1, signal: never, stop: never });
   return { record, ending };

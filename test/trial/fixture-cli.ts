@@ -10,8 +10,9 @@ const EndLine = z.object({
 });
 
 /**
- * A CLI that is the profile's `run` script, and tells the end of its turn by a line `{"type":"end"}`. It asks the model by
- * `$ASK`, and by `$ASK_ON` once more in the same conversation.
+ * A CLI that is the profile's `run` script. It reports a tool by a line `{"type":"tool","input":…}`, and the
+ * end of its turn by a line `{"type":"end"}`. It asks the model by `$ASK`, and by `$ASK_ON` once more in the
+ * same conversation.
  */
 export const fixtureCli: Runner = {
   name: 'fixture-cli',
@@ -34,7 +35,8 @@ export const fixtureCli: Runner = {
       access: { ASK: ask([first]), ASK_ON: ask(further) },
       files: [],
       versionFile: '/none',
-      takerFor: (record) => (line) => {
+      takerFor: (record) => (line, at) => {
+        if (line.type === 'tool') return record.beginTool('tool', 'edit', line.input, at);
         const { failed, modelFailed } = EndLine.parse(line);
         if (failed !== undefined) record.status = { kind: 'agent-failed', message: failed };
         else if (modelFailed !== undefined) record.status = { kind: 'model-failed', message: modelFailed };

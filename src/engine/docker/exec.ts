@@ -84,13 +84,13 @@ function attachedExec(
 
 /**
  * Reads what the command prints until the engine ends the stream. What has arrived is read before a failure
- * counts.
+ * counts. Rejects with an infrastructure error if the connection or the stream fails, and with the error
+ * itself if `onPiece` throws: that is a defect of ours, and not the engine's failure.
  */
 function pump(socket: Duplex, { stdin, onPiece }: ExecCommand): Promise<void> {
   const frames = new FrameReader();
   return new Promise((resolve, reject) => {
     const end = (cause?: unknown) => {
-      if (cause instanceof Error && cause.name === 'OffsiteError') return reject(cause);
       if (cause !== undefined && !(stdin !== undefined && isReset(cause)))
         return reject(execLost('The connection to the engine broke while a command ran.', cause));
       try {
@@ -109,7 +109,7 @@ function pump(socket: Duplex, { stdin, onPiece }: ExecCommand): Promise<void> {
         error: end,
         close: () => end(new Error('The connection was closed before its end.')),
       },
-      end,
+      reject,
     );
   });
 }

@@ -1,6 +1,6 @@
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
+import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
 import { refuse, refuseBody } from '../api-error.ts';
 
 /**
@@ -13,6 +13,9 @@ export function parseJson(text: string): unknown {
   try {
     value = parseForeignJson(text);
   } catch (error) {
+    if (error instanceof DocumentTooDeep) {
+      throw refuseBody([{ _tag: 'Refinement', path: [], message: error.message }]);
+    }
     if (error instanceof DocumentTooHeavy) throw refuse(413, error.message);
     if (!(error instanceof SyntaxError)) throw error;
     throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not JSON' }]);
