@@ -58,7 +58,7 @@ export function weighedJson(text: string, ofValue = bytesOfValue): { json: unkno
 }
 
 /** The most bytes of the heap that a document takes, including its text. Stops counting at `most`. */
-function weightOf(text: string, ofValue: number, most: number): number {
+export function weightOf(text: string, ofValue = bytesOfValue, most = Number.POSITIVE_INFINITY): number {
   let weight = bytesOfCharacter * text.length;
   let at = 0;
   while (at < text.length && weight < most) {
