@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -26,7 +27,7 @@ async function ledgerOf(trials: number, found: (ordinal: number) => Partial<Foun
 
 /** Reads all records in a process with a heap of so many MiB. Rejects if that is not enough. */
 async function readAll(folder: string, heap: number): Promise<string> {
-  const program = join(import.meta.dirname, 'read-all.ts');
+  const program = fileURLToPath(new URL('./read-all-program.ts', import.meta.url));
   const run = promisify(execFile);
   return (await run(process.execPath, [`--max-old-space-size=${heap}`, program, folder])).stdout;
 }
