@@ -87,6 +87,11 @@ function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
+/** The most bytes of the heap that a document takes, including its text. */
+export function weightOf(text: string): number {
+  return measured(text, bytesOfValue, Number.POSITIVE_INFINITY).weight;
+}
+
 /**
  * The most bytes of the heap that a document takes, including its text, and how deep it is nested. Stops
  * counting at `most` bytes.

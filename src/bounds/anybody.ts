@@ -47,6 +47,14 @@ export const defects = channel({
   },
 });
 
+export const viewedRecords = channel({
+  sender: 'anyone',
+  over: 'records of trials that the viewer keeps in memory; their size there is estimated',
+  bytes: { kept: partOfHeap(1 / 4, 'all of them, beside the last one, which stays whatever its size') },
+  time: 'one pass over bytes that are bounded',
+  count: 'the size bounds it',
+});
+
 export const exportedPage = channel({
   sender: 'anyone',
   over: 'records and contents in an exported page',

@@ -47,7 +47,8 @@ export async function exportHtml(
   const { ledger, redactor, only, now, withOutputs = false, signal } = options;
   const page = readBatch(ledger, batch.key);
   if (!page) throw new Error('the ledger has lost the batch');
-  const reader = new RecordReader(ledger);
+  // A record is needed only while its trial is written.
+  const reader = new RecordReader(ledger, 0);
   const trials = page.trials.filter(({ verdict }) => !only || (verdict && only.includes(verdict)));
   const file: ExportedFile = {
     batch: { ...page, trials },

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -6,6 +6,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import type { BatchRow } from '../../src/viewer/model/shapes.ts';
 import { start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
+import { openBrowser } from './browser.ts';
 import { fillBatch } from './filled-ledger.ts';
 
 const address = /http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]+/;
@@ -34,22 +35,44 @@ test('`offsite view` prints its address, shows what another process writes, and 
   expect(stderr).not.toContain('trials');
 });
 
-test('`--open` gives the browser an address that is not the token', async () => {
+test('`--open` opens the page, and no argument of a program holds a secret', async () => {
   using place = openPlace();
   const opener = place.write(
     'bin/xdg-open',
-    '#!/bin/sh\nprintf %s "$1" > "$0.part" && mv "$0.part" "$0.opened"\n',
+    '#!/bin/sh\nprintf %s "$*" > "$0.part" && mv "$0.part" "$0.opened"\n',
   );
   chmodSync(opener, 0o755);
-  const env = { PATH: `${dirname(opener)}:${process.env.PATH}` };
+  const env = { PATH: `${dirname(opener)}:${process.env.PATH}`, HOME: place.folder };
   const view = start(place, ['view', '--open'], { env });
   const [url] = await view.printed(address);
   await expect.poll(() => existsSync(`${opener}.opened`)).toBe(true);
-  const opened = readFileSync(`${opener}.opened`, 'utf8');
-  expect(opened).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#ticket=[\w-]+$/);
-  expect(opened).not.toContain(new URL(url).hash.slice('#token='.length));
+  const file = readFileSync(`${opener}.opened`, 'utf8');
+  expect(file).toMatch(/^\/[^#]+\/offsite-open-\w+\/offsite\.html$/);
+  expect(readFileSync(file, 'utf8')).toContain(`url=${url}"`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+  const browser = await openBrowser();
+  const page = await browser.newPage();
+  await page.goto(`file://${file}`);
+  await page.getByRole('heading', { level: 1, name: 'Batches' }).waitFor();
+  expect(page.url()).not.toContain('token');
+  await browser.close();
+  await expect.poll(() => existsSync(dirname(file))).toBe(false);
   view.kill('SIGTERM');
-  await view.ended;
+  expect((await view.ended).exitCode).toBe(0);
+});
+
+test('the file for the browser is removed when the viewer ends before anybody uses it', async () => {
+  using place = openPlace();
+  const opener = place.write('bin/xdg-open', '#!/bin/sh\n');
+  chmodSync(opener, 0o755);
+  const env = { PATH: `${dirname(opener)}:${process.env.PATH}`, HOME: place.folder };
+  const view = start(place, ['view', '--open'], { env });
+  const isThere = () => readdirSync(place.folder).some((name) => name.startsWith('offsite-open-'));
+  await expect.poll(isThere).toBe(true);
+  view.kill('SIGINT');
+  expect((await view.ended).exitCode).toBe(0);
+  expect(isThere()).toBe(false);
 });
 
 test('without a browser to open, the address is still there', async () => {

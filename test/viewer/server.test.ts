@@ -7,7 +7,6 @@ import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { LedgerEvent, TrialPage } from '../../src/viewer/model/shapes.ts';
-import { Access } from '../../src/viewer/server/access.ts';
 import { openViewer, type Viewer } from '../../src/viewer/server/viewer.ts';
 import { fillBatch, finishTrial } from './filled-ledger.ts';
 import { story } from './story.ts';
@@ -87,25 +86,13 @@ describe('data is refused', () => {
   });
 });
 
-test('a ticket gives the token once, and a newer one ends it', async () => {
-  const redeem = (url: string) =>
-    ask('/api/token', { authorization: `Bearer ${new URL(url).hash.slice('#ticket='.length)}` });
-  const [older, newer] = [viewer.urlOnce(), viewer.urlOnce()];
-  expect((await redeem(older)).status).toBe(401);
-  expect(JSON.parse((await redeem(newer)).body)).toEqual({ token });
-  expect((await redeem(newer)).status).toBe(401);
-  expect((await ask('/api/token', authorized())).status).toBe(401);
-  const ticket = new URL(viewer.urlOnce()).hash.slice('#ticket='.length);
-  expect((await ask('/api/batches', { authorization: `Bearer ${ticket}` })).status).toBe(401);
-});
-
-test('a ticket ends after a minute', () => {
-  const access = new Access();
-  const request = (code: string) =>
-    new Request('http://127.0.0.1/api/token', { headers: { authorization: `Bearer ${code}` } });
-  const code = access.newTicket(0);
-  expect(access.redeem(request(code), 60_001)).toBe(undefined);
-  expect(access.redeem(request(code), 59_000)).toBe(access.token);
+test('another site can open the page in a tab, which has no data, and nothing else', async () => {
+  const opening = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
+  const tab = { ...opening, 'sec-fetch-dest': 'document' };
+  expect((await ask('/', tab)).status).toBe(200);
+  expect((await ask('/', { ...opening, 'sec-fetch-dest': 'iframe' })).status).toBe(403);
+  expect((await ask('/main.js', tab)).status).toBe(403);
+  expect((await ask('/api/batches', { ...authorized(), ...tab })).status).toBe(403);
 });
 
 test('every answer forbids what the page does not need', async () => {

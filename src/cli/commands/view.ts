@@ -1,10 +1,14 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from '@commander-js/extra-typings';
 import { text } from '../../text/printable.ts';
-import { openViewer } from '../../viewer/server/viewer.ts';
+import { openViewer, type Viewer } from '../../viewer/server/viewer.ts';
 import { CommandContext } from '../context.ts';
+import { openBrowser } from '../open-browser.ts';
 import { port, withConfigAndData } from '../options.ts';
+
+/** Milliseconds that a browser has to open the page. */
+const openingMs = 60_000;
 
 export function viewCommand() {
   return withConfigAndData(new Command('view'))
@@ -19,25 +23,14 @@ export function viewCommand() {
       context.closeWith(viewer);
       out.print(text`${viewer.url}`);
       err.print(text`Shows ${context.dataFolder}. The address is for you alone. Ctrl-C ends it.`);
-      if (options.open) openBrowser(viewer.urlOnce());
+      if (options.open) await openIn(viewer, signal);
       if (!signal.aborted) await once(signal, 'abort');
     });
 }
 
-/**
- * Opens the default browser. If that fails, the printed address is enough.
- *
- * @param url no secret: other users of the machine can list the arguments of programs
- */
-function openBrowser(url: string): void {
-  const [program, ...args] = opener(url);
-  const started = spawn(program, args, { stdio: 'ignore', detached: true });
-  started.on('error', () => undefined).unref();
-}
-
-function opener(url: string): [string, ...string[]] {
-  if (process.platform === 'darwin') return ['open', url];
-  // `start` is a part of cmd, and takes its first quoted argument as a title.
-  if (process.platform === 'win32') return ['cmd', '/c', 'start', '', url];
-  return ['xdg-open', url];
+/** Opens the viewer in the default browser. If that fails, the printed address is enough. */
+async function openIn(viewer: Viewer, signal: AbortSignal): Promise<void> {
+  using _file = openBrowser(viewer.url);
+  const isOver = sleep(openingMs, undefined, { signal }).catch(() => undefined);
+  await Promise.race([viewer.used, isOver]);
 }

@@ -1,5 +1,8 @@
+import { getHeapStatistics } from 'node:v8';
+import { viewedRecords } from '../../bounds/anybody.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { weightOf } from '../../parse-json.ts';
 import { readRecord } from '../../record/read-record.ts';
 import { commandsOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -7,46 +10,54 @@ import { usageOf } from '../../record/usage.ts';
 import { reasonOf } from '../model/explain.ts';
 import type { TrialSummary } from '../model/shapes.ts';
 
-/** How many bytes of records, as they are stored, stay in memory. The last record stays whatever its size. */
-const keptBytes = 256 * 1024 ** 2;
-
 type Summary = Omit<TrialSummary, 'key'>;
 
 /** Reads records of trials. Keeps the last ones, because a page asks for many parts of one record. */
 export class RecordReader {
   readonly #ledger: Ledger;
-  /** In the order of their last use. */
-  readonly #kept = new Map<string, { record: TrialRecord; byteSize: number }>();
+  readonly #keptBytes: number;
+  /** In the order of their last use. `weight` is the most bytes of the heap that a record takes. */
+  readonly #kept = new Map<string, { record: TrialRecord; weight: number }>();
   readonly #summaries = new Map<string, Summary>();
 
-  constructor(ledger: Ledger) {
+  /** @param keptBytes how many bytes of the heap the records may take; the last one stays whatever its size */
+  constructor(ledger: Ledger, keptBytes = getHeapStatistics().heap_size_limit * viewedRecords.bytes.kept) {
     this.#ledger = ledger;
+    this.#keptBytes = keptBytes;
+  }
+
+  /** The most bytes of the heap that the kept records take. */
+  get weight(): number {
+    return this.#kept.values().reduce((sum, { weight }) => sum + weight, 0);
   }
 
   /** Throws as `blobs.read` and `readRecord` do. */
   read(sha256: string): TrialRecord {
-    const kept = this.#kept.get(sha256);
+    const entry = this.#kept.get(sha256) ?? this.#load(sha256);
     this.#kept.delete(sha256);
-    const { blobs } = this.#ledger;
-    const entry = kept ?? {
-      record: readRecord(blobs.readClean(sha256), 'the record'),
-      byteSize: blobs.stat(sha256)?.byteSize ?? 0,
-    };
     this.#kept.set(sha256, entry);
-    let total = this.#kept.values().reduce((sum, { byteSize }) => sum + byteSize, 0);
-    for (const [oldest, { byteSize }] of this.#kept) {
-      if (total <= keptBytes || oldest === sha256) break;
-      this.#kept.delete(oldest);
-      total -= byteSize;
-    }
     return entry.record;
+  }
+
+  /** Reads a record after making room for it. */
+  #load(sha256: string): { record: TrialRecord; weight: number } {
+    const { blobs } = this.#ledger;
+    const weight = weightOf(blobs.read(sha256).toString('utf8'));
+    let total = this.weight + weight;
+    for (const [oldest, { weight: freed }] of this.#kept) {
+      if (total <= this.#keptBytes) break;
+      this.#kept.delete(oldest);
+      total -= freed;
+    }
+    return { record: readRecord(blobs.readClean(sha256), 'the record'), weight };
   }
 
   /** The summary of a record; if the record cannot be read, its reason says so. */
   summary(sha256: string): Summary {
     const known = this.#summaries.get(sha256);
     if (known) return known;
-    const summary = this.#summarize(sha256);
+    // A part of a long text keeps all of it in memory, and a copy does not.
+    const summary = structuredClone(this.#summarize(sha256));
     this.#summaries.set(sha256, summary);
     return summary;
   }

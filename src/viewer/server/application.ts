@@ -39,11 +39,6 @@ export function createApplication(parts: ViewerParts): Hono {
     else await next();
     for (const [name, value] of Object.entries(securityHeaders)) context.res.headers.set(name, value);
   });
-  application.get('/api/token', (context) => {
-    const token = access.redeem(context.req.raw);
-    if (token === undefined) return failed(401, 'This address was used already, or is too old.');
-    return new Response(JSON.stringify({ token }), { headers: { 'content-type': 'application/json' } });
-  });
   application.use('/api/*', async (context, next) => {
     if (access.isGranted(context.req.raw)) return next();
     return failed(401, 'The token is missing or wrong. Open the address that `offsite view` printed.');

@@ -18,12 +18,22 @@ export function refusalOf(request: Request, port: number): Refusal | undefined {
   if (origin !== null && origin !== `http://${host}`)
     return { status: 403, message: 'A page of another origin sent this request.' };
   const site = request.headers.get('sec-fetch-site');
-  // `none`: a person typed the address. A link to `/` from elsewhere is harmless, but nothing needs it.
-  if (site !== null && site !== 'same-origin' && site !== 'none')
+  // `none`: a person typed the address.
+  if (site !== null && site !== 'same-origin' && site !== 'none' && !opensPage(request))
     return { status: 403, message: 'A page of another site sent this request.' };
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return { status: 405, message: 'Use GET: the viewer changes nothing.' };
   return undefined;
+}
+
+/**
+ * Whether a browser opens the page in a tab. The file that `offsite view --open` gives to the browser leads
+ * here from outside. Other sites can lead here too, which is harmless: the page itself holds no data.
+ */
+function opensPage(request: Request): boolean {
+  const { headers } = request;
+  const isTab = headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') === 'document';
+  return isTab && new URL(request.url).pathname === '/';
 }
 
 /**

@@ -17,8 +17,8 @@ export interface ViewerOptions {
 export interface Viewer extends AsyncDisposable {
   /** The address to open, with the token in its fragment, which no browser sends to a server. */
   url: string;
-  /** An address that works once, within a minute. Other users of the machine may learn it. */
-  urlOnce(): string;
+  /** Resolves when somebody uses the address for the first time. */
+  used: Promise<void>;
 }
 
 /** Milliseconds that requests in flight get when the viewer ends. */
@@ -43,7 +43,7 @@ export async function openViewer({ ledger, redactor, clock, port = 0 }: ViewerOp
   const listener = await listen(fetch, { host: '127.0.0.1', port }, clock);
   return {
     url: `${listener.url}/#token=${access.token}`,
-    urlOnce: () => `${listener.url}/#ticket=${access.newTicket()}`,
+    used: access.used,
     async [Symbol.asyncDispose]() {
       closing.abort();
       await listener.close(graceMs);

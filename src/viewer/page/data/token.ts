@@ -1,15 +1,14 @@
 const key = 'offsite-token';
 
 /**
- * Takes the token, or the ticket for one, out of the address, so that it is not in bookmarks and screenshots,
- * and keeps the token for this tab. Undefined if there is none.
+ * Takes the token out of the address, so that it is not in bookmarks and screenshots, and keeps it for this
+ * tab. Undefined if there is none.
  */
 export async function takeToken(): Promise<string | undefined> {
-  const { name, code } = /^#(?<name>token|ticket)=(?<code>[\w-]+)/.exec(location.hash)?.groups ?? {};
-  if (code !== undefined) {
+  const [, given] = /^#token=([\w-]+)/.exec(location.hash) ?? [];
+  if (given !== undefined) {
     history.replaceState(null, '', '#/');
-    const token = name === 'token' ? code : await redeem(code);
-    if (token !== undefined) sessionStorage.setItem(key, token);
+    sessionStorage.setItem(key, given);
   }
   const token = sessionStorage.getItem(key) ?? (await tokenOfOtherTabs());
   if (token === undefined) return undefined;
@@ -37,13 +36,4 @@ function shareWithOtherTabs(token: string): void {
   tabs.onmessage = ({ data }: MessageEvent<{ token?: string }>) => {
     if (data.token === undefined) tabs.postMessage({ token });
   };
-}
-
-async function redeem(ticket: string): Promise<string | undefined> {
-  try {
-    const response = await fetch('/api/token', { headers: { authorization: `Bearer ${ticket}` } });
-    return response.ok ? ((await response.json()) as { token: string }).token : undefined;
-  } catch {
-    return undefined;
-  }
 }
