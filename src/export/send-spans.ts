@@ -2,6 +2,7 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import { spanReceipts } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { parseForeignJson } from '../parse-json.ts';
 
 /** Milliseconds between tries. */
 const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };
@@ -116,7 +117,8 @@ async function beginningOf(response: Response): Promise<string> {
 
 function rejectedIn(text: string): number {
   try {
-    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+    const answer = parseForeignJson(text) as { partialSuccess?: { rejectedSpans?: unknown } };
+    return Number(answer.partialSuccess?.rejectedSpans ?? 0);
   } catch {
     return 0;
   }
