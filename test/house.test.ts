@@ -54,3 +54,40 @@ test('imports between rooms point down; biome finds the circles', async () => {
   expect(upward).toEqual([]);
   expect(count).toBeGreaterThan(1000);
 });
+
+/** Modules that read JSON which this program wrote, or texts and objects without levels. */
+const parsesItself = [
+  'src/parse-json.ts',
+  // A string; objects without objects, a million of them.
+  'src/gateway/member-names.ts',
+  'src/engine/docker/streamed-objects.ts',
+  // What the ledger, the service's store and the log keep.
+  'src/comparison/side.ts',
+  'src/ledger/',
+  'src/service/store/',
+  'src/cli/daemon/log.ts',
+  'src/cli/shell/open-sandbox.ts',
+  'src/cli/show/trial-document.ts',
+  'src/redaction/redactor.ts',
+  'src/text/log-destination.ts',
+  // Files and output of this program, and of the user's engine.
+  'src/cli/doctor/deep/run-suite.ts',
+  'src/cli/program.ts',
+  'src/engine/connection/docker-context.ts',
+  // They run in the browser and in the sandbox, and read what this program sends.
+  'src/viewer/page/',
+  'src/validate/sandboxed/',
+];
+
+test('JSON from outside has one parser, which bounds its size and its depth', async () => {
+  const others: string[] = [];
+  const found = new Set<string>();
+  for await (const path of glob(['src/**/*.{ts,tsx}', 'runners/**/*.ts'])) {
+    if (!readFileSync(path, 'utf8').includes('JSON.parse')) continue;
+    const known = parsesItself.find((each) => path.startsWith(each));
+    if (known === undefined) others.push(path);
+    else found.add(known);
+  }
+  expect(others).toEqual([]);
+  expect([...found].toSorted()).toEqual(parsesItself.toSorted());
+});

@@ -2,6 +2,7 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import { spanReceipts } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { parseForeignJson } from '../parse-json.ts';
 
 /** Milliseconds between tries. */
 const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };
@@ -126,7 +127,10 @@ async function beginningOf(response: Response): Promise<string> {
 
 function rejectedIn(text: string): number {
   try {
-    const rejected = Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+    const rejected = Number(
+      (parseForeignJson(text) as { partialSuccess?: { rejectedSpans?: unknown } }).partialSuccess
+        ?.rejectedSpans ?? 0,
+    );
     return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0;
   } catch {
     return 0;

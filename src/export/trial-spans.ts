@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
+import { clamped } from '../intervals.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf, reachesThreshold } from '../record/failures.ts';
 import { commandsOf } from '../record/timeline.ts';
@@ -307,8 +308,12 @@ function spanId(key: string): string {
   return createHash('sha256').update(`span ${key}`).digest('hex').slice(0, 16);
 }
 
-/** Seconds and nanoseconds. */
-function hrTime(ms: number): HrTime {
+/** The last whole millisecond whose nanoseconds fit into 64 bits, which is how OTLP keeps a time. */
+const lastTime = Number((2n ** 64n - 1n) / 1_000_000n);
+
+/** Seconds and nanoseconds. In the records of an older Offsite, harnesses report any time. */
+function hrTime(given: number): HrTime {
+  const ms = clamped(given, 0, lastTime);
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.floor((ms - seconds * 1_000) * 1_000_000)];
 }

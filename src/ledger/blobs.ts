@@ -2,7 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { foreignJson } from '../bounds/anybody.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { isDeeper } from '../parse-json.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { Reserve } from './reserve.ts';
 
@@ -120,6 +122,8 @@ export class BlobStore {
   readClean(sha256: string): unknown {
     const text = this.read(sha256).toString('utf8');
     const value: unknown = JSON.parse(text);
+    // What is nested deeper is refused by who reads it.
+    if (isDeeper(value, foreignJson.count.recordLevels)) return value;
     return this.#redactor?.find(text) ? JSON.parse(this.#redactor.json(value)) : value;
   }
 

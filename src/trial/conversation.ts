@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
+import { withinSpan } from '../harness/reported-times.ts';
 import type { HarnessEnding, HarnessEvent, HarnessRun, HarnessSession } from '../harness/runner.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
@@ -56,8 +57,10 @@ export async function converse(
   for (;;) {
     said.push({ from: 'user', text: message });
     events.push({ kind: 'user', at: clock.now(), text: message });
-    const left = Math.max(1, until - clock.now());
-    const run = await session.turn(message, { ...limits, timeoutMs: left });
+    const startedAt = clock.now();
+    const left = Math.max(1, until - startedAt);
+    const turn = await session.turn(message, { ...limits, timeoutMs: left });
+    const run = withinSpan(turn, startedAt, clock.now());
     runs.push(run);
     events.push(...run.events);
     if (run.ending.ended === 'timed-out') run.ending.afterMs = limits.timeoutMs;

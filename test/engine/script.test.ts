@@ -135,6 +135,23 @@ describe('how steps run', () => {
     expect(Number.isInteger(first?.startedAtMillis)).toBe(true);
   });
 
+  test.each([`\${EPOCHREALTIME/#/9}`, "$(printf '9%.0s' {1..400})", '0', 'nothing'])(
+    'are within the script even if it sets its clock to %s',
+    async (time) => {
+      const before = Date.now();
+      const { steps } = await run(`t=${time}; unset EPOCHREALTIME; EPOCHREALTIME=$t\ntrue`);
+      const times = steps.flatMap(({ startedAtMillis, finishedAtMillis }) => [
+        startedAtMillis,
+        finishedAtMillis,
+      ]);
+      expect(times).toHaveLength(4);
+      for (const each of times) {
+        expect(each).toBeGreaterThanOrEqual(before);
+        expect(each).toBeLessThanOrEqual(Date.now());
+      }
+    },
+  );
+
   test('long output is capped per step', async () => {
     const { steps } = await run('head -c 5000000 /dev/zero | tr "\\0" x\necho short', { capBytes: 100 });
     expect(steps[0]).toMatchObject({ outputTruncated: true, outputBytes: 5_000_000, exitCode: 0 });

@@ -105,15 +105,16 @@ interface WireSpan {
   parentSpanId?: string;
   name: string;
   startTimeUnixNano: string;
+  endTimeUnixNano: string;
   status: { code?: number; message?: string };
   attributes: { key: string; value: Record<string, unknown> }[];
   events?: { name: string; attributes: WireSpan['attributes'] }[];
   links?: { traceId: string; spanId: string }[];
 }
 
-async function spans(): Promise<WireSpan[]> {
+async function spans(of = trials()): Promise<WireSpan[]> {
   const found: WireSpan[] = [];
-  for await (const request of spanRequests(trials(), (text) => text)) {
+  for await (const request of spanRequests(of, (text) => text)) {
     for (const resource of JSON.parse(Buffer.from(request).toString()).resourceSpans)
       for (const scope of resource.scopeSpans) found.push(...scope.spans);
   }
@@ -187,6 +188,18 @@ describe('spans', () => {
     expect(attribute(within[2], 'gen_ai.response.model')).toBe('m-2');
     expect(root?.status).toEqual({ code: 2, message: 'verify: npm test exited 1: AssertionError: no' });
     expect(root?.events?.map((event) => attribute(event, 'gen_ai.evaluation.score.label'))).toEqual(['fail']);
+  });
+
+  test('times beyond those of OTLP, which old records hold, become the first or the last one', async () => {
+    const [trial] = trials();
+    if (!trial) throw new Error('there is a trial');
+    const times = [1e300, -1e300, Number.POSITIVE_INFINITY, Number.NaN, 18_446_744_073_709.9];
+    const events = times.map((at) => ({ kind: 'tool' as const, at, name: 'edit', input: {} }));
+    const all = await spans([{ ...trial, record: { ...trial.record, events } }]);
+    const tools = all.filter(({ name }) => name === 'execute_tool edit');
+    const [first, last] = ['0', '18446744073709000000'];
+    expect(tools.map((span) => span.startTimeUnixNano)).toEqual([last, first, last, last, last]);
+    expect(tools.map((span) => span.endTimeUnixNano)).toEqual([last, first, last, last, last]);
   });
 
   test('each trial links to its batch, which comes last and spans them all', async () => {

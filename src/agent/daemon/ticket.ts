@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { queueTickets } from '../../bounds/suite.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { plainText } from '../../text/output.ts';
@@ -71,7 +72,7 @@ export function readTicket(file: string): KnownPlan {
   const reach = { within: [dirname(file)], except: [] };
   try {
     const { plan, prompt } = readPlan(
-      JSON.parse(readText(file, { reach, maximumBytes: queueTickets.bytes.ticket })),
+      parseForeignJson(readText(file, { reach, maximumBytes: queueTickets.bytes.ticket })),
     );
     if (plan.cases.length === 0 || plan.variants.length === 0)
       throw new Error('it has no case or no variant');

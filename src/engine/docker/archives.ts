@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { archives } from '../../bounds/sandbox.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 
@@ -48,6 +49,6 @@ const GO_FOLDER_BIT = 2 ** 31;
 /** Whether the path is a folder; a link to a folder is not. The header's value is JSON in base64. */
 function isFolder({ headers }: DescribedPath): boolean {
   const stat = headers?.['x-docker-container-path-stat'] ?? '';
-  const { mode } = JSON.parse(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };
+  const { mode } = parseForeignJson(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };
   return mode !== undefined && Math.floor(mode / GO_FOLDER_BIT) % 2 === 1;
 }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { OffsiteError } from '../../offsite-error.ts';
+import { parseForeignJson } from '../../parse-json.ts';
 
 /** One line of the engine's stream while it pulls, builds or imports. */
 export interface EngineLine {
@@ -68,7 +69,7 @@ async function* textLines(stream: Readable): AsyncGenerator<string> {
 function readLine(text: string, purpose: string): EngineLine {
   let line: EngineLine;
   try {
-    line = JSON.parse(text) as EngineLine;
+    line = parseForeignJson(text) as EngineLine;
   } catch (cause) {
     throw failed(
       `Could not ${purpose}: the engine answered "${text.slice(0, 200)}", which is not JSON.`,

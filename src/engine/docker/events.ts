@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { parseForeignJson } from '../../parse-json.ts';
 import type { ContainerEvent } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { requestFailure } from './failure.ts';
@@ -44,6 +45,6 @@ async function* eventsOf(stream: AsyncIterable<unknown>): AsyncGenerator<EngineE
   for await (const chunk of stream) {
     const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as EngineEvent;
+    for (const line of lines) if (line.trim() !== '') yield parseForeignJson(line) as EngineEvent;
   }
 }

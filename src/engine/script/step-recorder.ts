@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import { clamped } from '../../intervals.ts';
 import { OutputCapture } from '../exec/output-capture.ts';
 import type { ScriptPiece } from './mark-reader.ts';
 import type { ScriptStep } from './script-request.ts';
@@ -32,6 +33,8 @@ export class StepRecorder {
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
+  /** Epoch milliseconds. */
+  readonly #begunAt: number;
   #open: OpenStep | undefined;
   /** Whether the driver said anything at all. */
   #hasBegun = false;
@@ -44,6 +47,7 @@ export class StepRecorder {
     this.#lines = lines;
     this.#capBytes = capBytes;
     this.#clock = clock;
+    this.#begunAt = clock.now();
   }
 
   /** Whether a driver ran: without bash there is none. */
@@ -141,8 +145,12 @@ export class StepRecorder {
     });
   }
 
-  /** Uses this process's clock if the script unset EPOCHREALTIME or left its shell. */
+  /**
+   * Uses this process's clock if the script unset EPOCHREALTIME or left its shell. A script may also set it
+   * to any number.
+   */
   #millis(micros: string): number {
-    return micros === '' ? this.#clock.now() : Math.floor(Number(micros) / 1000);
+    const now = this.#clock.now();
+    return micros === '' ? now : clamped(Math.floor(Number(micros) / 1000), this.#begunAt, now);
   }
 }
