@@ -4,7 +4,7 @@ import { Comparisons } from '../../src/viewer/page/parts/diff.ts';
 const { signal } = new AbortController();
 const lines = (name: string) => Array.from({ length: 3_000 }, (_, line) => `${name}${line}`).join('\n');
 
-test('many files that are slow to compare take little time together, and the page can do other things', async () => {
+test('files that are slow to compare take little time together, and the page goes on', async () => {
   const comparisons = new Comparisons();
   let ticks = 0;
   const ticking = setInterval(() => ticks++, 10);

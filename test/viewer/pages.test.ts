@@ -261,7 +261,7 @@ test('help lists the keys of the page, and single keys can be turned off', async
   opened.calm();
 });
 
-test('the address opens the pages and is no longer in the address bar; without its token, no page has data', async () => {
+test('the token is not in the address bar, and without it no page has data', async () => {
   const page = await opened.open('/');
   await page.getByRole('table', { name: 'Batches' }).waitFor();
   expect(page.url()).not.toContain('token');

@@ -43,7 +43,7 @@ export function comparisonTime(): ComparisonTime {
   return { leftMs: comparisonsMs };
 }
 
-/** Compares the versions of a file. It may take half of the time that is left, so that others have some too. */
+/** Compares the versions of a file, in half of the time that is left, so that others have some too. */
 export function diffOf(change: FileChange, read: ReadText, time: ComparisonTime): FileDiff {
   const { path, kind, before, after, omitted } = change;
   const plain = { path, kind, added: 0, removed: 0, hunks: [] };
@@ -85,7 +85,7 @@ const omissions = {
 } as const;
 
 /**
- * The text of a version: of a link where it points to, of nothing an empty text. Undefined if it was not kept.
+ * The text of a version: for a link its target, for no version an empty text. Undefined if it was not kept.
  */
 function textOf(version: FileVersion | undefined, read: ReadText): string | undefined {
   if (!version) return '';

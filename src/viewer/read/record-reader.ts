@@ -20,7 +20,7 @@ export class RecordReader {
   readonly #kept = new Map<string, { record: TrialRecord; weight: number }>();
   readonly #summaries = new Map<string, Summary>();
 
-  /** @param keptBytes how many bytes of the heap the records may take; the last one stays whatever its size */
+  /** @param keptBytes bytes of the heap that the records may take; the last one stays whatever its size */
   constructor(ledger: Ledger, keptBytes = getHeapStatistics().heap_size_limit * viewedRecords.bytes.kept) {
     this.#ledger = ledger;
     this.#keptBytes = keptBytes;

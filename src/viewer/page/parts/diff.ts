@@ -15,7 +15,7 @@ export interface FileDiff {
   lines: DiffLine[];
   added: number;
   removed: number;
-  /** Whether there was too little time to compare, so that all old lines are removed and all new ones added. */
+  /** Whether there was too little time, so that all old lines are removed and all new ones added. */
   isRough: boolean;
 }
 
