@@ -31,6 +31,8 @@ interface Hunk {
  * differs.
  */
 const comparisonsMs = 3_000;
+/** Texts that are compared in a few milliseconds, whatever they contain, need none of that time. */
+const smallCharacters = 1_000;
 /** With less time than this, a file is not compared. */
 const shortestMs = 1;
 
@@ -70,10 +72,11 @@ export function diffOf(change: FileChange, read: ReadText, time: ComparisonTime)
 }
 
 function patchOf(old: string, now: string, time: ComparisonTime) {
-  if (time.leftMs < shortestMs) return undefined;
+  const isSmall = old.length + now.length <= smallCharacters;
+  if (!isSmall && time.leftMs < shortestMs) return undefined;
   const begun = performance.now();
-  const timeout = time.leftMs / 2;
-  const patch = structuredPatch('', '', old, now, undefined, undefined, { context: 3, timeout });
+  const limit = isSmall ? {} : { timeout: time.leftMs / 2 };
+  const patch = structuredPatch('', '', old, now, undefined, undefined, { context: 3, ...limit });
   time.leftMs -= performance.now() - begun;
   return patch;
 }
