@@ -118,7 +118,7 @@ export async function story(ledger: Ledger): Promise<Found> {
       ],
       connections: [
         {
-          host: 'registry.npmjs.org',
+          host: 'registry.example',
           port: 443,
           startedAt: start + 17_000,
           finishedAt: start + 17_300,
