@@ -5,7 +5,7 @@
 import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
 import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
-import { plural } from '../src/cli/output/quantities.ts';
+import { plural } from '../src/text/quantities.ts';
 import { OffsiteError } from '../src/offsite-error.ts';
 import { plainText } from '../src/text/output.ts';
 import { runScript } from './run-script.ts';

@@ -1,5 +1,5 @@
 import { cpus, totalmem } from 'node:os';
-import { plural } from '../../src/cli/output/quantities.ts';
+import { plural } from '../../src/text/quantities.ts';
 import { drawChart, type Panel } from './chart.ts';
 import type { ReadBack } from './read-back.ts';
 import type { Sample, Soaked } from './soak.ts';

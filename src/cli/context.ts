@@ -15,12 +15,12 @@ import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
+import { plural } from '../text/quantities.ts';
 import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
-import { plural } from './output/quantities.ts';
 import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 

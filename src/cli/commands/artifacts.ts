@@ -1,10 +1,10 @@
 import { Command } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../offsite-error.ts';
 import { stack, text } from '../../text/printable.ts';
+import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
-import { plural, size } from '../output/quantities.ts';
 import { openTrial } from '../show/open-trial.ts';
 import { type Written, writeArtifacts } from '../write-artifacts.ts';
 

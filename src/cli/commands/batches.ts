@@ -3,10 +3,10 @@ import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } fr
 import type { Ledger } from '../../ledger/ledger.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
-import { cost, count, duration, minute, percent } from '../output/quantities.ts';
 import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
 

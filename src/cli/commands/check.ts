@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { openBudget } from '../../gateway/budget.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
@@ -11,7 +12,6 @@ import { CommandContext, type CommonOptions, concurrencyFor } from '../context.t
 import { exitCodes } from '../failure.ts';
 import { suiteOptions, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
-import { plural } from '../output/quantities.ts';
 
 export function checkCommand() {
   return withAllowOutside(withConfigAndData(new Command('check')))

@@ -3,9 +3,9 @@ import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
 import type { Content } from '../../text/output.ts';
 import { text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
-import { plural } from '../output/quantities.ts';
 
 export function cleanCommand() {
   return new Command('clean')

@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { plural } from '../../text/quantities.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { checks } from '../doctor/checks.ts';
@@ -11,7 +12,6 @@ import { attempt, type Examined, examine } from '../doctor/examine.ts';
 import { type DeepReports, doctorReport, printedReport } from '../doctor/report.ts';
 import { exitCodes } from '../failure.ts';
 import { withService } from '../options.ts';
-import { plural } from '../output/quantities.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))

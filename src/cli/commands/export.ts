@@ -8,10 +8,10 @@ import { writeExport } from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { withConfigAndData } from '../options.ts';
-import { plural } from '../output/quantities.ts';
 
 const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];
 

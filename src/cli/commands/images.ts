@@ -7,9 +7,9 @@ import type { Config } from '../../suite/config-file.ts';
 import { ByteSize } from '../../suite/quantities.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
-import { plural } from '../output/quantities.ts';
 
 export function imagesCommand() {
   const images = new Command('images').description(

@@ -6,10 +6,10 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { withConfigAndData } from '../options.ts';
-import { plural } from '../output/quantities.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {

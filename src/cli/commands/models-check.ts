@@ -6,10 +6,10 @@ import type { ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
 import { type Printable, text } from '../../text/printable.ts';
+import { duration } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
-import { duration } from '../output/quantities.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {

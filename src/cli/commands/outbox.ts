@@ -6,11 +6,11 @@ import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { printableJson } from '../../text/escape.ts';
 import type { Printable } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { withConfigAndData, withService } from '../options.ts';
-import { plural } from '../output/quantities.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function outboxCommand() {

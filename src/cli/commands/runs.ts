@@ -1,9 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
 import type { RunRecord } from '../../contract/record.ts';
 import { type Printable, stack, text } from '../../text/printable.ts';
+import { percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { wholeNumber, withService } from '../options.ts';
-import { percent, plural } from '../output/quantities.ts';
 import { askService } from '../with-client.ts';
 
 export function runsCommand() {

@@ -1,7 +1,7 @@
 import type { DaemonStatus } from '../../agent/daemon/status.ts';
 import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
+import { duration, plural } from '../../text/quantities.ts';
 import { buildStates } from '../output/activity-text.ts';
-import { duration, plural } from '../output/quantities.ts';
 
 /** A daemon's status for people. */
 export function statusText(status: DaemonStatus): Printable {

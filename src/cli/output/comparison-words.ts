@@ -1,7 +1,7 @@
 import type { Comparison, RateDifference } from '../../comparison/comparison.ts';
 import type { Interval } from '../../stats/interval.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
-import { plural } from './quantities.ts';
+import { plural } from '../../text/quantities.ts';
 
 /** Below this number of cases, an interval says little. */
 const fewCases = 10;

@@ -1,9 +1,9 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { differenceSentence, explained, rangeOf, shownP } from './comparison-words.ts';
 import { measureTables } from './measure-tables.ts';
-import { percent, plural } from './quantities.ts';
 
 /** How many changed cases are listed; `--json` has all. */
 const listed = 20;

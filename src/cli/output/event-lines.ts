@@ -4,7 +4,7 @@ import { printedText } from '../../bounds/anybody.ts';
 import { failuresOf } from '../../record/failures.ts';
 import type { Cause, TrialResult } from '../../record/trial-record.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
-import { duration } from './quantities.ts';
+import { duration } from '../../text/quantities.ts';
 
 /**
  * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install

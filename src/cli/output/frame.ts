@@ -1,9 +1,9 @@
 import { fittedLine, fittedRows, flowed } from '../../text/fit.ts';
 import type { Content } from '../../text/output.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import { elapsed, timeLeft } from '../../text/quantities.ts';
 import type { ActivityState } from './activity.ts';
 import { buildStates, phasesOf, spentParts, type VerdictWords, verdictParts } from './activity-text.ts';
-import { elapsed, timeLeft } from './quantities.ts';
 
 /** In terminal cells. */
 export interface Size {

@@ -4,7 +4,7 @@ import type { Annotation } from '../../text/annotation.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
-import { cost, duration, percent, plural } from './quantities.ts';
+import { cost, duration, percent, plural } from '../../text/quantities.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
 
 /** What GitHub Actions sets for a step. */

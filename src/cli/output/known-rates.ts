@@ -1,6 +1,6 @@
 import type { FinishedBatches } from '../../agent/auto-trials.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
-import { percent } from './quantities.ts';
+import { percent } from '../../text/quantities.ts';
 
 /** What `--trials auto` found out about each variant, for programs. */
 export interface PreciseRate {

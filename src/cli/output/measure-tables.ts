@@ -2,9 +2,9 @@ import type { Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
 import type { Interval } from '../../stats/interval.ts';
 import { ours, type Printable } from '../../text/printable.ts';
+import { cost, count, duration } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { rangeOf } from './comparison-words.ts';
-import { cost, count, duration } from './quantities.ts';
 
 const shownAs: Record<Measure, { name: string; shown: (value: number) => string }> = {
   durationMs: { name: 'time', shown: duration },

@@ -2,13 +2,13 @@ import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import type { Clock } from '../../clock.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, text } from '../../text/printable.ts';
+import { elapsed } from '../../text/quantities.ts';
 import { Activity, type ActivityEvent, type NamedTrial } from './activity.ts';
 import { activityLines, trialWords, type VerdictWords } from './activity-text.ts';
 import type { Display } from './display.ts';
 import { eventLines, keyOf } from './event-lines.ts';
 import { frameOf } from './frame.ts';
 import { plainDisplay } from './plain-display.ts';
-import { elapsed } from './quantities.ts';
 
 export interface ProgressOptions {
   /** Prints on the process's standard error. */

@@ -1,7 +1,7 @@
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { shellWord, wordsFor } from '../show/words.ts';
-import { cost, count, duration, percent, plural } from './quantities.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
 
 /** The closing table. */

@@ -3,7 +3,7 @@ import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.
 import type { Ledger } from '../../ledger/ledger.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { duration, minute, plural } from '../output/quantities.ts';
+import { duration, minute, plural } from '../../text/quantities.ts';
 import { storedBatch } from '../output/stored-batch.ts';
 import { type BatchSummary, summaryOf } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';

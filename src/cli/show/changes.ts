@@ -1,7 +1,7 @@
 import { structuredPatch } from 'diff';
 import type { FileChange, FileVersion, TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, quotedLine, type Style, stack, styled, text } from '../../text/printable.ts';
-import { size } from '../output/quantities.ts';
+import { size } from '../../text/quantities.ts';
 import { firstOf, inFull, inStory, section } from './layout.ts';
 
 /** Reads the text of a blob; undefined if the blob is gone. */

@@ -11,7 +11,7 @@ import {
   text,
   type Value,
 } from '../../text/printable.ts';
-import { duration } from '../output/quantities.ts';
+import { duration } from '../../text/quantities.ts';
 import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts';
 
 /** How many checks of a kind a story shows with their output, and how many without. */

@@ -1,7 +1,7 @@
 import type { ModelExchange, TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { cost, count, duration, plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { cost, count, duration, plural, size } from '../output/quantities.ts';
 import { section } from './layout.ts';
 import { afterStart } from './timeline.ts';
 

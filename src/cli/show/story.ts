@@ -2,7 +2,7 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
-import { duration, minute, plural, size } from '../output/quantities.ts';
+import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';

@@ -1,8 +1,8 @@
 import { type TimelineEntry, timelineOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import { duration } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { duration } from '../output/quantities.ts';
 import { section } from './layout.ts';
 
 /** How many entries a story shows from the beginning and from the end. */

@@ -10,7 +10,7 @@ import {
   text,
   type Value,
 } from '../../text/printable.ts';
-import { duration } from '../output/quantities.ts';
+import { duration } from '../../text/quantities.ts';
 import type { ReadText } from './changes.ts';
 import { inFull, section } from './layout.ts';
 import { afterStart } from './timeline.ts';

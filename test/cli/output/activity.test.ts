@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { elapsed, timeLeft } from '../../../src/cli/output/quantities.ts';
+import { elapsed, timeLeft } from '../../../src/text/quantities.ts';
 import { activityAt } from './activity-fixture.ts';
 
 const s = 1_000;

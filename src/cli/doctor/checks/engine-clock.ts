@@ -1,4 +1,4 @@
-import { duration } from '../../output/quantities.ts';
+import { duration } from '../../../text/quantities.ts';
 import { engineCheck } from '../check.ts';
 
 /**

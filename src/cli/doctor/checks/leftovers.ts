@@ -1,6 +1,6 @@
 import { GRACE_MS, isMarker } from '../../../engine/liveness.ts';
 import { ownedContainers } from '../../../engine/owned-objects.ts';
-import { plural } from '../../output/quantities.ts';
+import { plural } from '../../../text/quantities.ts';
 import { engineCheck } from '../check.ts';
 
 /** Containers of dead agents. The next run removes them, so the user need not do anything. */

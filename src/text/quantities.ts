@@ -1,9 +1,12 @@
-/** `850 ms`, `12.3 s`, `4 m 05 s`. */
-export function duration(milliseconds: number): string {
+/** `850 ms`, `12.3 s`, `4 m 05 s`, `2 h 04 m`; a dash if it is not known. */
+export function duration(milliseconds: number | undefined): string {
+  if (milliseconds === undefined) return '–';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);
-  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+  const two = (number: number) => String(number).padStart(2, '0');
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} m`;
 }
 
 /** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
@@ -43,7 +46,7 @@ export function cost(usd: number | undefined): string {
 /** `950`, `12.3k`, `1.2M`; a dash if it is not known. */
 export function count(number: number | undefined): string {
   if (number === undefined) return '–';
-  if (number < 1000) return String(number);
+  if (number < 1000) return String(Math.round(number));
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
