@@ -5,9 +5,9 @@
 import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
 import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
-import { plural } from '../src/text/quantities.ts';
 import { OffsiteError } from '../src/offsite-error.ts';
 import { plainText } from '../src/text/output.ts';
+import { plural } from '../src/text/quantities.ts';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
 import { setUp } from './set-up/set-up.ts';
