@@ -9,6 +9,18 @@ import { finishAbove, queueTrials } from './trial-states.ts';
  */
 export const daemonLock = 'daemon';
 
+/**
+ * The name in the ledger of the embedded service's own part: the batches that it runs itself, as a platform
+ * does. Their results are handed to the service and never reported.
+ */
+export const platformService = 'platform';
+
+/** The lock that the executor of platform batches holds while it runs. It guards all of their trials. */
+export const platformLock = 'platform';
+
+/** The lock that `offsite serve` holds besides, so that other commands know who works off their batches. */
+export const servingLock = 'serving';
+
 /** The part of the queue that one worker runs. The worker's process holds the lock. */
 export interface QueueScope {
   /** The service's name in the ledger. */
@@ -65,11 +77,15 @@ export interface LeftOut {
  */
 export type Withdrawal = 'elsewhere' | 'canceled';
 
-/** A run that was found belongs to the daemon, no matter which process started its batch. */
+/**
+ * A run that was found belongs to the daemon, and all runs of platform batches to the executor, no matter
+ * which process started the batch.
+ */
 const inScope = `
   FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
   WHERE batches.service = ?1
-    AND CASE runs.origin WHEN 'found' THEN '${daemonLock}' ELSE batches.lock END = ?2
+    AND CASE WHEN batches.service = '${platformService}' THEN '${platformLock}'
+      WHEN runs.origin = 'found' THEN '${daemonLock}' ELSE batches.lock END = ?2
     AND (?3 IS NULL OR batches.key = ?3) AND (?4 IS NULL OR runs.origin = ?4)`;
 
 const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
