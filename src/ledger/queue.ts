@@ -1,5 +1,6 @@
 import type { BatchKey, PulledRun, RunKey, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
+import { platformLock, platformService } from './platform.ts';
 import type { Records, Row, Value } from './records.ts';
 import { finishAbove, queueTrials } from './trial-states.ts';
 
@@ -8,18 +9,6 @@ import { finishAbove, queueTrials } from './trial-states.ts';
  * it finds.
  */
 export const daemonLock = 'daemon';
-
-/**
- * The name in the ledger of the embedded service's own part: the batches that it runs itself, as a platform
- * does. Their results are handed to the service and never reported.
- */
-export const platformService = 'platform';
-
-/** The lock that the executor of platform batches holds while it runs. It guards all of their trials. */
-export const platformLock = 'platform';
-
-/** The lock that `offsite serve` holds besides, so that other commands know who works off their batches. */
-export const servingLock = 'serving';
 
 /** The part of the queue that one worker runs. The worker's process holds the lock. */
 export interface QueueScope {

@@ -1,7 +1,7 @@
 import type { Case } from '../../contract/definition.ts';
 import type { RunKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { platformLock, platformService } from '../../ledger/queue.ts';
+import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { OpenPlatformRun } from '../../service/platform.ts';
 import { mayBeBeingStarted } from '../being-started.ts';
 import type { FoundRunDetails } from '../specify.ts';

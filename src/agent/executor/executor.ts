@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { platformLock, platformService } from '../../ledger/queue.ts';
+import { platformLock, platformService } from '../../ledger/platform.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Platform, PlatformRequest, PlatformTrials, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';

@@ -2,7 +2,7 @@ import type { Variant } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { platformService } from '../../ledger/queue.ts';
+import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { PlatformRequest, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';

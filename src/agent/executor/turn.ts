@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { platformLock, servingLock } from '../../ledger/queue.ts';
+import { platformLock, servingLock } from '../../ledger/platform.ts';
 
 /** Milliseconds between two tries to take the lock. */
 const tryMs = 1_000;
