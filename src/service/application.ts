@@ -4,12 +4,14 @@ import type { Logger } from 'pino';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
+import type { StartRequest } from '../contract/definition.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
+import type { Platform } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
 import { issuesOf } from './request/issues.ts';
 import { readBody } from './request/read-body.ts';
@@ -22,6 +24,8 @@ export interface ApplicationParts {
   stores: Stores;
   writer: Writer;
   integrations: readonly Integration[];
+  /** Without it, platform batches are refused. */
+  platform: Platform | undefined;
   clock: Clock;
   /** Without it, nothing is logged. */
   log: Logger | undefined;
@@ -77,7 +81,7 @@ async function answer(
 ): Promise<Response> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
   allowOnly(['POST'], context.req.method);
-  const { stores, writer, integrations, clock } = parts;
+  const { stores, writer, integrations, platform, clock } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
   const { permission, request: schema } = operations[name];
@@ -89,12 +93,30 @@ async function answer(
   const handler = handlers[name];
   const call = { stores, principal, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
-  const respond = () => handler.answer(call, decoded.data as never);
+  const request = decoded.data as never;
+  const batch = handler.forPlatform?.(call, request);
+  const tell = batch && (await acceptedBy(platform, batch));
+  const respond = () => handler.answer(call, request);
   const response: object = handler.writes ? await writer.write(respond) : respond();
+  tell?.queued();
   return json(
     context,
     'pieces' in response ? bodyOf(response.pieces as Iterable<string>) : JSON.stringify(response),
   );
+}
+
+/** Refuses a platform batch that nothing can run here. */
+async function acceptedBy(platform: Platform | undefined, batch: StartRequest): Promise<Platform> {
+  if (!platform) {
+    throw refuse(
+      409,
+      'Nothing runs trials here: start the batch with local: true and report its trials, ' +
+        'or serve with an engine.',
+    );
+  }
+  const refusal = await platform.refusal(batch);
+  if (refusal) throw refuse(refusal.status, refusal.message);
+  return platform;
 }
 
 function isOperation(name: string): name is OperationName {

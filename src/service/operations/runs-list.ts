@@ -23,7 +23,7 @@ export function listRuns(
     yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
     for (const [position, key] of keys.entries()) {
       if (position > 0) yield ',';
-      yield* runRecordPieces(stores.runs.read(key), stores.trials);
+      yield* runRecordPieces(stores.runs.read(key), stores);
     }
     yield ']}';
   }

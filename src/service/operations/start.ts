@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { refuse, refuseBody } from '../api-error.ts';
+import { refuseBody } from '../api-error.ts';
 import { canonicalJson, sha256 } from '../canonical-json.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
@@ -10,18 +10,10 @@ import type { Call } from './call.ts';
 
 /**
  * Queues every case on every variant. Runs have the order of the cases, and within a case the order of the
- * variants.
+ * variants. {@link startedOnPlatform} has checked the request.
  */
 export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
   const { suite, cases, trials, local = false, trigger } = request;
-  checkCaseIds(cases);
-  checkSetupSize(request);
-  if (!local) {
-    throw refuse(
-      409,
-      'This service runs no trials itself: start the batch with local: true and report its trials.',
-    );
-  }
   const variants = runVariants(request.variants);
   const organization = principal.organizationKey;
   const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
@@ -36,6 +28,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         batch: batch.key,
         batchCase,
         taskIndex: runs.length,
+        suiteId: suite.id,
         caseId: started.id,
         variant,
         definitionHash: sha256(canonicalJson(definition)).toString('hex'),
@@ -47,6 +40,13 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
     }
   }
   return { id: batch.id, runs };
+}
+
+/** Checks a request, and returns it if the platform is to run it. */
+export function startedOnPlatform(_: Call, request: StartRequest): StartRequest | undefined {
+  checkCaseIds(request.cases);
+  checkSetupSize(request);
+  return request.local ? undefined : request;
 }
 
 function checkCaseIds(cases: Case[]): void {

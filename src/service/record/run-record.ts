@@ -1,14 +1,20 @@
 import type { RunRecord } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
+import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
-import type { TrialStore } from '../store/trials.ts';
-import { costsOf, distributionOf } from './distribution.ts';
+import type { Stores } from '../store/stores.ts';
+import { reportedCosts, sumOfCosts } from './costs.ts';
+import { distributionOf } from './distribution.ts';
+import { isoTime } from './iso-time.ts';
 
 /**
  * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
  * inserted without parsing, one at a time: a page of large trials is never in memory at once.
  */
-export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<string> {
+export function* runRecordPieces(
+  run: RunRow,
+  { trials, platform }: Pick<Stores, 'trials' | 'platform'>,
+): Generator<string> {
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
@@ -20,7 +26,7 @@ export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<str
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
     definitionHash: run.definitionHash,
-    costs: costsOf(ended),
+    ...(run.local ? { costs: reportedCosts(ended) } : platformFields(platform.facts(run.key))),
     distribution: distributionOf(run.trials, ended),
   };
   const texts = {
@@ -41,6 +47,22 @@ export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<str
   yield ']}';
 }
 
-function isoTime(epochMillis: number): string {
-  return new Date(epochMillis).toISOString();
+/** What a run of the platform has besides the fields of a reported one. */
+function platformFields(facts: CompletedFacts[]) {
+  return { ...versionsOf(facts), costs: sumOfCosts(facts.map(({ costs }) => costs)) };
+}
+
+/** All versions that the trials of a run had: usually one of each. */
+export function versionsOf(
+  facts: readonly CompletedFacts[],
+): Pick<RunRecord, 'harnessVersion' | 'profileVersion'> {
+  return {
+    harnessVersion: joined(facts.map(({ harnessVersion }) => harnessVersion)),
+    profileVersion: joined(facts.map(({ profileVersion }) => profileVersion)),
+  };
+}
+
+function joined(versions: readonly (string | undefined)[]): string | undefined {
+  const known = new Set(versions.filter((version) => version !== undefined));
+  return known.size === 0 ? undefined : [...known].join(', ');
 }

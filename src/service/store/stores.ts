@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createPlatformStore, type PlatformStore } from './platform-runs.ts';
 import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createTrialStore, type TrialStore } from './trials.ts';
@@ -12,6 +14,8 @@ export interface Stores {
   batches: BatchStore;
   runs: RunStore;
   trials: TrialStore;
+  platform: PlatformStore;
+  baselines: BaselineStore;
   cases: CaseStore;
   prompts: PromptStore;
 }
@@ -22,6 +26,8 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     batches: createBatchStore(database),
     runs: createRunStore(database),
     trials: createTrialStore(database),
+    platform: createPlatformStore(database),
+    baselines: createBaselineStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
   };
