@@ -97,7 +97,7 @@ export const operations = {
     repeatable: true,
   }),
   'evals.baseline': operation({
-    summary: "Reads a cell's baseline, which is made only from platform trials.",
+    summary: "Reads a case's baselines, one for each variant. They are made only from platform trials.",
     permission: 'evals:read',
     request: BaselineRequest,
     response: BaselineResponse,

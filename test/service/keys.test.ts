@@ -76,7 +76,10 @@ test('an organization never sees or changes what is of another', async () => {
     runs: [],
   });
   expect(await service.succeed('evals.cases.list', {}, other)).toEqual({ cases: [] });
-  expect(await service.succeed('evals.baseline', { caseId: 'csv', variant }, other)).toEqual({ runs: 0 });
+  expect(await service.succeed('evals.baseline', { caseId: 'csv', variant }, other)).toEqual({
+    baselines: [],
+    more: 0,
+  });
   for (const [operation, request] of [
     ['evals.reportTrial', report(run)],
     ['evals.reportTrial', report(batch.id)],

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
 import type { PlatformRequest } from '../platform.ts';
+import { readBaselines } from './baseline.ts';
 import type { Call, JsonPieces } from './call.ts';
-import { listCases, readBaseline } from './cases.ts';
+import { listCases } from './cases.ts';
 import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell, rerunOnPlatform } from './rerun-cell.ts';
@@ -48,7 +49,7 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'evals.rerunCell': { ...writes(rerunCell), forPlatform: rerunOnPlatform },
   'evals.reportTrial': writes(reportTrial),
   'evals.cases.list': reads(listCases),
-  'evals.baseline': reads(readBaseline),
+  'evals.baseline': reads(readBaselines),
   'connectors.integrations': reads(({ integrations }) => [...integrations]),
   'prompts.get': reads(getPrompt),
   'prompts.promote': writes(promotePrompt),

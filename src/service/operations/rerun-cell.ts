@@ -19,6 +19,7 @@ export function rerunCell(call: Call, request: Request): z.output<typeof RerunRe
     ...cell,
     organization: principal.organizationKey,
     taskIndex: nextTaskIndex,
+    suiteId: suite.id,
     caseId: rerun.id,
     trials: request.trials ?? trials,
     now,

@@ -28,6 +28,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         batch: batch.key,
         batchCase,
         taskIndex: runs.length,
+        suiteId: suite.id,
         caseId: started.id,
         variant,
         definitionHash: sha256(canonicalJson(definition)).toString('hex'),

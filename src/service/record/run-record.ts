@@ -5,6 +5,7 @@ import type { RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
+import { isoTime } from './iso-time.ts';
 
 /**
  * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
@@ -47,22 +48,21 @@ export function* runRecordPieces(
 }
 
 /** What a run of the platform has besides the fields of a reported one. */
-function platformFields(
-  facts: CompletedFacts[],
-): Pick<RunRecord, 'harnessVersion' | 'profileVersion' | 'costs'> {
+function platformFields(facts: CompletedFacts[]) {
+  return { ...versionsOf(facts), costs: sumOfCosts(facts.map(({ costs }) => costs)) };
+}
+
+/** All versions that the trials of a run had: usually one of each. */
+export function versionsOf(
+  facts: readonly CompletedFacts[],
+): Pick<RunRecord, 'harnessVersion' | 'profileVersion'> {
   return {
-    harnessVersion: versionsOf(facts.map(({ harnessVersion }) => harnessVersion)),
-    profileVersion: versionsOf(facts.map(({ profileVersion }) => profileVersion)),
-    costs: sumOfCosts(facts.map(({ costs }) => costs)),
+    harnessVersion: joined(facts.map(({ harnessVersion }) => harnessVersion)),
+    profileVersion: joined(facts.map(({ profileVersion }) => profileVersion)),
   };
 }
 
-/** All versions that the trials of a run had: usually one. */
-function versionsOf(versions: readonly (string | undefined)[]): string | undefined {
+function joined(versions: readonly (string | undefined)[]): string | undefined {
   const known = new Set(versions.filter((version) => version !== undefined));
   return known.size === 0 ? undefined : [...known].join(', ');
-}
-
-function isoTime(epochMillis: number): string {
-  return new Date(epochMillis).toISOString();
 }

@@ -17,6 +17,7 @@ export interface NewRun {
   batch: number;
   batchCase: number;
   taskIndex: number;
+  suiteId: string;
   caseId: string;
   variant: RunVariant;
   definitionHash: string;
@@ -75,8 +76,8 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
   );
   const insertRun = database.prepare(
     `INSERT INTO runs (id, organization, batch, batch_case, task_index, case_id, variant_id, model, variant,
-       definition_hash, local, trials, started_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       definition_hash, local, trials, started_at, suite_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const openRun = database.prepare('INSERT INTO open_runs (run) VALUES (?)');
   const countRun = database.prepare(
@@ -132,6 +133,7 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         Number(run.local),
         run.trials,
         run.now,
+        run.local ? null : run.suiteId,
       );
       if (!run.local) openRun.run(lastInsertRowid);
       countRun.run(organization, caseId, 'all', '');

@@ -130,5 +130,13 @@ export const migrations: readonly string[] = [
     profile_version TEXT, -- JSON
     costs TEXT -- JSON, as run records carry them
   ) STRICT;
+
+  -- For baselines: the cells of a case, the runs of a cell, newest first, and those of one definition. Only
+  -- runs of the platform have a suite's id here; there were none before.
+  ALTER TABLE runs ADD COLUMN suite_id TEXT;
+  DROP INDEX runs_for_baseline;
+  CREATE INDEX runs_of_baseline ON runs (organization, case_id, suite_id, variant_id) WHERE local = 0;
+  CREATE INDEX runs_of_definition ON runs (organization, case_id, suite_id, variant_id, definition_hash)
+    WHERE local = 0;
   `,
 ];

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
@@ -14,6 +15,7 @@ export interface Stores {
   runs: RunStore;
   trials: TrialStore;
   platform: PlatformStore;
+  baselines: BaselineStore;
   cases: CaseStore;
   prompts: PromptStore;
 }
@@ -25,6 +27,7 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     runs: createRunStore(database),
     trials: createTrialStore(database),
     platform: createPlatformStore(database),
+    baselines: createBaselineStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
   };

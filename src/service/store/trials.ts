@@ -26,7 +26,7 @@ export interface TrialStore {
 }
 
 /** Columns of a {@link TrialSummary}. */
-export const summaryColumns = 'verdict, commands, cost_usd, ended_at';
+const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
 /** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
 export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
@@ -63,7 +63,7 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
   };
 }
 
-export function summaryOf(row: Record<string, unknown>): TrialSummary {
+function summaryOf(row: Record<string, unknown>): TrialSummary {
   return {
     verdict: row.verdict as TrialSummary['verdict'],
     commands: row.commands === null ? undefined : Number(row.commands),
