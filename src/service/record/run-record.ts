@@ -3,10 +3,11 @@ import { trialIdentifier } from '../identifiers.ts';
 import type { RunRow } from '../store/runs.ts';
 import type { TrialStore } from '../store/trials.ts';
 import { costsOf, distributionOf } from './distribution.ts';
+import { setupOf } from './setup.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
- * inserted without parsing, one at a time: a page of large trials is never in memory at once.
+ * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
+ * one at a time: a page of large trials is never in memory at once.
  */
 export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<string> {
   const summaries = trials.summaries(run.key);
@@ -28,7 +29,7 @@ export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<str
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: run.setupJson,
+    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;

@@ -117,4 +117,6 @@ export const migrations: readonly string[] = [
       REFERENCES prompt_versions (organization, prompt_id, version)
   ) STRICT;
   `,
+  // Setups are made when they are read.
+  'ALTER TABLE batch_cases DROP COLUMN setup',
 ];
