@@ -28,6 +28,8 @@ interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   permission: Permission | undefined;
   request: Request;
   response: Response;
+  /** Whether a request may come without a body. It counts as an empty object. */
+  bodyOptional?: boolean;
   /** The error statuses in addition to 401 and 500, which any operation may answer. */
   errors: readonly ErrorStatus[];
   /**
@@ -52,6 +54,7 @@ export const operations = {
     permission: undefined,
     request: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]),
     response: Whoami,
+    bodyOptional: true,
     errors: [400, 401, 404, 500],
     repeatable: true,
   }),

@@ -86,8 +86,11 @@ async function answer(
   const { stores, writer, integrations, clock } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
-  authorize(principal, operations[name].permission);
-  const body = parseJson(await readBody(context.req.raw, serviceRequests.bytes.body));
+  const operation = operations[name];
+  authorize(principal, operation.permission);
+  const isOptional = 'bodyOptional' in operation;
+  const text = await readBody(context.req.raw, { limit: serviceRequests.bytes.body, isOptional });
+  const body = text === '' && isOptional ? {} : parseJson(text);
   const decoded = requests[name].safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 
