@@ -30,7 +30,10 @@ interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   response: Response;
   /** Whether a request may come without a body. It counts as an empty object. */
   bodyOptional?: boolean;
-  /** The error statuses in addition to 401 and 500, which any operation may answer. */
+  /**
+   * The error statuses that this service can answer, in addition to 401 and 500, which any operation can. Another
+   * service may answer others.
+   */
   errors: readonly ErrorStatus[];
   /**
    * Whether repeating the request has no further effect, so that a client may repeat it after an unknown
@@ -55,7 +58,7 @@ export const operations = {
     request: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]),
     response: Whoami,
     bodyOptional: true,
-    errors: [400, 401, 404, 500],
+    errors: [400],
     repeatable: true,
   }),
   'evals.start': operation({
@@ -63,7 +66,7 @@ export const operations = {
     permission: 'evals:write',
     request: StartRequest,
     response: StartResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 409],
     repeatable: false,
   }),
   'evals.runs.list': operation({
@@ -71,7 +74,7 @@ export const operations = {
     permission: 'evals:read',
     request: RunsRequest,
     response: RunsResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403],
     repeatable: true,
   }),
   'evals.rerunCell': operation({
@@ -79,7 +82,7 @@ export const operations = {
     permission: 'evals:write',
     request: RerunRequest,
     response: RerunResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 404, 409],
     repeatable: false,
   }),
   'evals.reportTrial': operation({
@@ -88,7 +91,7 @@ export const operations = {
     permission: 'evals:write',
     request: ReportRequest,
     response: z.strictObject({}),
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 404, 409],
     repeatable: true,
   }),
   'evals.cases.list': operation({
@@ -96,7 +99,7 @@ export const operations = {
     permission: 'evals:read',
     request: CasesRequest,
     response: CasesResponse,
-    errors: [400, 401, 403, 404],
+    errors: [400, 403],
     repeatable: true,
   }),
   'evals.baseline': operation({
@@ -104,7 +107,7 @@ export const operations = {
     permission: 'evals:read',
     request: BaselineRequest,
     response: BaselineResponse,
-    errors: [400, 401, 403],
+    errors: [400, 403],
     repeatable: true,
     ours: true,
   }),
@@ -113,7 +116,7 @@ export const operations = {
     permission: 'credentials:read',
     request: z.strictObject({}),
     response: z.array(Integration),
-    errors: [400, 401, 403, 404],
+    errors: [400, 403],
     repeatable: true,
   }),
   'prompts.get': operation({
@@ -121,7 +124,7 @@ export const operations = {
     permission: 'prompts:read',
     request: PromptRequest,
     response: Prompt,
-    errors: [400, 401, 403, 404],
+    errors: [400, 403, 404],
     repeatable: true,
   }),
   'prompts.promote': operation({
@@ -129,7 +132,7 @@ export const operations = {
     permission: 'channels:write',
     request: PromoteRequest,
     response: PromoteResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 404],
     repeatable: true,
   }),
   'prompts.write': operation({
@@ -137,7 +140,7 @@ export const operations = {
     permission: 'prompts:write',
     request: WritePromptRequest,
     response: Prompt,
-    errors: [400, 401, 403, 409],
+    errors: [400, 403],
     repeatable: false,
     ours: true,
   }),
