@@ -120,7 +120,8 @@ export const operations = {
     repeatable: true,
   }),
   'prompts.get': operation({
-    summary: 'Reads a prompt: its newest version, a given version, or the one a channel points to.',
+    summary:
+      'Reads a prompt: the version that its default channel, or another one, points to, or a given one.',
     permission: 'prompts:read',
     request: PromptRequest,
     response: Prompt,
@@ -136,7 +137,7 @@ export const operations = {
     repeatable: true,
   }),
   'prompts.write': operation({
-    summary: 'Appends a version to a prompt. The first write creates the prompt.',
+    summary: 'Appends a version to a prompt, which callers receive once a channel points to it.',
     permission: 'prompts:write',
     request: WritePromptRequest,
     response: Prompt,
