@@ -6,10 +6,11 @@ import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
 import { isoTime } from './iso-time.ts';
+import { setupOf } from './setup.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
- * inserted without parsing, one at a time: a page of large trials is never in memory at once.
+ * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
+ * one at a time: a page of large trials is never in memory at once.
  */
 export function* runRecordPieces(
   run: RunRow,
@@ -34,7 +35,7 @@ export function* runRecordPieces(
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: run.setupJson,
+    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;

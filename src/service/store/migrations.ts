@@ -139,4 +139,6 @@ export const migrations: readonly string[] = [
   CREATE INDEX runs_of_definition ON runs (organization, case_id, suite_id, variant_id, definition_hash)
     WHERE local = 0;
   `,
+  // Setups are made when they are read.
+  'ALTER TABLE batch_cases DROP COLUMN setup',
 ];

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Case, Suite } from '../../contract/definition.ts';
 
 /** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
@@ -8,7 +9,9 @@ export interface RunRow {
   caseJson: string;
   suiteJson: string;
   variantJson: string;
-  setupJson: string;
+  /** As they were sent: the run's setup follows from them. */
+  suite: Suite;
+  definition: Case;
   triggerJson: string | null;
   definitionHash: string;
   local: boolean;
@@ -59,7 +62,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
   };
   const read = database.prepare(
     `SELECT runs.key, runs.id, runs.variant, runs.definition_hash, runs.local, runs.trials, runs.started_at,
-       batches.id AS batchId, batches.suite_name, batches.trigger, batch_cases.case_name, batch_cases.setup
+       batches.id AS batchId, batches.suite, batches.suite_name, batches.trigger, batch_cases.case_name,
+       batch_cases.definition
      FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE runs.key = ?`,
   );
@@ -99,7 +103,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
         caseJson: String(row.case_name),
         suiteJson: String(row.suite_name),
         variantJson: String(row.variant),
-        setupJson: String(row.setup),
+        suite: JSON.parse(String(row.suite)),
+        definition: JSON.parse(String(row.definition)),
         triggerJson: row.trigger === null ? null : String(row.trigger),
         definitionHash: String(row.definition_hash),
         local: row.local === 1,
