@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
 import type { Call, JsonPieces } from './call.ts';
 import { listCases, readBaseline } from './cases.ts';
+import { claimTrial } from './claim-trial.ts';
 import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell } from './rerun-cell.ts';
@@ -39,6 +40,7 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'evals.runs.list': reads(listRuns),
   'evals.rerunCell': writes(rerunCell),
   'evals.reportTrial': writes(reportTrial),
+  'evals.claimTrial': writes(claimTrial),
   'evals.cases.list': reads(listCases),
   'evals.baseline': reads(readBaseline),
   'connectors.integrations': reads(({ integrations }) => [...integrations]),

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createLeaseStore, type LeaseStore } from './leases.ts';
 import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createTrialStore, type TrialStore } from './trials.ts';
@@ -12,6 +13,7 @@ export interface Stores {
   batches: BatchStore;
   runs: RunStore;
   trials: TrialStore;
+  leases: LeaseStore;
   cases: CaseStore;
   prompts: PromptStore;
 }
@@ -22,6 +24,7 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     batches: createBatchStore(database),
     runs: createRunStore(database),
     trials: createTrialStore(database),
+    leases: createLeaseStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
   };

@@ -28,7 +28,7 @@ export const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
 /** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
 export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
-const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
+export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
 export function createTrialStore(database: DatabaseSync): TrialStore {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
