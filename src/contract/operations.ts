@@ -13,6 +13,7 @@ import {
   RerunResponse,
   WritePromptRequest,
 } from './catalog.ts';
+import { ClaimRequest, ClaimResponse } from './claim.ts';
 import { StartRequest, StartResponse } from './definition.ts';
 import type { ErrorStatus } from './errors.ts';
 import { type Permission, Whoami } from './identity.ts';
@@ -93,6 +94,16 @@ export const operations = {
     response: z.strictObject({}),
     errors: [400, 403, 404, 409],
     repeatable: true,
+  }),
+  'evals.claimTrial': operation({
+    summary:
+      'Claims a queued trial for one agent for some seconds, renews the claim, or gives the trial back.',
+    permission: 'evals:write',
+    request: ClaimRequest,
+    response: ClaimResponse,
+    errors: [400, 401, 403, 404, 409],
+    repeatable: true,
+    ours: true,
   }),
   'evals.cases.list': operation({
     summary: 'Lists the cases that runs were started for.',

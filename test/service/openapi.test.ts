@@ -30,6 +30,8 @@ test('every operation is in the document, and additions are marked', () => {
 const breakKeys = (database: DatabaseSync) => database.exec('ALTER TABLE keys RENAME TO lost');
 const breakCell = (database: DatabaseSync) => database.exec('UPDATE batches SET local = 0');
 
+const claim = (id: string, ordinal: number) => ({ id, ordinal, agent: 'a', seconds: 60 });
+
 /** For each status, a request that gets it; `before` may change the database first. */
 interface Provoked {
   operation: string;
@@ -41,7 +43,7 @@ interface Provoked {
 
 test('each status in the document can come, and each that can come is in the document', async () => {
   await using service = openTestService();
-  const batch = await service.succeed('evals.start', startRequest());
+  const batch = await service.succeed('evals.start', startRequest({ trials: 2 }));
   const run = await onlyRun(service);
   const cellKey = `csv:${run.variant?.id}`;
   await service.succeed('evals.reportTrial', report(run.id));
@@ -52,6 +54,7 @@ test('each status in the document can come, and each that can come is in the doc
     'evals.runs.list': { caseId: 'csv' },
     'evals.rerunCell': { id: batch.id, cellKey },
     'evals.reportTrial': report(run.id),
+    'evals.claimTrial': claim(run.id, 1),
     'evals.cases.list': {},
     'evals.baseline': { caseId: 'csv', variant: 'v' },
     'connectors.integrations': {},
@@ -71,6 +74,8 @@ test('each status in the document can come, and each that can come is in the doc
     { operation: 'evals.rerunCell', status: 404, body: { id: batch.id, cellKey: 'toml:v' } },
     { operation: 'evals.reportTrial', status: 404, body: report('run_none') },
     { operation: 'evals.reportTrial', status: 409, body: report(run.id, 0, { passed: false }) },
+    { operation: 'evals.claimTrial', status: 404, body: claim('run_none', 1) },
+    { operation: 'evals.claimTrial', status: 409, body: claim(run.id, 0) },
     { operation: 'prompts.get', status: 404, body: { id: 'none' } },
     { operation: 'prompts.promote', status: 404, body: { id: 'none', channel: 'live', version: 1 } },
     {

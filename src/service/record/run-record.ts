@@ -10,19 +10,22 @@ import { setupOf } from './setup.ts';
 
 /**
  * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
- * one at a time: a page of large trials is never in memory at once.
+ * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
+ * (epoch milliseconds) is `running`.
  */
 export function* runRecordPieces(
   run: RunRow,
-  { trials, platform }: Pick<Stores, 'trials' | 'platform'>,
+  { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
+  now: number,
 ): Generator<string> {
+  const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
   const fields: RunRecord = {
     id: run.id,
     batchId: run.batchId,
-    status: ended.length === 0 ? 'queued' : isFinished ? 'completed' : 'running',
+    status: isFinished ? 'completed' : ended.length + claimed.size > 0 ? 'running' : 'queued',
     local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
@@ -43,7 +46,11 @@ export function* runRecordPieces(
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify({ id: trialIdentifier(run.id, ordinal), ordinal, status: 'queued' });
+      JSON.stringify({
+        id: trialIdentifier(run.id, ordinal),
+        ordinal,
+        status: claimed.has(ordinal) ? 'running' : 'queued',
+      });
   }
   yield ']}';
 }

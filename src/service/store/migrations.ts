@@ -141,4 +141,14 @@ export const migrations: readonly string[] = [
   `,
   // Setups are made when they are read.
   'ALTER TABLE batch_cases DROP COLUMN setup',
+  `
+  -- Who may run a trial that has not ended. A lease that has expired keeps its row, because the next lease of
+  -- the trial has the next attempt number.
+  CREATE TABLE leases (
+    trial INTEGER PRIMARY KEY, -- as the key of trials
+    agent TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

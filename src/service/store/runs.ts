@@ -42,6 +42,8 @@ export interface RunStore {
     list: { caseId: string; variant: string | undefined; offset: number; limit: number },
   ): RunPage;
   read(key: number): RunRow;
+  /** A run by its own id. */
+  find(organization: number, id: string): ReportedRun | undefined;
   /** A run by its own id, or by its batch's id and its index in the batch. */
   findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined;
 }
@@ -112,16 +114,23 @@ export function createRunStore(database: DatabaseSync): RunStore {
         startedAt: Number(row.started_at),
       };
     },
+    find(organization, id) {
+      const row = byRun.get(id, organization);
+      return row && reportedRun(row);
+    },
     findReported(organization, id, taskIndex) {
       const row = byRun.get(id, organization) ?? byBatch.get(id, organization, taskIndex);
-      if (!row) return undefined;
-      return {
-        key: Number(row.key),
-        id: String(row.id),
-        case: JSON.parse(String(row.case_name)),
-        local: row.local === 1,
-        trials: Number(row.trials),
-      };
+      return row && reportedRun(row);
     },
+  };
+}
+
+function reportedRun(row: Record<string, unknown>): ReportedRun {
+  return {
+    key: Number(row.key),
+    id: String(row.id),
+    case: JSON.parse(String(row.case_name)),
+    local: row.local === 1,
+    trials: Number(row.trials),
   };
 }
