@@ -225,14 +225,20 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Opens what trials need, and removes from the engine what dead agents have left. */
-  async workshop(signal: AbortSignal): Promise<Workshop> {
-    const engine = await this.engine(signal);
+  /** Connects to the engine for trials, and removes from it what dead agents have left. Call it once. */
+  async engineForTrials(signal: AbortSignal): Promise<Engine> {
     requireRoom(this.dataFolder);
-    const reporting = await this.reporting();
+    const engine = await this.engine(signal);
     // The sweep takes seconds, and no trial waits for it.
     const sweeping = this.#sweep(engine, signal);
     this.#opened.defer(() => sweeping);
+    return engine;
+  }
+
+  /** Opens what trials need. */
+  async workshop(signal: AbortSignal): Promise<Workshop> {
+    const engine = await this.engineForTrials(signal);
+    const reporting = await this.reporting();
     const { clock } = this;
     return {
       ...reporting,

@@ -5,14 +5,13 @@ import type { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
-import type { StartRequest } from '../contract/definition.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
 import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
@@ -114,7 +113,7 @@ async function answer(
 }
 
 /** Refuses a platform batch that nothing can run here. */
-async function acceptedBy(platform: Platform | undefined, batch: StartRequest): Promise<Platform> {
+async function acceptedBy(platform: Platform | undefined, batch: PlatformRequest): Promise<Platform> {
   if (!platform) {
     throw refuse(
       409,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { StartRequest } from '../../contract/definition.ts';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
+import type { PlatformRequest } from '../platform.ts';
 import { readBaselines } from './baseline.ts';
 import type { Call, JsonPieces } from './call.ts';
 import { listCases } from './cases.ts';
@@ -25,7 +25,7 @@ interface Handler<Name extends OperationName> {
    * The batch that the platform itself is to run, if the request is for one. The platform is asked about it
    * first. Throws an `ApiError` if the request would be refused anyway.
    */
-  forPlatform?: (call: Call, request: Request<Name>) => StartRequest | undefined;
+  forPlatform?: (call: Call, request: Request<Name>) => PlatformRequest | undefined;
   answer: Answer<Name>;
 }
 
