@@ -4,6 +4,7 @@ import type { PlatformRequest } from '../platform.ts';
 import { readBaselines } from './baseline.ts';
 import type { Call, JsonPieces } from './call.ts';
 import { listCases } from './cases.ts';
+import { claimTrial } from './claim-trial.ts';
 import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell, rerunOnPlatform } from './rerun-cell.ts';
@@ -48,6 +49,7 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'evals.runs.list': reads(listRuns),
   'evals.rerunCell': { ...writes(rerunCell), forPlatform: rerunOnPlatform },
   'evals.reportTrial': writes(reportTrial),
+  'evals.claimTrial': writes(claimTrial),
   'evals.cases.list': reads(listCases),
   'evals.baseline': reads(readBaselines),
   'connectors.integrations': reads(({ integrations }) => [...integrations]),

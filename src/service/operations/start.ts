@@ -1,10 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { serviceRequests } from '../../bounds/callers.ts';
-import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Case, StartRequest, StartResponse, Variant } from '../../contract/definition.ts';
 import { refuseBody } from '../api-error.ts';
-import { canonicalJson, sha256 } from '../canonical-json.ts';
-import { setupOf, setupSizeBound } from '../record/setup.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import { oversizedSetups } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
 import type { Call } from './call.ts';
 
@@ -19,10 +18,9 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
   const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
   const runs: z.output<typeof StartResponse>['runs'] = [];
   for (const started of cases) {
-    const setup = JSON.stringify(readableSetup(suite, started, cases.indexOf(started)));
-    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started, setup);
+    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started);
+    const hashWith = definitionHash(suite.prompt, started);
     for (const [variantIndex, variant] of variants.entries()) {
-      const definition = { prompt: suite.prompt, case: started, variant: request.variants[variantIndex] };
       const id = stores.batches.addRun({
         organization,
         batch: batch.key,
@@ -31,7 +29,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         suiteId: suite.id,
         caseId: started.id,
         variant,
-        definitionHash: sha256(canonicalJson(definition)).toString('hex'),
+        definitionHash: hashWith(request.variants[variantIndex]),
         local,
         trials,
         now,
@@ -45,7 +43,8 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
 /** Checks a request, and returns it if the platform is to run it. */
 export function startedOnPlatform(_: Call, request: StartRequest): StartRequest | undefined {
   checkCaseIds(request.cases);
-  checkSetupSize(request);
+  const oversized = oversizedSetups(request);
+  if (oversized.length > 0) throw refuseBody(oversized);
   return request.local ? undefined : request;
 }
 
@@ -62,19 +61,16 @@ function checkCaseIds(cases: Case[]): void {
   if (issues.length > 0) throw refuseBody(issues);
 }
 
-/** The setup of a case's runs. Refuses a text that is too long after its variables are expanded. */
-function readableSetup(suite: StartRequest['suite'], started: Case, index: number) {
-  try {
-    return setupOf(suite, started);
-  } catch (error) {
-    if (!(error instanceof OffsiteError)) throw error;
-    throw refuseBody([{ _tag: 'Refinement', path: ['cases', index], message: error.message }]);
-  }
-}
-
-function checkSetupSize({ suite, cases }: StartRequest): void {
-  const size = cases.reduce((sum, one) => sum + setupSizeBound(suite, one), 0);
-  if (size <= serviceRequests.bytes.setups) return;
-  const message = `may expand to more than ${serviceRequests.bytes.setups} characters with their variables`;
-  throw refuseBody([{ _tag: 'Refinement', path: ['cases'], message }]);
+/**
+ * The hash of a prompt, a case and a variant, as canonical JSON. The first two are hashed once for all variants,
+ * because they can be long.
+ */
+function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
+  const beginning = `{"case":${canonicalJson(started)},"prompt":${JSON.stringify(prompt)},"variant":`;
+  const hash = createHash('sha256').update(beginning);
+  return (variant) =>
+    hash
+      .copy()
+      .update(`${canonicalJson(variant)}}`)
+      .digest('hex');
 }

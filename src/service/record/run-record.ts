@@ -6,22 +6,26 @@ import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
 import { isoTime } from './iso-time.ts';
+import { setupOf } from './setup.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
- * inserted without parsing, one at a time: a page of large trials is never in memory at once.
+ * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
+ * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
+ * (epoch milliseconds) is `running`.
  */
 export function* runRecordPieces(
   run: RunRow,
-  { trials, platform }: Pick<Stores, 'trials' | 'platform'>,
+  { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
+  now: number,
 ): Generator<string> {
+  const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
   const fields: RunRecord = {
     id: run.id,
     batchId: run.batchId,
-    status: ended.length === 0 ? 'queued' : isFinished ? 'completed' : 'running',
+    status: isFinished ? 'completed' : ended.length + claimed.size > 0 ? 'running' : 'queued',
     local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
@@ -34,7 +38,7 @@ export function* runRecordPieces(
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: run.setupJson,
+    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
@@ -42,7 +46,11 @@ export function* runRecordPieces(
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify({ id: trialIdentifier(run.id, ordinal), ordinal, status: 'queued' });
+      JSON.stringify({
+        id: trialIdentifier(run.id, ordinal),
+        ordinal,
+        status: claimed.has(ordinal) ? 'running' : 'queued',
+      });
   }
   yield ']}';
 }
