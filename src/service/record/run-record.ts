@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
@@ -10,18 +10,23 @@ import { isoTime } from './iso-time.ts';
 /**
  * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
  * inserted without parsing, one at a time: a page of large trials is never in memory at once.
+ *
+ * @param inProgress the identifiers of the platform's trials that run in this process
  */
 export function* runRecordPieces(
   run: RunRow,
   { trials, platform }: Pick<Stores, 'trials' | 'platform'>,
+  inProgress: ReadonlySet<string>,
 ): Generator<string> {
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
+  const notEnded = Array.from({ length: run.trials }, (_, ordinal) => openTrial(run, ordinal, inProgress));
+  const hasBegun = ended.length > 0 || notEnded.some(({ status }) => status === 'running');
   const fields: RunRecord = {
     id: run.id,
     batchId: run.batchId,
-    status: ended.length === 0 ? 'queued' : isFinished ? 'completed' : 'running',
+    status: isFinished ? 'completed' : hasBegun ? 'running' : 'queued',
     local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
@@ -42,9 +47,14 @@ export function* runRecordPieces(
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify({ id: trialIdentifier(run.id, ordinal), ordinal, status: 'queued' });
+      JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
+}
+
+function openTrial(run: RunRow, ordinal: number, inProgress: ReadonlySet<string>): Trial {
+  const id = trialIdentifier(run.id, ordinal);
+  return { id, ordinal, status: inProgress.has(id) ? 'running' : 'queued' };
 }
 
 /** What a run of the platform has besides the fields of a reported one. */
