@@ -30,6 +30,15 @@ export interface Side {
   unfinished: number;
   /** Scored trials whose result cannot be read: they count with their verdict alone. */
   unreadable: number;
+  /** For a side that is a baseline of the service: what it is made of. */
+  baseline?: BaselineFacts;
+}
+
+export interface BaselineFacts {
+  runs: number;
+  /** Those that the runs' harnesses reported. */
+  harnessVersions: string[];
+  profileVersions: string[];
 }
 
 export interface SideCase extends CaseVerdicts {

@@ -3,7 +3,7 @@ import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { refuseBody } from '../api-error.ts';
-import { canonicalJson, sha256 } from '../canonical-json.ts';
+import { definitionHash } from '../record/definition-hash.ts';
 import { setupOf, setupSizeBound } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
 import type { Call } from './call.ts';
@@ -22,7 +22,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
     const setup = JSON.stringify(readableSetup(suite, started, cases.indexOf(started)));
     const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started, setup);
     for (const [variantIndex, variant] of variants.entries()) {
-      const definition = { prompt: suite.prompt, case: started, variant: request.variants[variantIndex] };
+      const requested = request.variants[variantIndex] ?? { model: variant.model };
       const id = stores.batches.addRun({
         organization,
         batch: batch.key,
@@ -31,7 +31,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         suiteId: suite.id,
         caseId: started.id,
         variant,
-        definitionHash: sha256(canonicalJson(definition)).toString('hex'),
+        definitionHash: definitionHash({ prompt: suite.prompt, case: started, variant: requested }),
         local,
         trials,
         now,
