@@ -13,10 +13,10 @@ import type { BuildEvent } from '../trial/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
-import type { Delivered, Delivery } from './delivery.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { lightResult } from './light-result.ts';
+import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
 import { type WorkEvent, Worker } from './worker.ts';
@@ -29,7 +29,7 @@ export interface BatchParts {
   extraCertificates: Buffer | undefined;
   client: Client;
   ledger: Ledger;
-  delivery: Delivery;
+  delivery: OutboxDelivery;
   /** The service's name in the ledger. */
   service: string;
   revisions: ConfigRevisions;

@@ -32,7 +32,7 @@ export function plannedCells({ suite, cases, variants }: SuitePlan, prompt?: str
     definition(caseId, name) {
       const [planned, variant] = [byId.get(caseId), byName.get(name)];
       if (prompt === undefined || !planned || !variant) return undefined;
-      return definitionHash({ prompt, case: planned, variant });
+      return definitionHash(prompt, planned)(variant);
     },
   };
 }

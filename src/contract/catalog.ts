@@ -114,11 +114,16 @@ export const Prompt = z.strictObject({
 });
 export type Prompt = z.infer<typeof Prompt>;
 
+/** The channel whose version callers receive if they name neither a channel nor a version. Our choice. */
+export const defaultChannel = 'production';
+
 export const PromptRequest = z
   .strictObject({
     id: Identifier,
     version: z.int().min(1).optional(),
-    channel: Identifier.optional(),
+    channel: Identifier.optional().meta({
+      description: `Without channel and version: ${defaultChannel}, or the newest version if there is no channel.`,
+    }),
   })
   .refine((request) => request.version === undefined || request.channel === undefined, {
     message: 'take version or channel, not both',

@@ -89,7 +89,7 @@ function operationOf(name: OperationName) {
     description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key is accepted.',
     ...('ours' in operation && { 'x-offsite-addition': true }),
     requestBody: {
-      required: true,
+      required: !('bodyOptional' in operation),
       content: { 'application/json': { schema: reference(`${name}.request`) } },
     },
     responses: {

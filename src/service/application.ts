@@ -1,18 +1,19 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
-import type { StartRequest } from '../contract/definition.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
+import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
 import { readBody } from './request/read-body.ts';
 import { parseJson } from './request/request-json.ts';
@@ -32,6 +33,10 @@ export interface ApplicationParts {
   /** Without it, nothing is logged. */
   log: Logger | undefined;
 }
+
+const requests = Object.fromEntries(
+  Object.entries(operations).map(([name, { request }]) => [name, boundedLists(request)]),
+) as Record<OperationName, z.ZodType>;
 
 interface Environment {
   Variables: { requestId: string; principal?: Principal };
@@ -86,10 +91,12 @@ async function answer(
   const { stores, writer, inProgress, integrations, platform, clock } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
-  const { permission, request: schema } = operations[name];
-  authorize(principal, permission);
-  const body = parseJson(await readBody(context.req.raw, serviceRequests.bytes.body));
-  const decoded = schema.safeParse(body);
+  const operation = operations[name];
+  authorize(principal, operation.permission);
+  const isOptional = 'bodyOptional' in operation;
+  const text = await readBody(context.req.raw, { limit: serviceRequests.bytes.body, isOptional });
+  const body = text === '' && isOptional ? {} : parseJson(text);
+  const decoded = requests[name].safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 
   const handler = handlers[name];
@@ -108,7 +115,7 @@ async function answer(
 }
 
 /** Refuses a platform batch that nothing can run here. */
-async function acceptedBy(platform: Platform | undefined, batch: StartRequest): Promise<Platform> {
+async function acceptedBy(platform: Platform | undefined, batch: PlatformRequest): Promise<Platform> {
   if (!platform) {
     throw refuse(
       409,

@@ -12,9 +12,15 @@ export interface Platform {
    * `evals.rerunCell` of a platform batch. 409 if nothing can run trials here, 404 if the request names a
    * connection or a model that the configuration does not have.
    */
-  refusal(request: StartRequest): Promise<Refusal | undefined>;
+  refusal(request: PlatformRequest): Promise<Refusal | undefined>;
   /** Called after runs were queued and are on disk. Must not throw. */
   queued(): void;
+}
+
+/** A batch that the platform is to run. */
+export interface PlatformRequest extends StartRequest {
+  /** The batch of which one cell is run again, if that is what the request is. */
+  rerunOf?: string;
 }
 
 export interface Refusal {

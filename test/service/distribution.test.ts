@@ -46,6 +46,15 @@ test('commands are counted over the trials that counted them', () => {
   expect(of(undefined)).toEqual([undefined, undefined, undefined]);
 });
 
+test('commands of void trials do not count, because their work was cut off', () => {
+  expect(distributionOf(3, [ended('void', 1), ended('passed', 8), ended('failed', 6)])).toMatchObject({
+    commandMin: 6,
+    commandMedian: 7,
+    commandMax: 8,
+  });
+  expect(distributionOf(1, [ended('void', 1)])).not.toHaveProperty('commandMin');
+});
+
 test('costs are the sum of what was told, and say so when some trial told none', () => {
   expect(reportedCosts([ended('passed', 1, 0.5), ended('void', 1, 0.25)])).toMatchObject({
     estimatedEquivalentUsd: 0.75,

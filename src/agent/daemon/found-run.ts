@@ -1,8 +1,8 @@
-import { foundRuns } from '../../bounds/service.ts';
 import type { RunRecord } from '../../contract/record.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import { mayBeBeingStarted } from '../being-started.ts';
 import type { FoundRunDetails } from '../specify.ts';
 
 /**
@@ -36,7 +36,8 @@ export async function syncRun(
   const ordinals = queuedOrdinals(record);
   if (ordinals.length === 0) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
-  if (mayBeBeingStarted(record, ledger, service)) return false;
+  const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
+  if (mayBeBeingStarted(ledger, service, startedAt)) return false;
   const details: FoundRunDetails = { variant: record.variant };
   const run: FoundRun = {
     service,
@@ -51,21 +52,6 @@ export async function syncRun(
     ordinals,
   };
   return ledger.batches.claim(run);
-}
-
-/**
- * Whether the run may belong to a batch that this data folder is starting now: the service has the batch, but
- * the ledger does not know its id yet. The next poll decides again.
- */
-function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
-  const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
-  return ledger.starts.open().some((start) => {
-    if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
-    // If the lock is free, the process is dead and nobody owns the batch.
-    const lock = ledger.takeLock(start.lock);
-    lock?.[Symbol.dispose]();
-    return lock === undefined;
-  });
 }
 
 function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
-import type { StartRequest } from '../../contract/definition.ts';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
+import type { PlatformRequest } from '../platform.ts';
 import { readBaselines } from './baseline.ts';
 import type { Call, JsonPieces } from './call.ts';
 import { listCases } from './cases.ts';
+import { claimTrial } from './claim-trial.ts';
 import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell, rerunOnPlatform } from './rerun-cell.ts';
@@ -24,7 +25,7 @@ interface Handler<Name extends OperationName> {
    * The batch that the platform itself is to run, if the request is for one. The platform is asked about it
    * first. Throws an `ApiError` if the request would be refused anyway.
    */
-  forPlatform?: (call: Call, request: Request<Name>) => StartRequest | undefined;
+  forPlatform?: (call: Call, request: Request<Name>) => PlatformRequest | undefined;
   answer: Answer<Name>;
 }
 
@@ -48,6 +49,7 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'evals.runs.list': reads(listRuns),
   'evals.rerunCell': { ...writes(rerunCell), forPlatform: rerunOnPlatform },
   'evals.reportTrial': writes(reportTrial),
+  'evals.claimTrial': writes(claimTrial),
   'evals.cases.list': reads(listCases),
   'evals.baseline': reads(readBaselines),
   'connectors.integrations': reads(({ integrations }) => [...integrations]),

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
-import type { StartRequest } from '../../contract/definition.ts';
 import { refuse } from '../api-error.ts';
+import type { PlatformRequest } from '../platform.ts';
 import { requestedVariant } from '../record/variant.ts';
 import type { Cell } from '../store/batches.ts';
 import type { Call } from './call.ts';
@@ -28,10 +28,11 @@ export function rerunCell(call: Call, request: Request): z.output<typeof RerunRe
 }
 
 /** The one cell as a batch, if the platform is to run it. */
-export function rerunOnPlatform(call: Call, request: Request): StartRequest | undefined {
+export function rerunOnPlatform(call: Call, request: Request): PlatformRequest | undefined {
   const { local, suite, case: rerun, variant, trials } = cellOf(call, request);
   if (local) return undefined;
-  return { suite, cases: [rerun], variants: [requestedVariant(variant)], trials: request.trials ?? trials };
+  const variants = [requestedVariant(variant)];
+  return { suite, cases: [rerun], variants, trials: request.trials ?? trials, rerunOf: request.id };
 }
 
 function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Cell {

@@ -1,10 +1,8 @@
 import type { z } from 'zod';
-import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { refuseBody } from '../api-error.ts';
 import { definitionHash } from '../record/definition-hash.ts';
-import { setupOf, setupSizeBound } from '../record/setup.ts';
+import { oversizedSetups } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
 import type { Call } from './call.ts';
 
@@ -19,10 +17,9 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
   const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
   const runs: z.output<typeof StartResponse>['runs'] = [];
   for (const started of cases) {
-    const setup = JSON.stringify(readableSetup(suite, started, cases.indexOf(started)));
-    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started, setup);
+    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started);
+    const hashWith = definitionHash(suite.prompt, started);
     for (const [variantIndex, variant] of variants.entries()) {
-      const requested = request.variants[variantIndex] ?? { model: variant.model };
       const id = stores.batches.addRun({
         organization,
         batch: batch.key,
@@ -31,7 +28,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         suiteId: suite.id,
         caseId: started.id,
         variant,
-        definitionHash: definitionHash({ prompt: suite.prompt, case: started, variant: requested }),
+        definitionHash: hashWith(request.variants[variantIndex]),
         local,
         trials,
         now,
@@ -45,7 +42,8 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
 /** Checks a request, and returns it if the platform is to run it. */
 export function startedOnPlatform(_: Call, request: StartRequest): StartRequest | undefined {
   checkCaseIds(request.cases);
-  checkSetupSize(request);
+  const oversized = oversizedSetups(request);
+  if (oversized.length > 0) throw refuseBody(oversized);
   return request.local ? undefined : request;
 }
 
@@ -60,21 +58,4 @@ function checkCaseIds(cases: Case[]): void {
     return [{ _tag: 'Refinement' as const, path: ['cases', index, 'id'], message }];
   });
   if (issues.length > 0) throw refuseBody(issues);
-}
-
-/** The setup of a case's runs. Refuses a text that is too long after its variables are expanded. */
-function readableSetup(suite: StartRequest['suite'], started: Case, index: number) {
-  try {
-    return setupOf(suite, started);
-  } catch (error) {
-    if (!(error instanceof OffsiteError)) throw error;
-    throw refuseBody([{ _tag: 'Refinement', path: ['cases', index], message: error.message }]);
-  }
-}
-
-function checkSetupSize({ suite, cases }: StartRequest): void {
-  const size = cases.reduce((sum, one) => sum + setupSizeBound(suite, one), 0);
-  if (size <= serviceRequests.bytes.setups) return;
-  const message = `may expand to more than ${serviceRequests.bytes.setups} characters with their variables`;
-  throw refuseBody([{ _tag: 'Refinement', path: ['cases'], message }]);
 }

@@ -1,7 +1,17 @@
+import { createHash } from 'node:crypto';
 import type { Case, Variant } from '../../contract/definition.ts';
-import { canonicalJson, sha256 } from '../canonical-json.ts';
+import { canonicalJson } from '../canonical-json.ts';
 
-/** The same for the same work: the prompt, the case and the variant as a request has them. */
-export function definitionHash(definition: { prompt: string; case: Case; variant: Variant }): string {
-  return sha256(canonicalJson(definition)).toString('hex');
+/**
+ * The hash of a prompt, a case and a variant, as canonical JSON. The first two are hashed once for all variants,
+ * because they can be long.
+ */
+export function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
+  const beginning = `{"case":${canonicalJson(started)},"prompt":${JSON.stringify(prompt)},"variant":`;
+  const hash = createHash('sha256').update(beginning);
+  return (variant) =>
+    hash
+      .copy()
+      .update(`${canonicalJson(variant)}}`)
+      .digest('hex');
 }

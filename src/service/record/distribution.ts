@@ -11,14 +11,16 @@ export interface TrialSummary {
 
 /**
  * The distribution of `trials` planned trials, of which `ended` have ended. Void trials count separately from
- * failed ones. The pass rate covers the scored trials and is left out if there are none; `deterministic` is
- * left out below two.
+ * failed ones. The pass rate and the numbers of commands cover only the scored trials; each is left out if there
+ * is none. `deterministic` is left out below two.
  */
 export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
   const failed = ended.filter(({ verdict }) => verdict === 'failed').length;
   const scored = passed + failed;
-  const commands = ended.flatMap(({ commands }) => commands ?? []).sort((one, other) => one - other);
+  const commands = ended
+    .flatMap(({ verdict, commands }) => (verdict === 'void' ? [] : (commands ?? [])))
+    .sort((one, other) => one - other);
   return {
     trials,
     scored,

@@ -6,22 +6,27 @@ import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
 import { isoTime } from './iso-time.ts';
+import { setupOf } from './setup.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
- * inserted without parsing, one at a time: a page of large trials is never in memory at once.
- *
- * @param inProgress the identifiers of the platform's trials that run in this process
+ * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
+ * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
+ * (epoch milliseconds) is `running`, and so is one that this process runs: `inProgress` has its identifier.
  */
 export function* runRecordPieces(
   run: RunRow,
-  { trials, platform }: Pick<Stores, 'trials' | 'platform'>,
-  inProgress: ReadonlySet<string>,
+  { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
+  { now, inProgress }: { now: number; inProgress: ReadonlySet<string> },
 ): Generator<string> {
+  const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
-  const notEnded = Array.from({ length: run.trials }, (_, ordinal) => openTrial(run, ordinal, inProgress));
+  const notEnded = Array.from({ length: run.trials }, (_, ordinal): Trial => {
+    const id = trialIdentifier(run.id, ordinal);
+    const isRunning = claimed.has(ordinal) || inProgress.has(id);
+    return { id, ordinal, status: isRunning ? 'running' : 'queued' };
+  });
   const hasBegun = ended.length > 0 || notEnded.some(({ status }) => status === 'running');
   const fields: RunRecord = {
     id: run.id,
@@ -39,7 +44,7 @@ export function* runRecordPieces(
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: run.setupJson,
+    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
@@ -50,11 +55,6 @@ export function* runRecordPieces(
       JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
-}
-
-function openTrial(run: RunRow, ordinal: number, inProgress: ReadonlySet<string>): Trial {
-  const id = trialIdentifier(run.id, ordinal);
-  return { id, ordinal, status: inProgress.has(id) ? 'running' : 'queued' };
 }
 
 /** What a run of the platform has besides the fields of a reported one. */

@@ -32,8 +32,8 @@ export interface NewRun {
  */
 export interface BatchStore {
   addBatch(batch: NewBatch): { key: number; id: string };
-  /** `setup` is JSON. Also stores the case for `evals.cases.list`: the latest definition wins. */
-  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case, setup: string): number;
+  /** Also stores the case for `evals.cases.list`: the latest definition wins. */
+  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case): number;
   /**
    * Adds a queued run and counts it in the lists that contain it. A run that is not local is open. Returns
    * its identifier.
@@ -68,7 +68,7 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertCase = database.prepare(
-    'INSERT INTO batch_cases (batch, case_name, definition, setup) VALUES (?, ?, ?, ?)',
+    'INSERT INTO batch_cases (batch, case_name, definition) VALUES (?, ?, ?)',
   );
   const rememberCase = database.prepare(
     `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
@@ -110,11 +110,11 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       );
       return { key: Number(lastInsertRowid), id };
     },
-    addCase({ organization, key, suite }, added, setup) {
+    addCase({ organization, key, suite }, added) {
       const name = { id: added.id, name: added.name };
       const entry = { ...name, suite: { id: suite.id, name: suite.name }, tags: added.tags };
       rememberCase.run(organization, suite.id, added.id, JSON.stringify(entry));
-      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added), setup);
+      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added));
       return Number(lastInsertRowid);
     },
     addRun({ organization, caseId, variant, ...run }) {

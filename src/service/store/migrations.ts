@@ -139,4 +139,16 @@ export const migrations: readonly string[] = [
   CREATE INDEX runs_of_definition ON runs (organization, case_id, suite_id, variant_id, definition_hash)
     WHERE local = 0;
   `,
+  // Setups are made when they are read.
+  'ALTER TABLE batch_cases DROP COLUMN setup',
+  `
+  -- Who may run a trial that has not ended. A lease that has expired keeps its row, because the next lease of
+  -- the trial has the next attempt number.
+  CREATE TABLE leases (
+    trial INTEGER PRIMARY KEY, -- as the key of trials
+    agent TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Case, Suite } from '../../contract/definition.ts';
 import type { Costs } from '../../contract/record.ts';
 import type { OpenPlatformRun } from '../platform.ts';
+import { setupOf } from '../record/setup.ts';
 import { keyOf, keysOfRun } from './trials.ts';
 
 /** What a completed trial has in addition to a reported one. */
@@ -44,7 +46,7 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
      ORDER BY open_runs.run`,
   );
   const selectSuite = database.prepare('SELECT suite FROM batches WHERE key = ?');
-  const selectCase = database.prepare('SELECT definition, setup FROM batch_cases WHERE key = ?');
+  const selectCase = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
   const selectEnded = database.prepare(
     `SELECT key FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
   );
@@ -65,17 +67,17 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
     openRuns(known) {
       const rows = selectOpen.all().filter(({ id }) => !known.has(String(id)));
       // Runs share the texts of their case, which may be large.
-      const suites = lookup((key) => JSON.parse(String(selectSuite.get(key)?.suite)));
-      const cases = lookup((key) => {
-        const row = selectCase.get(key);
-        return { case: JSON.parse(String(row?.definition)), setup: JSON.parse(String(row?.setup)) };
+      const suites = lookup((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
+      const cases = lookup((key, batch: number) => {
+        const definition: Case = JSON.parse(String(selectCase.get(key)?.definition));
+        return { case: definition, setup: setupOf(suites(batch), definition) };
       });
       return rows.map((row) => ({
         id: String(row.id),
         batchId: String(row.batchId),
         taskIndex: Number(row.task_index),
         suite: suites(Number(row.batch)),
-        ...cases(Number(row.batch_case)),
+        ...cases(Number(row.batch_case), Number(row.batch)),
         variant: JSON.parse(String(row.variant)),
         trials: Number(row.trials),
         ended: selectEnded.all(Number(row.key)).map(({ key }) => Number(key) - keyOf(Number(row.key), 0)),
@@ -118,10 +120,12 @@ function factsOf(row: Record<string, unknown>): CompletedFacts {
 }
 
 /** Reads the value of each key once. */
-function lookup<Value>(read: (key: number) => Value): (key: number) => Value {
+function lookup<More extends unknown[], Value>(
+  read: (key: number, ...more: More) => Value,
+): (key: number, ...more: More) => Value {
   const found = new Map<number, Value>();
-  return (key) => {
-    const value = found.get(key) ?? read(key);
+  return (key, ...more) => {
+    const value = found.get(key) ?? read(key, ...more);
     found.set(key, value);
     return value;
   };

@@ -3,6 +3,7 @@ import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createLeaseStore, type LeaseStore } from './leases.ts';
 import { createPlatformStore, type PlatformStore } from './platform-runs.ts';
 import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
@@ -16,6 +17,7 @@ export interface Stores {
   trials: TrialStore;
   platform: PlatformStore;
   baselines: BaselineStore;
+  leases: LeaseStore;
   cases: CaseStore;
   prompts: PromptStore;
 }
@@ -28,6 +30,7 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     trials: createTrialStore(database),
     platform: createPlatformStore(database),
     baselines: createBaselineStore(database),
+    leases: createLeaseStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
   };
