@@ -1,12 +1,10 @@
-import { readPlan } from '../agent/stored-plan.ts';
 import type { Case, Variant } from '../contract/definition.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { definitionHash } from '../service/record/definition-hash.ts';
 import { runVariants } from '../service/record/variant.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { type Reference, variantsOf } from './side.ts';
+import { knownPlan, type Reference, variantsOf } from './side.ts';
 
 /** The cells that a service is asked about. */
 export interface Cells {
@@ -45,24 +43,12 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
   const { batches } = reference;
   const trials = batches.flatMap(({ key }) => listTrials(ledger.records, key));
   const names = variantsOf(ledger, reference);
-  const cells = storedCells(ledger, batches[0]?.plan);
+  const known = batches[0] && knownPlan(ledger, batches[0]);
+  const cells = known && plannedCells(known.plan, known.prompt);
   return {
     suiteId: cells?.suiteId,
     cases: [...new Set(trials.map(({ caseId }) => caseId))],
     variants: new Map(names.map((name) => [name, cells?.variants.get(name) ?? name])),
     definition: (caseId, variant) => cells?.definition(caseId, variant),
   };
-}
-
-function storedCells({ blobs }: Ledger, sha256: string | undefined): Cells | undefined {
-  const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
-  if (!stored) return undefined;
-  try {
-    const { plan, prompt } = readPlan(JSON.parse(stored.toString('utf8')));
-    return plannedCells(plan, prompt);
-  } catch (error) {
-    // An Offsite of another version stored the plan.
-    if (error instanceof OffsiteError) return undefined;
-    throw error;
-  }
 }

@@ -220,7 +220,8 @@ test('a platform cell is run again by the platform, and only if it can', async (
   const cellKey = `csv:${(await onlyRun(service)).variant?.id}`;
   const rerun = await service.succeed('evals.rerunCell', { id, cellKey, trials: 3 });
   expect(platform.told).toBe(2);
-  expect(platform.asked[1]).toEqual(JSON.parse(JSON.stringify(onPlatform({ trials: 3 }))));
+  const cell = { ...onPlatform({ trials: 3 }), rerunOf: id };
+  expect(platform.asked[1]).toEqual(JSON.parse(JSON.stringify(cell)));
   expect(service.service.platform.openRuns().map((run) => [run.id, run.taskIndex, run.trials])).toEqual([
     [expect.any(String), 0, 2],
     [rerun.id, 1, 3],
