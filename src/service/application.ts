@@ -24,6 +24,8 @@ import type { Writer } from './store/writer.ts';
 export interface ApplicationParts {
   stores: Stores;
   writer: Writer;
+  /** The identifiers of the platform's trials that run in this process. */
+  inProgress: ReadonlySet<string>;
   integrations: readonly Integration[];
   /** Without it, platform batches are refused. */
   platform: Platform | undefined;
@@ -86,7 +88,7 @@ async function answer(
 ): Promise<Response> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
   allowOnly(['POST'], context.req.method);
-  const { stores, writer, integrations, platform, clock } = parts;
+  const { stores, writer, inProgress, integrations, platform, clock } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
   const operation = operations[name];
@@ -98,7 +100,7 @@ async function answer(
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 
   const handler = handlers[name];
-  const call = { stores, principal, integrations, now: clock.now() };
+  const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
   const request = decoded.data as never;
   const batch = handler.forPlatform?.(call, request);

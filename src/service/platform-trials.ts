@@ -6,10 +6,12 @@ import { completedTrial } from './record/completed-trial.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
 
+/** @param inProgress gets the identifiers of the trials that run */
 export function createPlatformTrials(
   stores: Pick<Stores, 'platform' | 'trials'>,
   writer: Writer,
   clock: Clock,
+  inProgress: Set<string>,
 ): PlatformTrials {
   const { platform, trials } = stores;
   return {
@@ -42,5 +44,10 @@ export function createPlatformTrials(
         if (trials.count(run.key) === run.trials) platform.close(run.key);
         return 'recorded';
       }),
+    running(runId, ordinal) {
+      const id = trialIdentifier(runId, ordinal);
+      inProgress.add(id);
+      return { [Symbol.dispose]: () => inProgress.delete(id) };
+    },
   };
 }

@@ -60,4 +60,9 @@ export interface PlatformTrials {
    * platform run or if it has no such trial.
    */
   complete(runId: string, ordinal: number, result: TrialRecord): Promise<'recorded' | 'already'>;
+  /**
+   * Shows a trial as `running` until the answer is disposed or the trial is recorded. Only this process
+   * knows it, and only while it runs.
+   */
+  running(runId: string, ordinal: number): Disposable;
 }

@@ -51,9 +51,11 @@ export function openService({ dataFolder, clock, integrations, platform, log }: 
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now());
   const writer = createWriter(database);
+  const inProgress = new Set<string>();
   const application = createApplication({
     stores,
     writer,
+    inProgress,
     integrations,
     platform,
     clock,
@@ -85,7 +87,7 @@ export function openService({ dataFolder, clock, integrations, platform, log }: 
     createKey: stores.keys.create,
     listKeys: stores.keys.list,
     revokeKey: stores.keys.revoke,
-    platform: createPlatformTrials(stores, writer, clock),
+    platform: createPlatformTrials(stores, writer, clock, inProgress),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,4 +1,9 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { BaselineResponse } from '../../src/contract/catalog.ts';
+import { RunsResponse } from '../../src/contract/record.ts';
+import { TrialRecord } from '../../src/record/trial-record.ts';
+import { valuesOf } from '../contract/arbitrary.ts';
 import { fullRecord, testPlatform, trialRecord } from './test-platform.ts';
 import { onlyRun, openTestService, report, startRequest, temporaryFolder } from './test-service.ts';
 
@@ -95,6 +100,24 @@ test('a completed trial is recorded once, and its run ends with its last trial',
       code: 'RUN_UNKNOWN',
     });
   }
+});
+
+test('a trial that is in progress is running, and so is its run', async () => {
+  await using service = openTestService(undefined, testPlatform());
+  const { platform } = service.service;
+  const run = (await service.succeed('evals.start', onPlatform())).runs[0]?.id ?? '';
+  const statuses = async () => {
+    const { status, trials = [] } = await onlyRun(service);
+    return [status, ...trials.map((trial) => trial.status)];
+  };
+  {
+    using _abandoned = platform.running(run, 0);
+    expect(await statuses()).toEqual(['running', 'running', 'queued']);
+  }
+  expect(await statuses()).toEqual(['queued', 'queued', 'queued']);
+  using _running = platform.running(run, 1);
+  await platform.complete(run, 1, trialRecord());
+  expect(await statuses()).toEqual(['running', 'queued', 'completed']);
 });
 
 test('a stored record of a completed trial has every field of the specification', async () => {
@@ -197,7 +220,8 @@ test('a platform cell is run again by the platform, and only if it can', async (
   const cellKey = `csv:${(await onlyRun(service)).variant?.id}`;
   const rerun = await service.succeed('evals.rerunCell', { id, cellKey, trials: 3 });
   expect(platform.told).toBe(2);
-  expect(platform.asked[1]).toEqual(JSON.parse(JSON.stringify(onPlatform({ trials: 3 }))));
+  const cell = { ...onPlatform({ trials: 3 }), rerunOf: id };
+  expect(platform.asked[1]).toEqual(JSON.parse(JSON.stringify(cell)));
   expect(service.service.platform.openRuns().map((run) => [run.id, run.taskIndex, run.trials])).toEqual([
     [expect.any(String), 0, 2],
     [rerun.id, 1, 3],
@@ -244,3 +268,27 @@ test('a service that is opened again has the same records and the same open runs
   expect(again.service.platform.openRuns(new Set([other]))).toEqual([]);
   expect(await again.service.platform.complete(one, 0, trialRecord())).toBe('already');
 });
+
+test('whatever a trial found, its record is one that the contract allows', async () => {
+  await using service = openTestService(undefined, testPlatform());
+  await fc.assert(
+    fc.asyncProperty(valuesOf(TrialRecord), async (value) => {
+      const result = TrialRecord.parse(value);
+      const cases = [{ id: 'any', name: 'Any' }];
+      const { runs } = await service.succeed('evals.start', onPlatform({ cases, trials: 1 }));
+      await service.service.platform.complete(runs[0]?.id ?? '', 0, result);
+      const listed = RunsResponse.parse(await service.succeed('evals.runs.list', { caseId: 'any' }));
+      const [run] = listed.runs;
+      const [trial] = run?.trials ?? [];
+      expect(run).toMatchObject({ id: runs[0]?.id, status: 'completed' });
+      expect(trial?.status).toBe(result.verdict === 'void' ? 'voided' : 'completed');
+      expect(trial?.filesChanged).toEqual(result.filesChanged);
+      expect(trial?.artifacts).toEqual(result.artifacts);
+      for (const [index, { judgment, ...validation }] of (result.validations ?? []).entries()) {
+        expect(trial?.validations?.[index]).toMatchObject(validation);
+      }
+      BaselineResponse.parse(await service.succeed('evals.baseline', { caseId: 'any' }));
+    }),
+    { numRuns: 100 },
+  );
+}, 120_000);

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import type { Case, StartRequest, StartResponse, Variant } from '../../contract/definition.ts';
+import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { refuseBody } from '../api-error.ts';
-import { canonicalJson } from '../canonical-json.ts';
+import { definitionHash } from '../record/definition-hash.ts';
 import { oversizedSetups } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
 import type { Call } from './call.ts';
@@ -59,18 +58,4 @@ function checkCaseIds(cases: Case[]): void {
     return [{ _tag: 'Refinement' as const, path: ['cases', index, 'id'], message }];
   });
   if (issues.length > 0) throw refuseBody(issues);
-}
-
-/**
- * The hash of a prompt, a case and a variant, as canonical JSON. The first two are hashed once for all variants,
- * because they can be long.
- */
-function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
-  const beginning = `{"case":${canonicalJson(started)},"prompt":${JSON.stringify(prompt)},"variant":`;
-  const hash = createHash('sha256').update(beginning);
-  return (variant) =>
-    hash
-      .copy()
-      .update(`${canonicalJson(variant)}}`)
-      .digest('hex');
 }

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
@@ -11,21 +11,27 @@ import { setupOf } from './setup.ts';
 /**
  * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
  * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
- * (epoch milliseconds) is `running`.
+ * (epoch milliseconds) is `running`, and so is one that this process runs: `inProgress` has its identifier.
  */
 export function* runRecordPieces(
   run: RunRow,
   { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
-  now: number,
+  { now, inProgress }: { now: number; inProgress: ReadonlySet<string> },
 ): Generator<string> {
   const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
+  const notEnded = Array.from({ length: run.trials }, (_, ordinal): Trial => {
+    const id = trialIdentifier(run.id, ordinal);
+    const isRunning = claimed.has(ordinal) || inProgress.has(id);
+    return { id, ordinal, status: isRunning ? 'running' : 'queued' };
+  });
+  const hasBegun = ended.length > 0 || notEnded.some(({ status }) => status === 'running');
   const fields: RunRecord = {
     id: run.id,
     batchId: run.batchId,
-    status: isFinished ? 'completed' : ended.length + claimed.size > 0 ? 'running' : 'queued',
+    status: isFinished ? 'completed' : hasBegun ? 'running' : 'queued',
     local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
@@ -46,11 +52,7 @@ export function* runRecordPieces(
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify({
-        id: trialIdentifier(run.id, ordinal),
-        ordinal,
-        status: claimed.has(ordinal) ? 'running' : 'queued',
-      });
+      JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
 }
