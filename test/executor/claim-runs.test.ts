@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { claimRun } from '../../src/agent/executor/claim-runs.ts';
-import { PlatformDelivery } from '../../src/agent/executor/platform-delivery.ts';
+import { platformDelivery } from '../../src/agent/executor/platform-delivery.ts';
 import { recoverStarts } from '../../src/agent/executor/recover-starts.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -59,10 +59,8 @@ async function finishNext() {
 
 /** Hands over everything in the outbox. Returns the outcomes. */
 async function handOver(to = service) {
-  const { outbox, trials } = ledger;
-  const { platform } = to.service;
-  const delivery = new PlatformDelivery({ outbox, trials, clock: systemClock, platform });
-  const due = outbox.due({ service: platformService, now: Date.now(), limit: 100 });
+  const delivery = platformDelivery(ledger, to.service.platform, systemClock);
+  const due = ledger.outbox.due({ service: platformService, now: Date.now(), limit: 100 });
   const outcomes = [];
   for (const report of due)
     outcomes.push((await delivery.deliver(report, new AbortController().signal)).kind);

@@ -111,6 +111,14 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     running.kill('SIGINT');
     return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
   },
+  start: async () => {
+    return [
+      ...(await asked('start', suite, '--drop-local')),
+      await offsite(place, ['start', suite], { env: at(kind) }),
+      ...(await plain('start', suite, '--trials', '1')),
+      ...(await plain('start', suite, '--variant', hostileName, name(attacks.stop))),
+    ];
+  },
   resume: () => plain('resume', hostileName, ...config()),
   batches: async () => [...(await plain('batches')), ...(await plain('batches', '--json'))],
   show: async () => {

@@ -15,7 +15,7 @@ import { Watchdog } from '../loop.ts';
 import { type WorkEvent, Worker } from '../worker.ts';
 import { claimRun } from './claim-runs.ts';
 import { observeHandover } from './observe-handover.ts';
-import { PlatformDelivery } from './platform-delivery.ts';
+import { platformDelivery } from './platform-delivery.ts';
 import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
@@ -113,7 +113,7 @@ export class Executor implements Platform, AsyncDisposable {
     ledger.reserve.take();
     await using delivery = new DeliveryLoop({
       ...{ ledger, clock, service: platformService },
-      delivery: new PlatformDelivery({ outbox: ledger.outbox, trials: ledger.trials, clock, platform }),
+      delivery: platformDelivery(ledger, platform, clock),
       observe: (report, delivered) => {
         observeHandover(report, delivered, log);
         // It may be the run's last trial. If it is not, the run is claimed again, which changes nothing.

@@ -1,3 +1,5 @@
+import type { Clock } from '../../clock.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import type { Trials } from '../../ledger/trials.ts';
 import { readRecord } from '../../record/read-record.ts';
@@ -9,8 +11,17 @@ interface PlatformDeliveryParts extends OutboxDeliveryParts {
   platform: Pick<PlatformTrials, 'complete'>;
 }
 
-/** Hands the results of platform trials to the service of this process, whole. */
-export class PlatformDelivery extends OutboxDelivery {
+/** Delivers the results of platform trials to the service of this process. */
+export function platformDelivery(
+  { outbox, trials }: Pick<Ledger, 'outbox' | 'trials'>,
+  platform: Pick<PlatformTrials, 'complete'>,
+  clock: Clock,
+): OutboxDelivery {
+  return new PlatformDelivery({ outbox, trials, clock, platform });
+}
+
+/** Hands over whole records. */
+class PlatformDelivery extends OutboxDelivery {
   readonly #parts: PlatformDeliveryParts;
 
   constructor(parts: PlatformDeliveryParts) {

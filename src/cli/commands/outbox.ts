@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { deliverLeftovers } from '../../agent/delivery.ts';
+import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
+import { platformService } from '../../ledger/platform.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { printableJson } from '../../text/escape.ts';
 import type { Printable } from '../../text/printable.ts';
@@ -104,6 +106,12 @@ async function send(options: CommonOptions): Promise<void> {
   const { signal } = context.interruption();
   const reporting = await context.reporting();
   await deliverLeftovers(reporting, signal, context.note);
+  const { platform } = await context.service();
+  if (platform) {
+    const { ledger } = reporting;
+    const delivery = platformDelivery(ledger, platform, context.clock);
+    await deliverLeftovers({ ledger, delivery, service: platformService }, signal, context.note);
+  }
   const left = reporting.ledger.outbox.pending();
   print(left, options.json);
   if (left.length > 0) process.exitCode = exitCodes.infrastructure;

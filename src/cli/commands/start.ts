@@ -112,5 +112,7 @@ function tellFinished(
     const see = seeWhy([summary], dataFolder);
     if (see) progress.note(see);
   }
+  if (summary.unreported > 0)
+    progress.note(`${plural(summary.unreported, 'result')} could not be recorded yet: offsite outbox`);
   return exitCodeOfRates(summary, failUnder);
 }

@@ -1,5 +1,5 @@
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { PlatformDelivery } from '../../agent/executor/platform-delivery.ts';
+import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
 import { turnForCommand } from '../../agent/executor/turn.ts';
 import { pullSetups } from '../../agent/pull.ts';
 import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
@@ -76,8 +76,7 @@ export async function startHere(
   await checkModels(plan, revision.gateway);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   progress.note(text`${plural(revision.concurrency, 'trial')} at a time; results in ${context.dataFolder}`);
-  const { outbox, trials } = ledger;
-  const delivery = new PlatformDelivery({ outbox, trials, clock, platform });
+  const delivery = platformDelivery(ledger, platform, clock);
   const parts = { ...workshop, service: platformService, delivery, revisions };
   try {
     return { kind: 'finished', batch: await runBatch(plan, parts, signal, progress.event) };
