@@ -1,5 +1,6 @@
+import { symlinkSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openServingPlace, type Serving, worker } from './serving-place.ts';
+import { endedRuns, openServingPlace, type Serving, worker } from './serving-place.ts';
 
 const unable = /platform batches cannot run here yet/;
 
@@ -26,7 +27,14 @@ test('without an engine a platform batch is refused with the engine’s reason, 
   expect(status).toBe(409);
   expect(body).toMatchObject({ _tag: 'Conflict', message: expect.stringContaining('no-engine.sock') });
   expect(await start(serving, { local: true })).toMatchObject({ status: 200 });
-}, 60_000);
+
+  // The engine comes up while the server runs.
+  symlinkSync('/var/run/docker.sock', `${at.place.folder}/no-engine.sock`);
+  const accepted = await start(serving, { cases: [{ id: 'later', name: 'Later', verify: 'true' }] });
+  expect(accepted, JSON.stringify(accepted.body)).toMatchObject({ status: 200 });
+  await serving.printed(/platform batches run here/);
+  expect(await endedRuns(serving, 'later')).toMatchObject([{ distribution: { passed: 1 } }]);
+}, 120_000);
 
 test('what the configuration does not have is a 404 that names it, what is known, and where to add it', async () => {
   await using at = openServingPlace();

@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
+import type { QueueScope } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Platform, PlatformRequest, PlatformTrials, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
@@ -19,7 +20,7 @@ import { platformDelivery } from './platform-delivery.ts';
 import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
-import type { Workplace } from './workplace.ts';
+import { LazyWorkplace, type Workplace } from './workplace.ts';
 
 /** Attempts of a trial that fails through no fault of the agent's. */
 const attempts = 3;
@@ -27,11 +28,13 @@ const attempts = 3;
 /** Milliseconds between two looks for runs that another process has queued. */
 const lookMs = 1_000;
 
-/** Milliseconds until the engine is tried again if there was none. */
-const engineMs = 10_000;
+/** Milliseconds until the executor tries again after it failed. */
+const againMs = 10_000;
 
 /** How long the executor waits at its end for the last results: milliseconds, and failures in a row. */
 const grace = { ms: 5_000, failures: 1 };
+
+const scope: QueueScope = { service: platformService, lock: platformLock };
 
 export interface ExecutorParts {
   config: Config;
@@ -70,18 +73,19 @@ export class Executor implements Platform, AsyncDisposable {
   readonly #ending = new AbortController();
   /** Ids of open runs whose trials are in the ledger. */
   readonly #claimed = new Set<string>();
-  #workplace: Promise<Workplace> | undefined;
+  readonly #workplace: LazyWorkplace;
   #running: Promise<void> | undefined;
   /** Makes the executor look for queued runs; does nothing before it works. */
   #look: () => void = () => undefined;
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
+    this.#workplace = new LazyWorkplace(() => parts.open(this.#ending.signal));
   }
 
   async refusal(request: PlatformRequest): Promise<Refusal | undefined> {
     const signal = this.#ending.signal;
-    return refusalOf(request, { ...this.#parts, open: () => this.#open() }, signal);
+    return refusalOf(request, { ...this.#parts, open: () => this.#workplace.get() }, signal);
   }
 
   queued(): void {
@@ -90,8 +94,7 @@ export class Executor implements Platform, AsyncDisposable {
 
   /** Begins to run the trials of the service, until the executor is disposed. */
   start(platform: PlatformTrials): void {
-    this.#running ??= this.#run(platform);
-    this.#running.catch((error: unknown) => this.#parts.log.fatal({ err: error }, 'the executor failed'));
+    this.#running ??= this.#keepRunning(platform);
   }
 
   /** Puts the running trials back into the queue, and hands over what is finished. */
@@ -99,7 +102,23 @@ export class Executor implements Platform, AsyncDisposable {
     this.#ending.abort(
       new OffsiteError('the service was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),
     );
-    await this.#running?.catch(() => undefined);
+    await this.#running;
+  }
+
+  /** Never rejects. A failure that ends the work, such as a full disk, may be over some time later. */
+  async #keepRunning(platform: PlatformTrials): Promise<void> {
+    const { clock, log, changed } = this.#parts;
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        await this.#run(platform);
+      } catch (error) {
+        const isExpected = error instanceof OffsiteError;
+        log.error({ reason: messageOf(error), err: isExpected ? undefined : error }, 'the executor failed');
+        changed({ kind: 'unable', reason: messageOf(error) });
+        await clock.sleep(againMs, signal).catch(() => undefined);
+      }
+    }
   }
 
   async #run(platform: PlatformTrials): Promise<void> {
@@ -108,20 +127,22 @@ export class Executor implements Platform, AsyncDisposable {
     const turn = await turnToServe({ ledger, clock, waits: () => changed({ kind: 'standby' }) }, signal);
     if (!turn) return;
     using _turn = turn;
-    const interrupted = ledger.queue.interrupt({ service: platformService, lock: platformLock });
+    const interrupted = ledger.queue.interrupt(scope);
     if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials start again');
     ledger.reserve.take();
+    this.#claimed.clear();
     await using delivery = new DeliveryLoop({
       ...{ ledger, clock, service: platformService },
       delivery: platformDelivery(ledger, platform, clock),
       observe: (report, delivered) => {
         observeHandover(report, delivered, log);
-        // It may be the run's last trial. If it is not, the run is claimed again, which changes nothing.
-        this.#claimed.delete(report.runId);
+        // If it is not the run's last result, the run is claimed again, which changes nothing.
+        if (ledger.queue.openTrials(scope, report.runId).length === 0) this.#claimed.delete(report.runId);
       },
       note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
     });
-    const workplace = await this.#openWhenPossible();
+    const unable = (reason: string) => changed({ kind: 'unable', reason });
+    const workplace = await this.#workplace.whenPossible({ clock, unable }, signal);
     if (!workplace) return;
     const { engine, revisions } = workplace;
     const { concurrency } = revisions.current;
@@ -139,7 +160,7 @@ export class Executor implements Platform, AsyncDisposable {
     await using worker = new Worker({
       ...this.#parts,
       ...workplace,
-      scope: { service: platformService, lock: platformLock },
+      scope,
       attempts,
       patienceMs: Number.POSITIVE_INFINITY,
       checks: true,
@@ -176,32 +197,5 @@ export class Executor implements Platform, AsyncDisposable {
       wake();
     }
     return lookMs;
-  }
-
-  async #openWhenPossible(): Promise<Workplace | undefined> {
-    const { clock, changed } = this.#parts;
-    const { signal } = this.#ending;
-    for (let told: string | undefined; !signal.aborted; ) {
-      try {
-        return await this.#open();
-      } catch (error) {
-        if (signal.aborted) return undefined;
-        if (!(error instanceof OffsiteError)) throw error;
-        const reason = messageOf(error);
-        if (reason !== told) changed({ kind: 'unable', reason });
-        told = reason;
-      }
-      await clock.sleep(engineMs, signal).catch(() => undefined);
-    }
-    return undefined;
-  }
-
-  /** The engine, and what else trials need. After a failure the next call tries again. */
-  #open(): Promise<Workplace> {
-    this.#workplace ??= this.#parts.open(this.#ending.signal).catch((error: unknown) => {
-      this.#workplace = undefined;
-      throw error;
-    });
-    return this.#workplace;
   }
 }

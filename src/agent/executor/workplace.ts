@@ -1,5 +1,10 @@
+import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
+
+/** Milliseconds until a workplace that cannot be opened is tried again. */
+const againMs = 10_000;
 
 /** What trials run on. */
 export interface Workplace {
@@ -7,4 +12,48 @@ export interface Workplace {
   revisions: ConfigRevisions;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;
+}
+
+/** Opens a workplace when it is first needed, once. */
+export class LazyWorkplace {
+  readonly #open: () => Promise<Workplace>;
+  #opening: Promise<Workplace> | undefined;
+
+  /** @param open called again after it threw */
+  constructor(open: () => Promise<Workplace>) {
+    this.#open = open;
+  }
+
+  /** Throws an OffsiteError if trials cannot run here, for example because there is no engine. */
+  get(): Promise<Workplace> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /**
+   * Tries until it is open. Resolves with undefined if the signal aborts.
+   *
+   * @param unable told each new reason why it cannot be opened
+   */
+  async whenPossible(
+    { clock, unable }: { clock: Clock; unable(reason: string): void },
+    signal: AbortSignal,
+  ): Promise<Workplace | undefined> {
+    for (let told: string | undefined; !signal.aborted; ) {
+      try {
+        return await this.get();
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (!(error instanceof OffsiteError)) throw error;
+        const reason = messageOf(error);
+        if (reason !== told) unable(reason);
+        told = reason;
+      }
+      await clock.sleep(againMs, signal).catch(() => undefined);
+    }
+    return undefined;
+  }
 }
