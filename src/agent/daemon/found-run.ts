@@ -20,13 +20,13 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
 }
 
 /**
- * Updates the ledger from a listed run. Claims the run if it is new and has trials to run, and removes trials
- * from the queue that another agent has ended. Resolves with whether the run was claimed.
+ * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run, and
+ * removes trials from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
 export async function syncRun(
   record: RunRecord,
   caseId: string,
-  { ledger, service }: { ledger: Ledger; service: string },
+  { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
   if (ledger.batches.findRun(service, batchId, record.id) !== undefined) {
@@ -34,7 +34,7 @@ export async function syncRun(
     return false;
   }
   const ordinals = queuedOrdinals(record);
-  if (ordinals.length === 0) return false;
+  if (ordinals.length === 0 || !mayClaim) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
@@ -42,7 +42,7 @@ export async function syncRun(
   const run: FoundRun = {
     service,
     batchId,
-    suite: record.suite?.name ?? '',
+    suite: record.suite?.name ?? record.suite?.id ?? '',
     id: record.id,
     caseId,
     caseName: record.case?.name ?? caseId,

@@ -37,6 +37,7 @@ function runsTable(runs: readonly RunRecord[]): Printable {
     [
       { title: 'run' },
       { title: 'batch' },
+      { title: 'suite' },
       { title: 'variant' },
       { title: 'status' },
       { title: 'local' },
@@ -46,9 +47,10 @@ function runsTable(runs: readonly RunRecord[]): Printable {
       { title: 'pass rate', align: 'right' },
       { title: 'started' },
     ],
-    runs.map(({ id, batchId, variant, status, local, distribution, startedAt }) => [
+    runs.map(({ id, batchId, suite, variant, status, local, distribution, startedAt }) => [
       id,
       batchId ?? '',
+      suite?.id ?? '',
       [variant?.id, variant?.model, variant?.harness].filter(Boolean).join(' '),
       status ?? '',
       local ? 'local' : '',
