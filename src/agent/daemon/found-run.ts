@@ -1,5 +1,5 @@
 import { foundRuns } from '../../bounds/service.ts';
-import type { RunRecord } from '../../contract/record.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
@@ -9,7 +9,7 @@ import type { FoundRunDetails } from '../specify.ts';
  * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
  * is not local, or is over.
  */
-export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
+export function queuedOrdinals({ local, status, trials, distribution }: ListedRun): number[] {
   const isOpen = status === undefined || status === 'queued' || status === 'running';
   if (local !== true || !isOpen) return [];
   if (trials && trials.length > 0) {
@@ -24,7 +24,7 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
  * from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
 export async function syncRun(
-  record: RunRecord,
+  record: ListedRun<'setup'>,
   caseId: string,
   { ledger, service }: { ledger: Ledger; service: string },
 ): Promise<boolean> {
@@ -57,7 +57,7 @@ export async function syncRun(
  * Whether the run may belong to a batch that this data folder is starting now: the service has the batch, but
  * the ledger does not know its id yet. The next poll decides again.
  */
-function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): boolean {
+function mayBeBeingStarted(record: ListedRun, ledger: Ledger, service: string): boolean {
   const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
   return ledger.starts.open().some((start) => {
     if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
@@ -68,7 +68,7 @@ function mayBeBeingStarted(record: RunRecord, ledger: Ledger, service: string): 
   });
 }
 
-function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {
+function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {
   const ended = new Set(
     (record.trials ?? [])
       .filter(({ status }) => status !== 'queued' && status !== 'running')

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -72,10 +73,11 @@ async function lookAtCase(
   signal: AbortSignal,
 ): Promise<number> {
   const { client, log } = parts;
+  const setups = { parts: 'setup', of: (run: ListedRun) => queuedOrdinals(run).length > 0 } as const;
   let claimed = 0;
   let inARow = 0;
   try {
-    for await (const record of client.runs({ caseId }, { signal })) {
+    for await (const record of client.runs({ caseId }, { signal, ...setups })) {
       if (await syncRun(record, caseId, parts)) {
         claimed++;
         log.info({ batch: record.batchId, run: record.id, case: caseId }, 'claimed a run');
