@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
@@ -9,7 +9,7 @@ import type { FoundRunDetails } from '../specify.ts';
  * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
  * is not local, or is over.
  */
-export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
+export function queuedOrdinals({ local, status, trials, distribution }: ListedRun): number[] {
   const isOpen = status === undefined || status === 'queued' || status === 'running';
   if (local !== true || !isOpen) return [];
   if (trials && trials.length > 0) {
@@ -24,7 +24,7 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
  * removes trials from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
 export async function syncRun(
-  record: RunRecord,
+  record: ListedRun<'setup'>,
   caseId: string,
   { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
@@ -54,7 +54,7 @@ export async function syncRun(
   return ledger.batches.claim(run);
 }
 
-function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {
+function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {
   const ended = new Set(
     (record.trials ?? [])
       .filter(({ status }) => status !== 'queued' && status !== 'running')

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -72,11 +73,12 @@ async function lookAtCase(
   signal: AbortSignal,
 ): Promise<number> {
   const { client, log } = parts;
+  const setups = { parts: 'setup', of: (run: ListedRun) => queuedOrdinals(run).length > 0 } as const;
   let claimed = 0;
   let inARow = 0;
   let ofOneSuite: Promise<boolean> | undefined;
   try {
-    for await (const record of client.runs({ caseId }, { signal })) {
+    for await (const record of client.runs({ caseId }, { signal, ...setups })) {
       const isOpen = queuedOrdinals(record).length > 0;
       if (isOpen && suite !== undefined && !record.suite) ofOneSuite ??= isOfOneSuite(caseId, parts, signal);
       const isWanted = suite === undefined || (record.suite ? record.suite.id === suite : await ofOneSuite);
