@@ -15,12 +15,14 @@ export type Exchange =
 export interface ExchangeRequest {
   origin: string;
   path: string;
+  /** Default: POST. */
+  method?: 'GET' | 'POST';
   headers: Record<string, string>;
-  body: string;
+  body?: string;
 }
 
 /**
- * Posts one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
+ * Sends one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
  * the connection is closed, and a request that still waits for a connection is never written.
  */
 export function exchange(
@@ -76,7 +78,7 @@ export function exchange(
     },
   };
   try {
-    dispatcher.dispatch({ ...request, method: 'POST' }, handler);
+    dispatcher.dispatch({ method: 'POST', ...request }, handler);
   } catch (error) {
     signal.removeEventListener('abort', stop);
     throw error;
