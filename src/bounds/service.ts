@@ -39,6 +39,31 @@ export const serviceAnswers = channel({
   },
 });
 
+export const serviceDescription = channel({
+  sender: 'the service',
+  over: 'its OpenAPI document, from which an agent learns whether it offers claims',
+  bytes: { document: bytes(4 * MiB, 'the document; a larger one counts as none') },
+  time: {
+    answer: milliseconds(10_000, 'until all of it has arrived'),
+    absent: milliseconds(60 * 60_000, 'until it is asked again, if it offers no claims'),
+    unclear: milliseconds(60_000, 'until it is asked again, if it failed'),
+  },
+  count: 'one request at a time',
+});
+
+export const claimAnswers = channel({
+  sender: 'the service',
+  over: 'answers about claims of trials',
+  bytes: 'as every answer to a call',
+  time: {
+    call: milliseconds(10_000, 'a call to claim, renew or give back a trial'),
+    held: milliseconds(15_000, 'until a trial that another agent has claimed is looked at again, at most'),
+    down: milliseconds(15_000, 'without claiming anything after a call failed'),
+    release: milliseconds(5_000, 'for giving trials back when an agent ends'),
+  },
+  count: 'one lease for each trial that runs or has its sandbox started ahead',
+});
+
 export const foundRuns = channel({
   sender: 'the service',
   over: 'runs that a daemon finds in its lists',

@@ -6,6 +6,7 @@ import { parseAddress } from './address.ts';
 import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
 import { openConnections } from './connections.ts';
+import { askOffer, type Offer } from './offer.ts';
 import { type CallOptions, type ClientOptions, defaultDeadlines, defaultRetryLimits } from './options.ts';
 import { listRuns, type PageNumbering, type ReadPage } from './pages/list-runs.ts';
 import type { PageParts, RunsPage } from './pages/page-reader.ts';
@@ -37,6 +38,11 @@ export interface Client extends AsyncDisposable {
     request: RequestOf<'evals.runs.list'>,
     options?: PageOptions<Parts>,
   ): Promise<RunsPage<Parts>>;
+  /**
+   * Whether the service has an operation that the specification does not have. Rejects only if the signal
+   * aborts.
+   */
+  offers(operation: OperationName, options?: Pick<CallOptions, 'signal'>): Promise<Offer>;
   /**
    * A case's runs over all pages, newest first, each once. `variant` is a variant's id or a model. The
    * options apply to each page.
@@ -86,6 +92,7 @@ export function createClient(options: ClientOptions): Client {
     async call<Name extends OperationName>(name: Name, request: RequestOf<Name>, options: CallOptions = {}) {
       return (await call(parts, name, request, options)) as ResponseOf<Name>;
     },
+    offers: (operation, { signal } = {}) => askOffer(parts, operation, signal),
     page: async (request, options) => (await readPage(request, options)).page,
     runs: (filter, options) => listRuns((request) => readPage(request, options), filter, numbering),
     async [Symbol.asyncDispose]() {

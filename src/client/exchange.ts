@@ -22,8 +22,19 @@ export type Exchange =
 export interface ExchangeRequest {
   origin: string;
   path: string;
+  /** Default: POST. */
+  method?: 'GET' | 'POST';
   headers: Record<string, string>;
-  body: string;
+  body?: string;
+}
+
+export interface ExchangeOptions {
+  signal: AbortSignal;
+  reader?: BodyReader | undefined;
+  /** Called whenever a part of the body has arrived. */
+  progress?: (() => void) | undefined;
+  /** Of an answer that is collected. */
+  maximumBytes?: number;
 }
 
 /** Reads the body of a successful answer as it arrives. */
@@ -34,17 +45,14 @@ export interface BodyReader {
 }
 
 /**
- * Posts one request and collects the answer, or passes the body of a success to `reader`. Never rejects. Does not follow redirects. If `signal` aborts,
- * the connection is closed, and a request that still waits for a connection is never written.
+ * Sends one request and collects the answer, or passes the body of a success to `reader`. Never rejects. Does
+ * not follow redirects. If `signal` aborts, the connection is closed, and a request that still waits for a
+ * connection is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: ExchangeRequest,
-  {
-    signal,
-    reader,
-    progress,
-  }: { signal: AbortSignal; reader?: BodyReader | undefined; progress?: (() => void) | undefined },
+  { signal, reader, progress, maximumBytes: most = serviceAnswers.bytes.answer }: ExchangeOptions,
 ): Promise<Exchange> {
   const { promise, resolve } = Promise.withResolvers<Exchange>();
   let controller: Dispatcher.DispatchController | undefined;
@@ -79,7 +87,7 @@ export function exchange(
     onResponseData(current, chunk) {
       progress?.();
       const reading = status >= 200 && status < 300 ? reader : undefined;
-      const { maximumBytes } = reading ?? { maximumBytes: serviceAnswers.bytes.answer };
+      const { maximumBytes } = reading ?? { maximumBytes: most };
       if (!reading || size < serviceAnswers.bytes.searched) chunks.push(chunk);
       size += chunk.length;
       if (size > maximumBytes) {
@@ -99,7 +107,7 @@ export function exchange(
     },
   };
   try {
-    dispatcher.dispatch({ ...request, method: 'POST' }, handler);
+    dispatcher.dispatch({ method: 'POST', ...request }, handler);
   } catch (error) {
     signal.removeEventListener('abort', stop);
     throw error;

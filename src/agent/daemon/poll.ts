@@ -6,7 +6,7 @@ import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf } from '../../offsite-error.ts';
-import { queuedOrdinals, syncRun } from './found-run.ts';
+import { mayHaveWork, queuedOrdinals, syncRun } from './found-run.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTarget, PollTargets } from './poll-targets.ts';
 
@@ -64,7 +64,7 @@ async function lookAtSuite(
 /**
  * Claims the new runs of a case. Resolves with how many it claimed. The first poll reads all pages. Later
  * polls stop after as many runs in a row without open trials as a page has, because runs with open trials are
- * the newest.
+ * the newest. A trial that another agent runs is open too: it may come back.
  */
 async function lookAtCase(
   { id: caseId, suite }: PollTarget,
@@ -87,7 +87,7 @@ async function lookAtCase(
         log.info({ batch: record.batchId, run: record.id, case: caseId }, 'claimed a run');
         parts.claimed();
       }
-      inARow = isOpen ? 0 : inARow + 1;
+      inARow = mayHaveWork(record) ? 0 : inARow + 1;
       if (known && inARow >= limits.runsPerPage) break;
     }
   } catch (error) {

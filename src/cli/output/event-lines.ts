@@ -81,6 +81,8 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
     case 'report': {
       const { delivered } = event;
       if (delivered.kind === 'delivered') return undefined;
+      if (delivered.kind === 'superseded')
+        return text`  ${nameOf(event.trial)}  another agent has run it too: ${lines(delivered.answer)}`;
       const { state, answer } = delivered;
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }
