@@ -97,7 +97,7 @@ export async function runBatch(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatch> {
-  await checkPlanned(plan, parts, signal);
+  await checkSandboxes(parts.engine, plan, signal);
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const start = () => startBatch({ plan, prompt }, parts, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
@@ -107,19 +107,6 @@ export async function runBatch(
   const finished = await workOffBatch(batch, owner, parts, signal, observe);
   lock.remove();
   return finished;
-}
-
-/** Throws if the engine cannot run the sandboxes of a plan. */
-export async function checkPlanned(
-  { variants }: SuitePlan,
-  { engine }: Pick<BatchParts, 'engine'>,
-  signal: AbortSignal,
-): Promise<void> {
-  await checkSandboxes(
-    engine,
-    variants.map(({ sandbox }) => sandbox),
-    signal,
-  );
 }
 
 /**

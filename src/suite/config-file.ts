@@ -188,6 +188,9 @@ export const ConfigFile = z
       .meta({
         description: 'Limits for the models of one trial together, and of all trials of a batch together.',
       }),
+    images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
+      description: 'Image that a suite names -> image to use instead. Results say so.',
+    }),
     snapshots: z
       .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
       .prefault({})
