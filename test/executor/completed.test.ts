@@ -94,7 +94,9 @@ test('a rerun cell of a platform batch is run here too, and reported trials of t
     [false, ['completed']],
   ]);
   const { body } = await serving.ask('evals.baseline', { caseId: 'greets', variant });
-  expect(body).toMatchObject({ runs: 2, distribution: { trials: 3, passed: 3, failed: 0 } });
+  expect(body).toMatchObject({
+    baselines: [{ runs: [{ passed: 2 }, { passed: 1 }], distribution: { trials: 3, passed: 3, failed: 0 } }],
+  });
 
   // What ran here is in the ledger like any other batch.
   const shown = await at.command('show', first.id);
@@ -116,4 +118,15 @@ test('a model that the configuration has is asked through the gateway, and its u
   const [run] = await runsOf(serving, 'greets');
   expect(run?.trials?.[0]).toMatchObject({ status: 'completed', verifySteps: [{ exitCode: 0 }] });
   expect(run?.trials?.[0]?.usage?.totalTokens).toBeGreaterThan(0);
+}, 180_000);
+
+test('a trial that is in progress is shown as running', async () => {
+  await using at = openServingPlace();
+  const serving = await at.serve();
+  await startBatch(serving, [{ id: 'slow', variables: { act: 'sleep 5' }, verify: 'true' }]);
+  const statuses = async () =>
+    (await runsOf(serving, 'slow')).map(({ status, trials }) => [status, trials?.[0]?.status]);
+  await expect.poll(statuses, { timeout: 120_000, interval: 100 }).toEqual([['running', 'running']]);
+  await endedRuns(serving, 'slow');
+  expect(await statuses()).toEqual([['completed', 'completed']]);
 }, 180_000);
