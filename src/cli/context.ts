@@ -11,6 +11,7 @@ import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
+import type { Platform } from '../service/platform.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { plural } from '../text/quantities.ts';
 import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
@@ -85,6 +86,8 @@ export class CommandContext implements AsyncDisposable {
   readonly err: Terminal['err'];
   /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
+  /** Accepts platform batches at the embedded service. Set it before the service is opened. */
+  platform: Platform | undefined;
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   #certificates: Promise<Buffer | undefined> | undefined;
@@ -160,6 +163,7 @@ export class CommandContext implements AsyncDisposable {
       caBundle: await this.certificates(),
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
+      platform: this.platform,
       note: (message) => this.note(message),
     });
     return this.#opened.use(access);

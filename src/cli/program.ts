@@ -42,6 +42,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   run: async () => (await import('./commands/run.ts')).runCommand(),
+  start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
   batches: async () => (await import('./commands/batches.ts')).batchesCommand(),
   show: async () => (await import('./commands/show.ts')).showCommand(),

@@ -11,6 +11,8 @@ const apiKey = 'ofs_key_of_the_tests_0123456789';
 
 /** A server that runs, and its address. */
 export interface Serving extends Running {
+  url: string;
+  apiKey: string;
   ask(operation: string, body: unknown): Promise<{ status: number; body: unknown }>;
 }
 
@@ -21,7 +23,7 @@ export interface ServingPlace extends AsyncDisposable {
   /** Starts a server and waits until it has printed `ready`. Killed with the place, if not before. */
   serve(options?: ServeOptions): Promise<Serving>;
   /** Another command in the same data folder. */
-  command(...args: string[]): Promise<Ended>;
+  command(...args: (string | { env: Record<string, string> })[]): Promise<Ended>;
   /** What the data folder's ledger says of all attempts, by run and ordinal. */
   attempts(): { trial: string; ending: string | null }[];
 }
@@ -54,11 +56,15 @@ export function openServingPlace(): ServingPlace {
         env: { OFFSITE_API_KEY: apiKey, ...env },
       });
       servers.push(running);
-      const [, url] = await running.printed(/Eval Service at (http:\S+);/);
+      const [, url = ''] = await running.printed(/Eval Service at (http:\S+);/);
       await running.printed(ready);
-      return { ...running, ask: (operation, body) => post(`${url}/v1/${operation}`, body) };
+      return { ...running, url, apiKey, ask: (operation, body) => post(`${url}/v1/${operation}`, body) };
     },
-    command: (...args) => offsite(place, [...args, '--config', config]),
+    command(...args) {
+      const words = args.filter((arg) => typeof arg === 'string');
+      const options = args.find((arg) => typeof arg === 'object');
+      return offsite(place, [...words, '--config', config], options);
+    },
     attempts() {
       using ledger = new Ledger(place.dataFolder, systemClock);
       return ledger.records

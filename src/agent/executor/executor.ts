@@ -16,8 +16,9 @@ import { type WorkEvent, Worker } from '../worker.ts';
 import { claimRun } from './claim-runs.ts';
 import { observeHandover } from './observe-handover.ts';
 import { PlatformDelivery } from './platform-delivery.ts';
+import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
-import { takeTurn } from './turn.ts';
+import { turnToServe } from './turn.ts';
 import type { Workplace } from './workplace.ts';
 
 /** Attempts of a trial that fails through no fault of the agent's. */
@@ -104,7 +105,7 @@ export class Executor implements Platform, AsyncDisposable {
   async #run(platform: PlatformTrials): Promise<void> {
     const { ledger, clock, log, changed } = this.#parts;
     const { signal } = this.#ending;
-    const turn = await takeTurn({ ledger, clock, waits: () => changed({ kind: 'standby' }) }, signal);
+    const turn = await turnToServe({ ledger, clock, waits: () => changed({ kind: 'standby' }) }, signal);
     if (!turn) return;
     using _turn = turn;
     const interrupted = ledger.queue.interrupt({ service: platformService, lock: platformLock });
@@ -165,6 +166,7 @@ export class Executor implements Platform, AsyncDisposable {
   /** One look for new runs. Resolves with the milliseconds until the next. */
   async #claim(platform: PlatformTrials, wake: () => void): Promise<number> {
     const { ledger, log } = this.#parts;
+    recoverStarts(platform, ledger);
     for (const run of platform.openRuns(this.#claimed)) {
       if (!(await claimRun(run, ledger))) continue;
       this.#claimed.add(run.id);

@@ -16,7 +16,7 @@ import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodeOfRates, exitCodes } from '../failure.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
@@ -193,8 +193,7 @@ function exitCodeOf(
   { failUnder, failOnRegression }: RunOptions,
   compared: ComparedBatches | undefined,
 ): number {
-  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
-  if (failUnder !== undefined && (summary.passRate ?? 0) < failUnder) return exitCodes.belowThreshold;
-  if (failOnRegression && compared && hasRegression(compared)) return exitCodes.belowThreshold;
-  return exitCodes.done;
+  const code = exitCodeOfRates(summary, failUnder);
+  if (code !== exitCodes.done) return code;
+  return failOnRegression && compared && hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
 }
