@@ -1,7 +1,7 @@
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { Client } from '../client/client.ts';
+import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
 import { Conflict, DecodeRefusal, NotFound } from '../client/refusal.ts';
-import type { Trial } from '../contract/record.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
@@ -107,8 +107,9 @@ export class Delivery extends OutboxDelivery {
    * What the service has recorded of the trial, if it has. If it cannot be asked now, the report is retried
    * like after any failure.
    */
-  async #recorded(report: PendingReport, signal: AbortSignal): Promise<Trial | undefined> {
-    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
+  async #recorded(report: PendingReport, signal: AbortSignal): Promise<ListedTrial | undefined> {
+    const results = { parts: 'results', of: ({ id }: ListedRun) => id === report.runId } as const;
+    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal, ...results })) {
       if (run.id !== report.runId) continue;
       const trial = run.trials?.find(({ ordinal }) => ordinal === report.ordinal);
       return trial && ['queued', 'running'].includes(trial.status) ? undefined : trial;

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
@@ -9,7 +9,7 @@ import type { FoundRunDetails } from '../specify.ts';
  * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
  * is not local, or is over.
  */
-export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
+export function queuedOrdinals({ local, status, trials, distribution }: ListedRun): number[] {
   const isOpen = status === undefined || status === 'queued' || status === 'running';
   if (local !== true || !isOpen) return [];
   if (trials && trials.length > 0) {
@@ -20,13 +20,13 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
 }
 
 /**
- * Updates the ledger from a listed run. Claims the run if it is new and has trials to run, and removes trials
- * from the queue that another agent has ended. Resolves with whether the run was claimed.
+ * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run, and
+ * removes trials from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
 export async function syncRun(
-  record: RunRecord,
+  record: ListedRun<'setup'>,
   caseId: string,
-  { ledger, service }: { ledger: Ledger; service: string },
+  { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
   if (ledger.batches.findRun(service, batchId, record.id) !== undefined) {
@@ -34,7 +34,7 @@ export async function syncRun(
     return false;
   }
   const ordinals = queuedOrdinals(record);
-  if (ordinals.length === 0) return false;
+  if (ordinals.length === 0 || !mayClaim) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
@@ -42,7 +42,7 @@ export async function syncRun(
   const run: FoundRun = {
     service,
     batchId,
-    suite: record.suite?.name ?? '',
+    suite: record.suite?.name ?? record.suite?.id ?? '',
     id: record.id,
     caseId,
     caseName: record.case?.name ?? caseId,
@@ -54,7 +54,7 @@ export async function syncRun(
   return ledger.batches.claim(run);
 }
 
-function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {
+function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {
   const ended = new Set(
     (record.trials ?? [])
       .filter(({ status }) => status !== 'queued' && status !== 'running')
