@@ -13,6 +13,11 @@ export interface Deadline extends Disposable {
   readonly reached: Promise<DeadlineCause>;
   /** Whether time was up before a parent aborted. */
   expired(): boolean;
+  /**
+   * Call this when something arrived: the time begins again, once the present one is over. So the deadline
+   * passes if nothing arrives for `ms`, and at the latest after twice as long.
+   */
+  renew(): void;
 }
 
 /**
@@ -31,6 +36,7 @@ export function startDeadline(
   const timer = new AbortController();
   const { promise: reached, resolve } = Promise.withResolvers<DeadlineCause>();
   let expired = false;
+  let renewed = false;
   const detach: (() => void)[] = [];
 
   for (const parent of [parents].flat()) {
@@ -43,7 +49,13 @@ export function startDeadline(
     parent.addEventListener('abort', follow, { once: true });
     detach.push(() => parent.removeEventListener('abort', follow));
   }
-  clock.sleep(ms, timer.signal).then(
+  const untilQuiet = async () => {
+    do {
+      renewed = false;
+      await clock.sleep(ms, timer.signal);
+    } while (renewed);
+  };
+  untilQuiet().then(
     () => {
       if (timer.signal.aborted || controller.signal.aborted) return;
       expired = true;
@@ -59,6 +71,9 @@ export function startDeadline(
     signal: controller.signal,
     reached,
     expired: () => expired,
+    renew() {
+      renewed = true;
+    },
     [Symbol.dispose]() {
       timer.abort();
       for (const undo of detach) undo();

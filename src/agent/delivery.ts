@@ -1,7 +1,7 @@
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { Client } from '../client/client.ts';
+import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
 import { Conflict, DecodeRefusal, NotFound } from '../client/refusal.ts';
-import type { Trial } from '../contract/record.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
@@ -58,10 +58,14 @@ export class Delivery extends OutboxDelivery {
     const id = identifier === 'run' ? report.runId : report.batchId;
     const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
     try {
-      await this.#parts.client.call('evals.reportTrial', { id, trial: { ...trial, events } }, { signal });
+      const lease = report.lease !== undefined && { attempt: report.lease };
+      const request = { id, trial: { ...trial, events }, ...lease };
+      await this.#parts.client.call('evals.reportTrial', request, { signal });
       if (report.origin === 'planned') this.#identifier = identifier;
     } catch (error) {
-      if (error instanceof NotFound && report.origin === 'planned' && !isSecond) {
+      if (report.lease !== undefined && refusesLease(error)) {
+        await this.#send({ ...report, lease: undefined }, trial, identifier, signal, { kinds, isSecond });
+      } else if (error instanceof NotFound && report.origin === 'planned' && !isSecond) {
         await this.#sendOtherwise(report, trial, error, identifier, signal);
       } else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
         const started = { kinds: 'started', isSecond } as const;
@@ -107,13 +111,18 @@ export class Delivery extends OutboxDelivery {
    * What the service has recorded of the trial, if it has. If it cannot be asked now, the report is retried
    * like after any failure.
    */
-  async #recorded(report: PendingReport, signal: AbortSignal): Promise<Trial | undefined> {
-    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal })) {
+  async #recorded(report: PendingReport, signal: AbortSignal): Promise<ListedTrial | undefined> {
+    const results = { parts: 'results', of: ({ id }: ListedRun) => id === report.runId } as const;
+    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal, ...results })) {
       if (run.id !== report.runId) continue;
       const trial = run.trials?.find(({ ordinal }) => ordinal === report.ordinal);
       return trial && ['queued', 'running'].includes(trial.status) ? undefined : trial;
     }
     return undefined;
+  }
+
+  protected override isSuperseded({ lease }: PendingReport, error: unknown): boolean {
+    return lease !== undefined && isTaken(error);
   }
 }
 
@@ -140,9 +149,21 @@ function refusesEvents(error: unknown): boolean {
   );
 }
 
+/** Whether the service no longer knows leases: an older one may have taken its place. */
+function refusesLease(error: unknown): boolean {
+  return error instanceof DecodeRefusal && error.issues.some(({ path }) => path === 'attempt');
+}
+
+/** Whether the service refused the result of a leased trial because of another agent. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Conflict || (error instanceof OffsiteError && error.code === recordedOtherwiseCode);
+}
+
+const recordedOtherwiseCode = 'REPORT_CONFLICTS';
+
 function recordedOtherwise(report: PendingReport, cause: Conflict): OffsiteError {
   return new OffsiteError(`${nameOf(report)} is recorded with another result: ${cause.message}`, {
-    code: 'REPORT_CONFLICTS',
+    code: recordedOtherwiseCode,
     kind: 'input',
     hint: 'Another agent may have run it too. The ledger keeps this result; `offsite outbox drop` stops reporting it.',
     cause,
@@ -174,7 +195,7 @@ export async function deliverLeftovers(
     const outcome = await delivery.deliver(report, signal);
     if (outcome.kind === 'delivered') delivered++;
     // The service does not answer, so the other reports would fail as well.
-    else if (outcome.state === 'queued') break;
+    else if (outcome.kind === 'kept' && outcome.state === 'queued') break;
   }
   if (delivered > 0) note(`reported ${delivered} of ${queued.length} results that were queued`);
   return delivered;

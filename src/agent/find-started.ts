@@ -1,6 +1,6 @@
 import { foundRuns } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
-import type { RunRecord } from '../contract/record.ts';
+import type { ListedRun } from '../client/pages/run-parts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { StartedRun } from './batch-run.ts';
 
@@ -31,7 +31,7 @@ export async function findStarted(
   signal: AbortSignal,
 ): Promise<Found> {
   const since = askedAt - foundRuns.time.clockDifference;
-  const byCase = new Map<string, RunRecord[]>();
+  const byCase = new Map<string, ListedRun[]>();
   for (const { request } of plan.cases) {
     byCase.set(request.id, await recentRuns(client, request.id, { since, isLocal }, signal));
     // A batch has runs of every case: if the first case has none, there is no need to ask for the others.
@@ -54,8 +54,8 @@ async function recentRuns(
   caseId: string,
   { since, isLocal }: { since: number; isLocal: boolean },
   signal: AbortSignal,
-): Promise<RunRecord[]> {
-  const runs: RunRecord[] = [];
+): Promise<ListedRun[]> {
+  const runs: ListedRun[] = [];
   for await (const run of client.runs({ caseId }, { signal })) {
     if (run.startedAt !== undefined && Date.parse(run.startedAt) < since) break;
     if (run.local === undefined || run.local === isLocal) runs.push(run);
@@ -70,7 +70,7 @@ async function recentRuns(
 function startedRuns(
   batchId: string,
   plan: SuitePlan,
-  byCase: ReadonlyMap<string, readonly RunRecord[]>,
+  byCase: ReadonlyMap<string, readonly ListedRun[]>,
 ): StartedRun[] | undefined {
   const runs: StartedRun[] = [];
   for (const { request } of plan.cases) {
@@ -95,7 +95,7 @@ function startedRuns(
   return runs;
 }
 
-function fits({ suite, trials }: RunRecord, plan: SuitePlan): boolean {
+function fits({ suite, trials }: ListedRun, plan: SuitePlan): boolean {
   if (suite && suite.id !== plan.suite.id) return false;
   // A service may list a trial only after the trial is recorded.
   return (trials?.length ?? 0) <= plan.trials;

@@ -11,6 +11,8 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 import type { Admission } from './admission.ts';
 import type { Circuits } from './circuits.ts';
+import { type Lease, noLease } from './lease.ts';
+import { NotClaimed } from './not-claimed.ts';
 import { crashedTooOften, isStopped, resultOfStopped, tellBrokenHarness } from './not-run.ts';
 
 export type AttemptEvent =
@@ -32,6 +34,11 @@ export interface AttemptParts extends Omit<TrialParts, 'blobs'> {
   random: () => number;
   /** Attempts of a trial that fails through no fault of the agent's. */
   attempts: number;
+  /**
+   * Claims the trial for an attempt that has its permit. Rejects with `NotClaimed` if the trial must not run
+   * now. If not given, nobody else can run the trial.
+   */
+  claim?: ((signal: AbortSignal) => Promise<Lease>) | undefined;
 }
 
 export interface AttemptSignals {
@@ -47,8 +54,8 @@ const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 /**
  * Runs a trial until it has a final result, and stores that in the ledger with its report. If the
  * infrastructure or the model spoils an attempt, the attempt is kept and the trial is retried, up to a limit.
- * A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, and if a
- * signal aborts; the caller queues the trial again then.
+ * A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, if a signal
+ * aborts, and with `NotClaimed` if another agent has the trial; the caller queues the trial again then.
  *
  * @param begun called when an attempt has its permit, before it takes the trial's sandbox
  */
@@ -85,16 +92,18 @@ async function attemptTrial(
   observe: (event: AttemptEvent) => void,
   begun: () => void,
 ): Promise<Attempted> {
-  const { ledger, circuits } = parts;
+  const { ledger, circuits, claim } = parts;
   // A trial that does not run needs neither engine nor model.
   using passage = isStopped(ledger, key) ? undefined : await circuits.enter(spec, parts.admission, admitted);
   const stopped = isStopped(ledger, key);
   const given = stopped
     ? resultOfStopped(spec, parts)
     : crashedTooOften(ledger.crashes.of(key), parts.clock.now());
+  using lease = claim ? await claim(admitted) : noLease();
   const attempt = ledger.trials.beginAttempt(key);
   if (!given) begun();
-  const result = given ?? (await runAttempt(spec, attempt, parts, signal, observe));
+  const leased = AbortSignal.any([signal, lease.lost]);
+  const result = given ?? (await runAttempt(spec, attempt, parts, leased, observe));
   const spoilt = given ? undefined : spoiltBy(result);
   const outage = spoilt !== undefined && (await passage?.failed(spoilt, result.models, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
@@ -111,16 +120,42 @@ async function attemptTrial(
     sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
   });
   const { verdict, cause } = result;
+  await confirmLease(lease, attempt, result, parts, signal);
   await storeResult(
-    () => ledger.trials.finish(attempt, { verdict, cause, result: recordOf(result), report }),
+    () =>
+      ledger.trials.finish(attempt, {
+        verdict,
+        cause,
+        result: recordOf(result),
+        report,
+        lease: lease.number,
+      }),
     { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
     signal,
   );
+  lease.settle();
   observe({ kind: 'finished', result });
   const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
   const told = tellBrokenHarness(position, spec, cause);
   if (told !== undefined) observe({ kind: 'broken-harness', position, told });
   return { kind: 'stands', result };
+}
+
+/** Rejects if another agent has the trial; the attempt keeps what it found then, and is not reported. */
+async function confirmLease(
+  lease: Lease,
+  attempt: AttemptRecord,
+  result: TrialResult,
+  { ledger }: AttemptParts,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await lease.confirm(signal);
+  } catch (error) {
+    const cause = { kind: 'infrastructure', message: messageOf(error) };
+    await ledger.trials.abandonAttempt(attempt, 'lost', cause, recordOf(result));
+    throw error;
+  }
 }
 
 async function runAttempt(
@@ -137,7 +172,8 @@ async function runAttempt(
       runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase),
     );
   } catch (error) {
-    await ledger.trials.abandonAttempt(attempt, signal.aborted ? 'canceled' : 'void');
+    const ending = error instanceof NotClaimed ? 'lost' : signal.aborted ? 'canceled' : 'void';
+    await ledger.trials.abandonAttempt(attempt, ending);
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import type { PhaseName } from '../record/trial-record.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContext } from './batch-contexts.ts';
 import { maxParallelOf } from './circuits.ts';
+import type { Lease } from './lease.ts';
 
 /** A trial that runs, or soon will. */
 export interface InFlight {
@@ -19,8 +20,10 @@ export interface WorkedTrial extends InFlight {
   /** Aborted when a person cancels its run. */
   canceling: AbortController;
   running: Running | undefined;
-  /** Whether its sandbox was started before it has a permit. */
+  /** Whether its sandbox was started before it has a permit, or it is too late for that. */
   isAhead: boolean;
+  /** The lease under which its sandbox was started ahead, until the trial has its permit. */
+  lease: Promise<Lease> | undefined;
   ended: Promise<void>;
 }
 

@@ -9,6 +9,8 @@ const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
   | { kind: 'delivered' }
+  /** Another agent has run the trial, so the report has left the outbox. */
+  | { kind: 'superseded'; answer: string }
   /** The report is still in the outbox: `queued` is sent again later, `parked` waits for a person. */
   | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
 
@@ -33,6 +35,11 @@ export abstract class OutboxDelivery {
 
   /** Sends one result. Rejects if the receiver does not have it afterwards. */
   protected abstract send(report: PendingReport, signal: AbortSignal): Promise<void>;
+
+  /** Whether the error means that another agent has run the trial. */
+  protected isSuperseded(_report: PendingReport, _error: unknown): boolean {
+    return false;
+  }
 
   /**
    * Deliveries in a row that failed although the reports are good: the receiver is down, or it refuses the
@@ -67,6 +74,11 @@ export abstract class OutboxDelivery {
   #keep(report: PendingReport, error: unknown): Delivered {
     const { outbox, clock, random = Math.random } = this.#parts;
     const answer = messageOf(error);
+    if (this.isSuperseded(report, error)) {
+      this.#failures = 0;
+      outbox.superseded(report.trial, answer);
+      return { kind: 'superseded', answer };
+    }
     if (isFinal(error)) {
       this.#failures = 0;
       outbox.parked(report.trial, answer);

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts';
-import type { RunRecord } from '../contract/record.ts';
+import type { ListedRun } from '../client/pages/run-parts.ts';
 import type { PulledRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -29,7 +29,7 @@ export async function pullSetups(
 
 async function pulledRun(
   run: OpenRun,
-  record: RunRecord,
+  record: ListedRun<'setup'>,
   trials: number,
   ledger: Ledger,
 ): Promise<PulledRun> {
@@ -48,11 +48,12 @@ async function pullRuns(
   client: Client,
   started: readonly { id: string; caseId: string }[],
   signal: AbortSignal,
-): Promise<Map<string, RunRecord>> {
-  const records = new Map<string, RunRecord>();
+): Promise<Map<string, ListedRun<'setup'>>> {
+  const records = new Map<string, ListedRun<'setup'>>();
   for (const [caseId, runs] of Map.groupBy(started, (run) => run.caseId)) {
     const wanted = new Set(runs.map(({ id }) => id));
-    for await (const record of client.runs({ caseId }, { signal })) {
+    const setups = { parts: 'setup', of: ({ id }: ListedRun) => wanted.has(id) } as const;
+    for await (const record of client.runs({ caseId }, { signal, ...setups })) {
       if (!wanted.delete(record.id)) continue;
       records.set(record.id, record);
       if (wanted.size === 0) break;

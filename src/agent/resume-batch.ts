@@ -4,14 +4,9 @@ import type { Lock } from '../ledger/lock.ts';
 import { daemonLock } from '../ledger/queue.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { checkSandboxes } from '../trial/base-image.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
-import {
-  type BatchEvent,
-  type BatchParts,
-  checkPlanned,
-  type FinishedBatch,
-  workOffBatch,
-} from './run-batch.ts';
+import { type BatchEvent, type BatchParts, type FinishedBatch, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
 import { readPlan } from './stored-plan.ts';
 
@@ -71,7 +66,7 @@ export async function resume(
     endLock();
     return { kind: 'never-started' };
   }
-  await checkPlanned(batch.plan, parts, signal);
+  await checkSandboxes(parts.engine, batch.plan, signal);
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
   if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });

@@ -13,6 +13,7 @@ import { checkSandboxes } from '../trial/base-image.ts';
 import type { BuildEvent } from '../trial/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
+import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
@@ -33,6 +34,8 @@ export interface BatchParts {
   delivery: OutboxDelivery;
   /** The service's name in the ledger. */
   service: string;
+  /** If not given, no other agent can run the batch's trials. */
+  claims?: Claims | undefined;
   revisions: ConfigRevisions;
   limits?: Partial<BatchLimits> | undefined;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
@@ -94,7 +97,7 @@ export async function runBatch(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatch> {
-  await checkPlanned(plan, parts, signal);
+  await checkSandboxes(parts.engine, plan, signal);
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const start = () => startBatch({ plan, prompt }, parts, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
@@ -104,19 +107,6 @@ export async function runBatch(
   const finished = await workOffBatch(batch, owner, parts, signal, observe);
   lock.remove();
   return finished;
-}
-
-/** Throws if the engine cannot run the sandboxes of a plan. */
-export async function checkPlanned(
-  { variants }: SuitePlan,
-  { engine }: Pick<BatchParts, 'engine'>,
-  signal: AbortSignal,
-): Promise<void> {
-  await checkSandboxes(
-    engine,
-    variants.map(({ sandbox }) => sandbox),
-    signal,
-  );
 }
 
 /**
@@ -204,6 +194,8 @@ class BatchProgress {
   readonly #observe: (event: BatchEvent) => void;
   readonly #byKey: Map<number, BatchRun>;
   readonly #byId: Map<string, BatchRun>;
+  /** The trials that another agent runs, and the user knows. */
+  readonly #elsewhere = new Set<number>();
   /** The trials whose report was deferred, and the user knows. */
   readonly #deferred = new Set<number>();
   #refused: Error | undefined;
@@ -227,6 +219,9 @@ class BatchProgress {
       case 'put-back':
         this.#observe({ kind: 'put-back', trial: this.trialOf(event.trial) });
         return;
+      case 'not-claimed':
+        this.#notClaimed(event);
+        return;
       case 'build':
       case 'waiting':
       case 'resumed':
@@ -248,6 +243,20 @@ class BatchProgress {
       }
     }
     this.#observe({ ...event, trial: this.trialOf(event.trial) });
+  }
+
+  /** Tells once of each trial that another agent runs. */
+  #notClaimed({ trial: { key, ...of }, hadBegun, why, reason }: WorkEvent & { kind: 'not-claimed' }): void {
+    const trial = this.trialOf(of);
+    if (hadBegun) this.#observe({ kind: 'put-back', trial });
+    if (this.#elsewhere.has(key) && why !== 'ended') return;
+    this.#elsewhere.add(key);
+    const name = `${trial.run.case.request.name}, trial ${trial.ordinal}`;
+    const message =
+      why === 'ended'
+        ? `${name}: another agent has run it; its result is at the service`
+        : `${name} waits: ${reason}`;
+    this.#observe({ kind: 'note', message });
   }
 
   /** Reports each delivery once when it is deferred, and again when it is delivered or refused for good. */

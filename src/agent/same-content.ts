@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Trial } from '../contract/record.ts';
+import type { ListedTrial } from '../client/pages/run-parts.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { ReportedTrial } from '../contract/report.ts';
  * attempts have the same one. Without it, both must be void or neither, all fields that both have must be
  * equal, and one of them must be a measurement that hardly any two attempts have in common.
  */
-export function isSameContent(recorded: Trial, { sandboxId, outcome, usage }: ReportedTrial): boolean {
+export function isSameContent(recorded: ListedTrial, { sandboxId, outcome, usage }: ReportedTrial): boolean {
   if (recorded.sandboxId !== undefined && sandboxId !== undefined) return recorded.sandboxId === sandboxId;
   if ((recorded.status === 'voided') !== (outcome.passed === undefined)) return false;
   const measured = pairsOf([
@@ -35,7 +35,7 @@ function pairsOf(pairs: readonly Pair[]): Pair[] {
   return pairs.filter(([one, other]) => one !== undefined && other !== undefined);
 }
 
-function hashesOf(artifacts: Trial['artifacts']): string[] | undefined {
+function hashesOf(artifacts: ListedTrial['artifacts']): string[] | undefined {
   return artifacts?.map(({ path, sha256 }) => `${sha256} ${path}`).sort();
 }
 

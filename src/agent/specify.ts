@@ -81,13 +81,17 @@ export class MachineCheck {
 
   /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
   async look(spec: TrialSpec, { host, gateway }: ConfigRevision, signal: AbortSignal): Promise<void> {
-    const { sandbox, model, modelConfig, user, judges } = spec;
+    const { sandbox, environment, model, modelConfig, user, judges } = spec;
     passedEnvironment(sandbox, host);
     refuseKeys(spec, host);
-    const seen = JSON.stringify(sandbox);
+    const seen = JSON.stringify([sandbox, environment.image]);
     if (!this.#seen.has(seen)) {
       try {
-        await checkSandboxes(this.#engine, [sandbox], signal);
+        await checkSandboxes(
+          this.#engine,
+          { variants: [{ sandbox }], cases: [{ local: { environment } }] },
+          signal,
+        );
       } catch (error) {
         signal.throwIfAborted();
         throw error;

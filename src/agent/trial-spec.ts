@@ -1,6 +1,7 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { noEnvironment, sandboxIn } from '../suite/environment.ts';
 import { freshVerify, type PlannedCase, type PlannedVariant, runDetails } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec } from '../trial/spec.ts';
@@ -30,6 +31,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const setup = readSetup(record);
   refuseSource(setup.source?.kind ?? 'empty');
   const { variables, manifest, capture, artifacts, user, ...details } = runDetails(run.case);
+  // A plan that an older Offsite stored does not have this field.
+  const environment = details.environment ?? noEnvironment;
   const expanded = (pulled: string | undefined | null, sent: string | undefined) =>
     pulled === undefined || pulled === null || pulled === ''
       ? undefined
@@ -76,7 +79,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     modelConfig: variant.modelConfig,
     harness: variant.harness,
     profile: variant.profile,
-    sandbox: variant.sandbox,
+    sandbox: sandboxIn(variant.sandbox, environment),
+    environment,
   };
 }
 

@@ -11,10 +11,14 @@ import type { TrialSpec } from '../trial/spec.ts';
 import { Admission, requireRoomForResults } from './admission.ts';
 import { BatchContexts } from './batch-contexts.ts';
 import { type CircuitEvent, Circuits } from './circuits.ts';
+import { type Claims, noClaims } from './claims.ts';
 import type { ConfigRevision, ConfigRevisions } from './config-revision.ts';
 import { type AttemptEvent, finishTrial } from './finish-trial.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
+import type { Lease } from './lease.ts';
+import { NotClaimed } from './not-claimed.ts';
 import { MachineCheck, type NotReady, specify } from './specify.ts';
+import { TrialsElsewhere } from './trials-elsewhere.ts';
 import { WaitingRuns } from './waiting-runs.ts';
 
 /**
@@ -40,6 +44,8 @@ export interface WorkerParts {
   /** The part of the queue that this worker runs. The caller holds its lock. */
   scope: QueueScope;
   revisions: ConfigRevisions;
+  /** Claims trials before they run. If not given, no other agent can run them. */
+  claims?: Claims | undefined;
   /** Attempts of a trial that fails through no fault of the agent's. */
   attempts: number;
   /** Milliseconds that trials wait for an engine or a model that is down. */
@@ -65,6 +71,18 @@ export type WorkEvent =
   | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
   /** The trial could not be finished and is queued again. */
   | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
+  /**
+   * The trial must not run now: another agent has it (`held`) or has ended it (`ended`), or the service cannot
+   * be asked (`unasked`). `hadBegun` if an attempt of it was running.
+   */
+  | {
+      kind: 'not-claimed';
+      trial: QueuedTrial;
+      why: NotClaimed['why']['kind'];
+      reason: string;
+      hadBegun: boolean;
+      isNews: boolean;
+    }
   | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;
 
@@ -88,6 +106,8 @@ export class Worker implements AsyncDisposable {
   readonly #circuits: Circuits;
   readonly #batches: BatchContexts;
   readonly #check: MachineCheck;
+  readonly #claims: Claims;
+  readonly #elsewhere: TrialsElsewhere;
   readonly #flight: Flight<WorkedTrial>;
   readonly #builds = new Map<string, OpenBuild>();
   /** Aborted to queue again the trials that have no permit yet. */
@@ -103,6 +123,8 @@ export class Worker implements AsyncDisposable {
     const { engine, ledger, clock, monotonic, revisions, scope } = parts;
     this.#parts = parts;
     this.waiting = new WaitingRuns(monotonic);
+    this.#claims = parts.claims ?? noClaims;
+    this.#elsewhere = new TrialsElsewhere(monotonic);
     this.#check = new MachineCheck(engine);
     this.#admission = new Admission({
       clock,
@@ -111,6 +133,8 @@ export class Worker implements AsyncDisposable {
     });
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
+      // Another agent may have what this one lacks.
+      if (event.kind === 'waiting') for (const one of this.#flight.trials) giveBack(one);
       this.#changed();
     };
     this.#circuits = new Circuits({ ...parts, observe });
@@ -136,7 +160,7 @@ export class Worker implements AsyncDisposable {
       const room = this.#flight.room(this.#admission.concurrency);
       if (room <= 0 || this.#isHeld || this.#blocked) return idleMs;
       const next = ledger.queue.next(scope, room, this.#leftOut());
-      if (next.length === 0) return idleMs;
+      if (next.length === 0) return Math.min(idleMs, this.#elsewhere.nextMs ?? idleMs);
       for (const trial of next) {
         // Somebody may have stopped the worker while the previous trial was checked.
         if (!this.#isHeld) await this.#take(trial, signal);
@@ -164,8 +188,10 @@ export class Worker implements AsyncDisposable {
       for (;;) {
         const change = this.#change.promise;
         if (!signal.aborted) await this.fill(signal);
-        if (this.#flight.size > 0) await change;
-        else if (this.#isHeld || this.isWorkedOff) break;
+        const isIdle = this.#flight.size === 0;
+        if (isIdle && (this.#isHeld || this.isWorkedOff)) break;
+        const { nextMs } = this.#elsewhere;
+        if (!isIdle || nextMs !== undefined) await this.#changeWithin(nextMs, change);
       }
     } catch (error) {
       this.stop(error);
@@ -216,10 +242,14 @@ export class Worker implements AsyncDisposable {
     while (this.#flight.size > 0) await Promise.all(this.#flight.trials.map(({ ended }) => ended));
   }
 
-  /** Whether no trial is in flight, and no queued trial could be started. */
+  /**
+   * Whether no trial is in flight, and no queued trial could be started. A trial that another agent has may
+   * come back, so the work is not over while there is one.
+   */
   get isWorkedOff(): boolean {
     const { ledger, scope } = this.#parts;
-    return this.#flight.size === 0 && ledger.queue.next(scope, 1, this.#leftOut()).length === 0;
+    const { trials, ...others } = this.#leftOut();
+    return this.#flight.size === 0 && ledger.queue.next(scope, 1, others).length === 0;
   }
 
   /** How many trials may run at a time. */
@@ -252,6 +282,15 @@ export class Worker implements AsyncDisposable {
     return this.#flight.trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
   }
 
+  /** Resolves at the next change, or after so many milliseconds. */
+  async #changeWithin(ms: number | undefined, change: Promise<void>): Promise<void> {
+    if (ms === undefined) return change;
+    const over = new AbortController();
+    const sleeping = this.#parts.clock.sleep(Math.max(1, ms), over.signal).catch(() => undefined);
+    await Promise.race([change, sleeping]);
+    over.abort();
+  }
+
   /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#batches[Symbol.asyncDispose]();
@@ -263,7 +302,11 @@ export class Worker implements AsyncDisposable {
 
   #leftOut(): LeftOut {
     const { trials, runs, variants } = this.#flight.leftOut();
-    return { trials, runs: [...runs, ...this.waiting.keys()], variants };
+    return {
+      trials: [...trials, ...this.#elsewhere.keys()],
+      runs: [...runs, ...this.waiting.keys()],
+      variants,
+    };
   }
 
   async #take(trial: QueuedTrial, signal: AbortSignal): Promise<void> {
@@ -300,6 +343,7 @@ export class Worker implements AsyncDisposable {
       state: 'looking',
       running: undefined,
       isAhead: false,
+      lease: undefined,
       ended: Promise.resolve(),
     };
     this.#flight.add(inFlight);
@@ -323,7 +367,8 @@ export class Worker implements AsyncDisposable {
       batch: this.#batches.budgetOf(trial.batch, config.budgets.batch),
     };
     const circuits = this.#circuits;
-    const parts = { ...this.#parts, admission, circuits, gateway, sandboxes, budgets };
+    const claim = (signal: AbortSignal) => this.#claim(inFlight, signal);
+    const parts = { ...this.#parts, admission, circuits, gateway, sandboxes, budgets, claim };
     try {
       await builds.ready(trial.runId, spec, admitted);
       if (inFlight.state === 'building') this.#changed();
@@ -331,8 +376,10 @@ export class Worker implements AsyncDisposable {
       const observe = (event: AttemptEvent) => this.#observe(inFlight, event);
       await finishTrial(spec, trial.key, parts, { signal, admitted }, observe, () => this.#begun(inFlight));
     } catch (error) {
-      this.#putBack(inFlight, admitted.aborted ? undefined : { error });
+      if (error instanceof NotClaimed) this.#leave(inFlight, error);
+      else this.#putBack(inFlight, admitted.aborted ? undefined : { error });
     } finally {
+      giveBack(inFlight);
       // A trial that was put back gets another spec the next time, which this sandbox would not be found by.
       sandboxes.forget(spec);
     }
@@ -342,11 +389,42 @@ export class Worker implements AsyncDisposable {
     inFlight.state = 'running';
     inFlight.running = { phase: 'sandbox', at: this.#parts.monotonic() };
     this.#parts.observe({ kind: 'begun', trial: inFlight.trial });
-    // The sandbox of the trial that gets the next permit starts while this one works.
-    const next = this.#flight.trials.find(({ state, isAhead }) => state === 'ready' && !isAhead);
-    if (!next || this.#isHeld) return;
-    next.isAhead = true;
-    next.context.sandboxes.startAhead(next.spec, this.#stopped.signal);
+    void this.#startAhead();
+  }
+
+  /**
+   * Starts the sandbox of the trial that gets the next permit, while another one works. Claims the trial
+   * first: the sandbox would be of no use if another agent has the trial. Never rejects.
+   */
+  async #startAhead(): Promise<void> {
+    for (;;) {
+      const next = this.#flight.trials.find(({ state, isAhead }) => state === 'ready' && !isAhead);
+      if (!next || this.#isHeld) return;
+      next.isAhead = true;
+      const lease = this.#claims.acquire(next.trial, this.#stopped.signal);
+      next.lease = lease;
+      try {
+        await lease;
+      } catch (error) {
+        // Its turn may have come meanwhile; then it meets the same error.
+        if (next.lease !== lease) return;
+        next.lease = undefined;
+        if (!(error instanceof NotClaimed)) return;
+        next.canceling.abort(error);
+        continue;
+      }
+      if (next.lease === lease) next.context.sandboxes.startAhead(next.spec, this.#stopped.signal);
+      return;
+    }
+  }
+
+  /** The lease under which the trial's sandbox was started ahead, or a new one. */
+  #claim(inFlight: WorkedTrial, signal: AbortSignal): Promise<Lease> {
+    const { lease, trial } = inFlight;
+    inFlight.lease = undefined;
+    // From now on it is too late to claim it ahead: a second lease would end this one.
+    inFlight.isAhead = true;
+    return lease ?? this.#claims.acquire(trial, signal);
   }
 
   #observe(inFlight: WorkedTrial, event: AttemptEvent): void {
@@ -365,6 +443,43 @@ export class Worker implements AsyncDisposable {
     if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.monotonic() });
     else this.#builds.delete(id);
     this.#parts.observe({ kind: 'build', build });
+  }
+
+  /** Leaves a trial to another agent, or to a later try. */
+  #leave(inFlight: WorkedTrial, error: NotClaimed): void {
+    const { ledger, observe } = this.#parts;
+    const { trial, running } = inFlight;
+    const { message: reason, why } = error;
+    let isNews = true;
+    try {
+      switch (why.kind) {
+        case 'ended':
+          ledger.queue.withdraw([trial.key], 'elsewhere');
+          break;
+        case 'held':
+          this.#elsewhere.add(trial.key, why.waitMs);
+          break;
+        case 'unasked': {
+          const { run, runId, caseId } = trial;
+          isNews = this.waiting.add(
+            run,
+            { kind: 'waiting', run: runId, case: caseId, reason },
+            { again: true },
+          );
+        }
+      }
+    } catch (failure) {
+      this.#block(trial, failure);
+      return;
+    }
+    observe({
+      kind: 'not-claimed',
+      trial,
+      why: why.kind,
+      reason,
+      hadBegun: running !== undefined,
+      isNews,
+    });
   }
 
   /**
@@ -413,6 +528,13 @@ export class Worker implements AsyncDisposable {
     resolve();
     this.#parts.changed?.();
   }
+}
+
+/** Gives a trial back that was claimed to start its sandbox ahead. */
+function giveBack(inFlight: WorkedTrial): void {
+  const { lease } = inFlight;
+  inFlight.lease = undefined;
+  lease?.then((held) => held[Symbol.dispose]()).catch(() => undefined);
 }
 
 function isOutage(error: unknown): boolean {

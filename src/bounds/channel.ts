@@ -61,6 +61,7 @@ function numbersOf<Given extends Dimension>(given: Given): Numbers<Given> {
 
 export const KiB = 1024;
 export const MiB = 1024 ** 2;
+export const GiB = 1024 ** 3;
 
 const boundIn =
   (unit: Unit) =>

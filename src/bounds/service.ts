@@ -1,16 +1,27 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what an Eval Service sends. */
 
 export const serviceAnswers = channel({
   sender: 'the service',
   over: 'answers to the calls of its operations',
-  // No documented answer comes close to this; a larger one is a mistake or an attack.
-  bytes: { answer: bytes(64 * MiB, 'an answer') },
+  bytes: {
+    // No documented answer but a page comes close to this; a larger one is a mistake or an attack.
+    answer: bytes(64 * MiB, 'an answer that is read as a whole'),
+    // 20 runs of 10 trials of 40 MiB each.
+    page: bytes(8 * GiB, 'a page of runs, of which only some parts are kept'),
+    kept: bytes(64 * MiB, 'the parts of a page that are kept; runs for which no room is left are left out'),
+    searched: bytes(
+      MiB,
+      'the beginning of an answer that is searched for keys before a message shows less of it',
+    ),
+  },
   time: {
     connect: milliseconds(10_000, 'until a connection is open'),
-    attempt: milliseconds(60_000, 'one attempt of a call'),
+    attempt: milliseconds(60_000, 'one attempt of a call; for a page of runs, the longest pause within it'),
     call: milliseconds(180_000, 'a call with all its attempts'),
+    // 1 GB at 30 Mbit/s.
+    page: milliseconds(300_000, 'the same for a page of runs'),
     health: milliseconds(15_000, "a daemon's health check of the service"),
     retryWait: milliseconds(15_000, 'between two attempts'),
     retryAfter: milliseconds(60_000, 'that a service may ask to wait before the next attempt'),
@@ -22,9 +33,35 @@ export const serviceAnswers = channel({
     retryBudget: times(30, 'retries in the budget that all calls share'),
     // Ten thousand pages of the size that the specification gives.
     runs: times(200_000, 'runs of a case in a list'),
+    values: times(400_000, 'values in the parts of a page that are kept'),
     issues: times(20, 'issues of an answer in a message'),
     passedOver: times(100, 'messages about parts of answers that cannot be read'),
   },
+});
+
+export const serviceDescription = channel({
+  sender: 'the service',
+  over: 'its OpenAPI document, from which an agent learns whether it offers claims',
+  bytes: { document: bytes(4 * MiB, 'the document; a larger one counts as none') },
+  time: {
+    answer: milliseconds(10_000, 'until all of it has arrived'),
+    absent: milliseconds(60 * 60_000, 'until it is asked again, if it offers no claims'),
+    unclear: milliseconds(60_000, 'until it is asked again, if it failed'),
+  },
+  count: 'one request at a time',
+});
+
+export const claimAnswers = channel({
+  sender: 'the service',
+  over: 'answers about claims of trials',
+  bytes: 'as every answer to a call',
+  time: {
+    call: milliseconds(10_000, 'a call to claim, renew or give back a trial'),
+    held: milliseconds(15_000, 'until a trial that another agent has claimed is looked at again, at most'),
+    down: milliseconds(15_000, 'without claiming anything after a call failed'),
+    release: milliseconds(5_000, 'for giving trials back when an agent ends'),
+  },
+  count: 'one lease for each trial that runs or has its sandbox started ahead',
 });
 
 export const foundRuns = channel({

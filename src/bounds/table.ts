@@ -1,5 +1,5 @@
 import type { Bound, Channel, Dimension } from './channel.ts';
-import { KiB, MiB } from './channel.ts';
+import { GiB, KiB, MiB } from './channel.ts';
 
 /** The table of all bounds is between these two lines of a page. */
 const begin = '<!-- bounds: written by `npm run generate` from src/bounds/ -->';
@@ -50,6 +50,7 @@ function characters(most: number): string {
 }
 
 function bytes(most: number): string {
+  if (most % GiB === 0) return `${most / GiB} GiB`;
   if (most % MiB === 0) return `${most / MiB} MiB`;
   return most % KiB === 0 ? `${most / KiB} KiB` : `${number(most)} bytes`;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { runners } from '../../runners/index.ts';
+import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
 import type { Client } from '../client/client.ts';
@@ -62,6 +63,7 @@ export interface Reporting {
 export interface Workshop extends Reporting {
   engine: Engine;
   runners: readonly Runner[];
+  claims: Claims;
   clock: Clock;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;
@@ -244,10 +246,18 @@ export class CommandContext implements AsyncDisposable {
     const engine = await this.engineForTrials(signal);
     const reporting = await this.reporting();
     const { clock } = this;
+    const { client, ledger } = reporting;
+    const claims = new ServiceClaims({
+      ...{ client, clock },
+      agent: ledger.agentId,
+      monotonic: () => performance.now(),
+      leaseMs: this.config.lease,
+    });
     return {
       ...reporting,
       engine,
       runners: this.runners,
+      claims: this.#opened.use(claims),
       clock,
       extraCertificates: await this.certificates(),
     };

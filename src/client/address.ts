@@ -7,6 +7,8 @@ export interface Address {
   origin: string;
   /** The path of an operation, below the base address's own path. */
   pathOf(operation: string): string;
+  /** The path of the service's OpenAPI document. */
+  descriptionPath: string;
   protocol: 'http:' | 'https:';
   /** Whether the host is this machine, by name or number. Such a host is never reached through a proxy. */
   loopback: boolean;
@@ -40,6 +42,7 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
   return {
     origin: parsed.origin,
     pathOf: (operation) => `${base}/v1/${operation}`,
+    descriptionPath: `${base}/openapi.json`,
     protocol: parsed.protocol,
     loopback,
   };

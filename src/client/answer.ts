@@ -1,18 +1,24 @@
 import type { z } from 'zod';
+import { serviceAnswers } from '../bounds/service.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import { type PageReading, readPage } from './read-page.ts';
+import type { PageReader } from './pages/page-reader.ts';
 import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry-after.ts';
 
 /** The outcome of one attempt. */
 export type AttemptOutcome =
-  | { _tag: 'succeeded'; value: unknown; passedOver?: readonly string[] }
+  | {
+      _tag: 'succeeded';
+      value: unknown;
+      /** What was left out of it, for people. */
+      passedOver?: readonly string[];
+    }
   | {
       _tag: 'failed';
       error: ClientError;
@@ -34,7 +40,7 @@ const readers = Object.fromEntries(
 const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial', 'prompts.promote']);
 
 /**
- * Reads a complete answer.
+ * Reads a complete answer. `page` has read the body, if it is a page of runs.
  *
  * `acted` decides whether an operation that must not be repeated may be retried. The service did not act on a
  * request that it refused (3xx, 4xx) or did not accept (429, and 503 with `Retry-After`). 500, 502, 504 and a
@@ -46,9 +52,11 @@ export function readAnswer(
   now: number,
   quote: Quote,
   context: CallContext,
+  page?: PageReader,
 ): AttemptOutcome {
   const { status, headers } = answered;
-  if (status >= 200 && status < 300) return readSuccess(answered, quote, context);
+  if (status >= 200 && status < 300)
+    return page ? readPage(page, answered, quote, context) : readSuccess(answered, quote, context);
   if (status >= 300 && status < 400) return readRedirect(answered, quote, context);
 
   const retryAfterMs = retryAfter(headers, now);
@@ -75,22 +83,38 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): At
     const value = json._tag === 'parsed' ? json.value : undefined;
     return { _tag: 'succeeded', value: typeof value === 'object' && value !== null ? value : {} };
   }
-  if (json._tag === 'broken') {
-    const error = undecodable('is not JSON', answered, quote, context);
-    return { _tag: 'failed', error, acted: true, transient: true };
+  if (json._tag === 'broken') return notJson(answered, quote, context);
+  const read = readers[context.operation].safeParse(json.value);
+  if (read.success) return { _tag: 'succeeded', value: read.data };
+  return unlike(read.error.issues, answered, quote, context);
+}
+
+function readPage(page: PageReader, answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+  const reading = page.finish();
+  switch (reading._tag) {
+    case 'read':
+      return { _tag: 'succeeded', value: reading, passedOver: reading.passedOver };
+    case 'unlike':
+      return unlike(reading.issues, answered, quote, context);
+    case 'broken':
+      return notJson(answered, quote, context);
   }
-  const read = readValue(context.operation, json.value, quote);
-  if (read.success) return { _tag: 'succeeded', ...read };
-  const reason = `is not as documented:${printIssues(read.issues, quote)}\n `;
-  const error = undecodable(reason, answered, quote, context);
+}
+
+function notJson(answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+  const error = undecodable('is not JSON', answered, quote, context);
   return { _tag: 'failed', error, acted: true, transient: true };
 }
 
-function readValue(operation: OperationName, value: unknown, quote: Quote): PageReading {
-  if (operation === 'evals.runs.list') return readPage(value, quote);
-  const read = readers[operation].safeParse(value);
-  if (!read.success) return { success: false, issues: read.error.issues };
-  return { success: true, value: read.data, passedOver: [] };
+function unlike(
+  issues: readonly z.core.$ZodIssue[],
+  answered: Answered,
+  quote: Quote,
+  context: CallContext,
+): AttemptOutcome {
+  const reason = `is not as documented:${printIssues(issues, quote)}\n `;
+  const error = undecodable(reason, answered, quote, context);
+  return { _tag: 'failed', error, acted: true, transient: true };
 }
 
 /**
@@ -113,7 +137,10 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
 }
 
 /** An answer that was cut off because it is larger than any documented one. */
-export function oversizedAnswer(status: number, maximumBytes: number, context: CallContext): AttemptOutcome {
+export function oversizedAnswer(
+  { status, maximumBytes }: { status: number; maximumBytes: number },
+  context: CallContext,
+): AttemptOutcome {
   const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
     code: 'CLIENT_ANSWER_TOO_LARGE',
     status,
@@ -155,7 +182,7 @@ function undecodable(
 ) {
   const type = quote(headers['content-type'] ?? 'without a type', 100);
   // Cut far beyond what is shown: half a key at the cut would not be found.
-  const beginning = quote(body.subarray(0, 1024 * 1024).toString(), 200);
+  const beginning = quote(body.subarray(0, serviceAnswers.bytes.searched).toString(), 200);
   return new UndecodableAnswer(
     `the service's answer (${status}, ${type}) ${reason}${beginning && `; it begins: ${beginning}`}`,
     {

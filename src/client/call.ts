@@ -1,4 +1,3 @@
-import { serviceAnswers } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { type Deadline, startDeadline } from '../deadline.ts';
@@ -11,6 +10,8 @@ import type { Connections } from './connections.ts';
 import { type CallContext, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
 import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.ts';
+import { type PageParts, PageReader } from './pages/page-reader.ts';
+import type { RunParts } from './pages/run-parts.ts';
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
 
@@ -38,27 +39,31 @@ export interface CallParts {
  * Retries a transient failure if that is safe: always for an operation that is `repeatable`, and for another
  * one only if the service certainly did not act; otherwise it throws {@link UnknownOutcome}. Throws the last
  * attempt's error if attempts, budget or time run out, and the signal's reason if it aborts.
+ *
+ * @param pageParts which parts of the runs are read, if the answer is a page of runs
  */
 export async function call(
   parts: CallParts,
   operation: OperationName,
   request: unknown,
-  { signal, deadlineMs = parts.deadlines.call }: CallOptions,
+  { signal, deadlineMs }: CallOptions,
+  pageParts?: PageParts<RunParts>,
 ): Promise<unknown> {
-  const { clock, limits, budget, closing, log } = parts;
+  const { clock, limits, budget, closing, log, deadlines } = parts;
+  const callMs = deadlineMs ?? (pageParts ? deadlines.page : deadlines.call);
   const body = encodeRequest(operation, request, parts);
   const context: CallContext = { operation, attempt: 1 };
-  const endsAt = clock.now() + deadlineMs;
+  const endsAt = clock.now() + callMs;
   using whole = startDeadline(
     clock,
-    deadlineMs,
+    callMs,
     [closing, signal],
-    () => new DeadlineExceeded('call', deadlineMs, { ...context }),
+    () => new DeadlineExceeded('call', callMs, { ...context }),
   );
   whole.signal.throwIfAborted();
 
   for (; ; context.attempt += 1) {
-    const result = await attempt(parts, { ...context }, body, whole);
+    const result = await attempt(parts, { ...context }, body, whole, pageParts);
     log?.debug({ operation, attempt: context.attempt, result: result._tag }, 'asked the Eval Service');
     if (result._tag === 'succeeded') {
       budget.restore();
@@ -86,6 +91,7 @@ async function attempt(
   context: CallContext,
   body: string,
   whole: Deadline,
+  pageParts: PageParts<RunParts> | undefined,
 ): Promise<AttemptOutcome | Stopped> {
   const { operation } = context;
   using limit = startDeadline(
@@ -94,6 +100,7 @@ async function attempt(
     [whole.signal],
     () => new DeadlineExceeded('attempt', deadlines.attempt, context),
   );
+  const reader = pageParts && new PageReader(pageParts, quote);
   const exchanged = await exchange(
     operations[operation].repeatable ? connections.kept : connections.fresh,
     {
@@ -108,13 +115,13 @@ async function attempt(
       },
       body,
     },
-    { signal: limit.signal, maximumBytes: serviceAnswers.bytes.answer },
+    { signal: limit.signal, reader, progress: reader && limit.renew },
   );
   switch (exchanged._tag) {
     case 'answered':
-      return readAnswer(exchanged, clock.now(), quote, context);
+      return readAnswer(exchanged, clock.now(), quote, context, reader);
     case 'oversized':
-      return oversizedAnswer(exchanged.status, serviceAnswers.bytes.answer, context);
+      return oversizedAnswer(exchanged, context);
     case 'broken': {
       const { error, transient } = connectionFailure(
         { ...exchanged, origin: address.origin },

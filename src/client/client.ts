@@ -1,15 +1,17 @@
 import { serviceAnswers } from '../bounds/service.ts';
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
-import type { RunRecord } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import { parseAddress } from './address.ts';
 import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
 import { openConnections } from './connections.ts';
+import { askOffer, type Offer } from './offer.ts';
 import { type CallOptions, type ClientOptions, defaultDeadlines, defaultRetryLimits } from './options.ts';
+import { listRuns, type PageNumbering, type ReadPage } from './pages/list-runs.ts';
+import type { PageParts, RunsPage } from './pages/page-reader.ts';
+import type { ListedRun, RunParts } from './pages/run-parts.ts';
 import { retryBudget } from './retry.ts';
-import { listRuns, type PageNumbering } from './runs.ts';
 
 /** A client of an Eval Service. Disposing ends the calls in flight and closes the connections. */
 export interface Client extends AsyncDisposable {
@@ -23,17 +25,35 @@ export interface Client extends AsyncDisposable {
    * `Conflict` or another), `ConnectionFailure`, `DeadlineExceeded`, `UndecodableAnswer`, or, for an
    * operation that must not be repeated, `UnknownOutcome`; and the signal's reason if it aborts.
    */
-  call<Name extends OperationName>(
+  call<Name extends Exclude<OperationName, 'evals.runs.list'>>(
     name: Name,
     request: RequestOf<Name>,
     options?: CallOptions,
   ): Promise<ResponseOf<Name>>;
   /**
+   * One page of a case's runs. It may have any size: only the parts that the options name are kept in memory.
+   * What cannot be read in one run does not hide the others.
+   */
+  page<Parts extends RunParts = 'brief'>(
+    request: RequestOf<'evals.runs.list'>,
+    options?: PageOptions<Parts>,
+  ): Promise<RunsPage<Parts>>;
+  /**
+   * Whether the service has an operation that the specification does not have. Rejects only if the signal
+   * aborts.
+   */
+  offers(operation: OperationName, options?: Pick<CallOptions, 'signal'>): Promise<Offer>;
+  /**
    * A case's runs over all pages, newest first, each once. `variant` is a variant's id or a model. The
    * options apply to each page.
    */
-  runs(filter: { caseId: string; variant?: string }, options?: CallOptions): AsyncIterable<RunRecord>;
+  runs<Parts extends RunParts = 'brief'>(
+    filter: { caseId: string; variant?: string },
+    options?: PageOptions<Parts>,
+  ): AsyncIterable<ListedRun<Parts>>;
 }
+
+export type PageOptions<Parts extends RunParts> = CallOptions & PageParts<Parts>;
 
 /**
  * Creates a client. Does not connect yet. Throws an input error for an invalid address, key, CA file or
@@ -47,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
   const limits = { ...defaultRetryLimits, ...options.retry };
   const connections = openConnections(address, options, deadlines.connect);
   const closing = new AbortController();
-  const numbering: PageNumbering = { first: 1 };
+  const numbering: PageNumbering = { first: 1, isKnown: false };
   const parts: CallParts = {
     address,
     connections,
@@ -63,19 +83,23 @@ export function createClient(options: ClientOptions): Client {
     budget: retryBudget(limits.budget),
     closing: closing.signal,
   };
-  const client: Client = {
+  const readPage = async <Parts extends RunParts>(
+    request: RequestOf<'evals.runs.list'>,
+    options: PageOptions<Parts> = {},
+  ) => (await call(parts, 'evals.runs.list', request, options, options)) as ReadPage<Parts>;
+  return {
     origin: address.origin,
     async call<Name extends OperationName>(name: Name, request: RequestOf<Name>, options: CallOptions = {}) {
       return (await call(parts, name, request, options)) as ResponseOf<Name>;
     },
-    runs: (filter, options) =>
-      listRuns((request) => client.call('evals.runs.list', request, options), filter, numbering),
+    offers: (operation, { signal } = {}) => askOffer(parts, operation, signal),
+    page: async (request, options) => (await readPage(request, options)).page,
+    runs: (filter, options) => listRuns((request) => readPage(request, options), filter, numbering),
     async [Symbol.asyncDispose]() {
       closing.abort(closed(address.origin));
       await connections[Symbol.asyncDispose]();
     },
   };
-  return client;
 }
 
 /** Passes each message on only the first time: pages are read again and again. */

@@ -20,7 +20,7 @@ export interface Connections extends AsyncDisposable {
  * The connections to the service: direct, or through the proxy that `env` names for it. Opens nothing yet.
  */
 export function openConnections(
-  address: Address,
+  address: Pick<Address, 'protocol' | 'loopback'>,
   { caBundle, env = {} }: Pick<ClientOptions, 'caBundle' | 'env'>,
   connectMs: number,
 ): Connections {
@@ -79,7 +79,7 @@ function trusting(caBundle: string | Buffer | undefined): SecureContext {
  * The proxy settings of an environment as undici takes them; undefined if it names no proxy for this
  * protocol. Sets every value, even if empty: undici reads the process's environment for missing ones.
  */
-function proxyOf({ protocol }: Address, env: NodeJS.ProcessEnv) {
+function proxyOf({ protocol }: Pick<Address, 'protocol'>, env: NodeJS.ProcessEnv) {
   const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy';
   const value = env[variable] || env[variable.toUpperCase()];
   if (!value) return undefined;

@@ -1,13 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { serviceAnswers } from '../bounds/service.ts';
 
 /**
  * The outcome of one request on the wire. `sent` is false only if not one byte of it was written. Undici
  * starts a request when it writes it, on an open connection (through the proxy and TLS, if there are any).
  */
 export type Exchange =
-  | { _tag: 'answered'; status: number; headers: IncomingHttpHeaders; body: Buffer }
-  | { _tag: 'oversized'; status: number }
+  | {
+      _tag: 'answered';
+      status: number;
+      headers: IncomingHttpHeaders;
+      /** If a reader read the body, only its beginning. */
+      body: Buffer;
+    }
+  | { _tag: 'oversized'; status: number; maximumBytes: number }
   | { _tag: 'broken'; sent: boolean; error: Error }
   /** The signal aborted it. */
   | { _tag: 'stopped'; sent: boolean };
@@ -15,18 +22,37 @@ export type Exchange =
 export interface ExchangeRequest {
   origin: string;
   path: string;
+  /** Default: POST. */
+  method?: 'GET' | 'POST';
   headers: Record<string, string>;
-  body: string;
+  body?: string;
+}
+
+export interface ExchangeOptions {
+  signal: AbortSignal;
+  reader?: BodyReader | undefined;
+  /** Called whenever a part of the body has arrived. */
+  progress?: (() => void) | undefined;
+  /** Of an answer that is collected. */
+  maximumBytes?: number;
+}
+
+/** Reads the body of a successful answer as it arrives. */
+export interface BodyReader {
+  readonly maximumBytes: number;
+  /** Returns whether it wants more; if not, the connection is closed. */
+  write(chunk: Uint8Array): boolean;
 }
 
 /**
- * Posts one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
- * the connection is closed, and a request that still waits for a connection is never written.
+ * Sends one request and collects the answer, or passes the body of a success to `reader`. Never rejects. Does
+ * not follow redirects. If `signal` aborts, the connection is closed, and a request that still waits for a
+ * connection is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: ExchangeRequest,
-  { signal, maximumBytes }: { signal: AbortSignal; maximumBytes: number },
+  { signal, reader, progress, maximumBytes: most = serviceAnswers.bytes.answer }: ExchangeOptions,
 ): Promise<Exchange> {
   const { promise, resolve } = Promise.withResolvers<Exchange>();
   let controller: Dispatcher.DispatchController | undefined;
@@ -59,14 +85,19 @@ export function exchange(
       headers = received;
     },
     onResponseData(current, chunk) {
+      progress?.();
+      const reading = status >= 200 && status < 300 ? reader : undefined;
+      const { maximumBytes } = reading ?? { maximumBytes: most };
+      if (!reading || size < serviceAnswers.bytes.searched) chunks.push(chunk);
       size += chunk.length;
-      if (size <= maximumBytes) {
-        chunks.push(chunk);
-        return;
+      if (size > maximumBytes) {
+        chunks.length = 0;
+        settle({ _tag: 'oversized', status, maximumBytes });
+        current.abort(new Error('oversized'));
+      } else if (reading && !reading.write(chunk)) {
+        settle({ _tag: 'answered', status, headers, body: Buffer.concat(chunks) });
+        current.abort(new Error('enough'));
       }
-      chunks.length = 0;
-      settle({ _tag: 'oversized', status });
-      current.abort(new Error('oversized'));
     },
     onResponseEnd() {
       settle({ _tag: 'answered', status, headers, body: Buffer.concat(chunks) });
@@ -76,7 +107,7 @@ export function exchange(
     },
   };
   try {
-    dispatcher.dispatch({ ...request, method: 'POST' }, handler);
+    dispatcher.dispatch({ method: 'POST', ...request }, handler);
   } catch (error) {
     signal.removeEventListener('abort', stop);
     throw error;

@@ -12,10 +12,15 @@ export interface ClientLog {
 export interface Deadlines {
   /** Until a connection is open, including TLS. */
   connect: number;
-  /** For one attempt: connecting, sending and the whole answer. */
+  /**
+   * For one attempt: connecting, sending and the whole answer. For a page of runs, which may be large: until
+   * its first bytes, and between any two.
+   */
   attempt: number;
   /** For a call: all its attempts and the waits between them. */
   call: number;
+  /** The same for a page of runs. */
+  page: number;
 }
 
 export interface RetryLimits {
@@ -60,7 +65,7 @@ export interface ClientOptions {
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** Milliseconds for the whole call. Default: `deadlines.call`. */
+  /** Milliseconds for the whole call. Default: `deadlines.call`, for a page of runs `deadlines.page`. */
   deadlineMs?: number;
 }
 
@@ -68,6 +73,7 @@ export const defaultDeadlines: Deadlines = {
   connect: serviceAnswers.time.connect,
   attempt: serviceAnswers.time.attempt,
   call: serviceAnswers.time.call,
+  page: serviceAnswers.time.page,
 };
 
 export const defaultRetryLimits: RetryLimits = {

@@ -36,8 +36,8 @@ export function plannedCells({ suite, cases, variants }: SuitePlan, prompt?: str
 }
 
 /**
- * The cells of a reference. If the ledger does not have its plan, its variants have the service's ids as their
- * names. Throws `VARIANT_UNKNOWN`.
+ * The cells of a reference. If the ledger does not have its plan, its variants have the service's ids as
+ * their names. Throws `VARIANT_UNKNOWN`.
  */
 export function cellsOf(ledger: Ledger, reference: Reference): Cells {
   const { batches } = reference;

@@ -155,7 +155,7 @@ function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | und
   return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
 }
 
-/** The plan of a batch; undefined if the ledger does not have it, or an Offsite of another version wrote it. */
+/** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */
 export function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): KnownPlan | undefined {
   const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
   if (!stored) return undefined;

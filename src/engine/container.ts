@@ -27,6 +27,10 @@ import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
  */
 export interface Container extends AsyncDisposable {
   readonly id: string;
+  /** Absolute; where its commands start unless they say otherwise. */
+  readonly workingDir: string;
+  /** What every command in it gets. */
+  readonly env: Readonly<Record<string, string>>;
   /** Starts init. One round trip, by far the slowest. */
   start(signal?: AbortSignal): Promise<void>;
   /**
@@ -114,6 +118,8 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
   };
   return {
     id,
+    workingDir: spec.workingDir,
+    env: running.env,
     start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),

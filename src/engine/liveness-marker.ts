@@ -14,7 +14,7 @@ import { isEngineFailure } from './port/failure.ts';
 export interface LivenessMarker {
   /**
    * Makes sure the marker runs or is starting; any image with `cat` works. Returns at once. Throws the error
-   * of an earlier marker that failed: without a marker, others would treat our containers as a dead
+   * of an earlier marker of the same image that failed: without a marker, others would treat our containers as a dead
    * instance's.
    */
   ensure(imageId: string): void;
@@ -33,7 +33,7 @@ type MarkerState =
   | { kind: 'none' }
   | { kind: 'starting'; ready: Promise<void> }
   | { kind: 'running'; id: string; connection: Duplex }
-  | { kind: 'failed'; error: unknown };
+  | { kind: 'failed'; error: unknown; imageId: string };
 
 export function livenessMarker(
   port: EnginePort,
@@ -83,13 +83,14 @@ export function livenessMarker(
   return {
     ensure(imageId) {
       if (state.kind === 'failed') {
-        const { error } = state;
+        const failed = state;
         state = { kind: 'none' };
-        throw error;
+        // The other image may not have `cat`, or be for another machine.
+        if (failed.imageId === imageId) throw failed.error;
       }
       if (state.kind !== 'none') return;
       const ready = startWithRetries(imageId).catch((error: unknown) => {
-        state = { kind: 'failed', error };
+        state = { kind: 'failed', error, imageId };
       });
       state = { kind: 'starting', ready };
     },

@@ -85,11 +85,6 @@ function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: 
     });
   }
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
-  const address = {
-    origin: url.origin,
-    pathOf: () => url.pathname,
-    protocol,
-    loopback: isLoopback(url.hostname),
-  } as const;
+  const address = { protocol, loopback: isLoopback(url.hostname) } as const;
   return openConnections(address, { caBundle, env }, modelAnswers.time.connect);
 }

@@ -202,6 +202,30 @@ export class Batches {
   }
 
   /**
+   * Queues trials of a run that was found which another agent had when it was found. Trials that the ledger
+   * has stay as they are, and so do planned runs. Returns whether there were any.
+   */
+  claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+    const records = this.#records;
+    const row = records.get("SELECT batch FROM runs WHERE key = ? AND origin = 'found'", run);
+    if (!row) return false;
+    const known = new Set(
+      records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),
+    );
+    const missing = ordinals.filter((ordinal) => !known.has(ordinal));
+    if (missing.length === 0) return false;
+    const detail = 'trials of it came back';
+    records.transaction(() => {
+      queueTrials(records, run, missing);
+      records.run("UPDATE runs SET state = 'started' WHERE key = ?", run);
+      records.note({ subject: 'run', key: run, state: 'started', detail });
+      records.run("UPDATE batches SET state = 'open' WHERE key = ?", Number(row.batch));
+      records.note({ subject: 'batch', key: Number(row.batch), state: 'open', detail });
+    });
+    return true;
+  }
+
+  /**
    * The run's batch: one that the ledger has, even if another process started it (somebody reran one of its
    * cells), or a new one.
    */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Redactor } from '../redaction/redactor.ts';
+import { agentIdOf } from './agent.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
@@ -65,6 +66,11 @@ export class Ledger implements Disposable {
     this.crashes = new Crashes(this.records);
     this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
+  }
+
+  /** The name by which services know the agents of this data folder. */
+  get agentId(): string {
+    return agentIdOf(this.records);
   }
 
   /** Takes a lock of this data folder, freed when the process ends; undefined if another process holds it. */

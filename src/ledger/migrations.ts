@@ -148,4 +148,13 @@ export const migrations: readonly string[] = [
     log TEXT -- sha256 of the blob; null if it printed nothing
   ) STRICT;
   `,
+  `
+  -- The number of the lease under which the trial ran, if the service leases trials.
+  ALTER TABLE reports ADD COLUMN lease INTEGER;
+
+  -- One row: the name by which services know the agents of this data folder.
+  CREATE TABLE agent (
+    id TEXT NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -24,6 +24,8 @@ export interface PendingReport {
   nextAt: number;
   /** The service's last answer. */
   answer: string | undefined;
+  /** The number of the lease under which the trial ran; undefined if it ran without one. */
+  lease: number | undefined;
 }
 
 export interface DueReports {
@@ -37,7 +39,8 @@ export interface DueReports {
 
 const pending = `
   SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
-         trials.ordinal, reports.state, reports.tries, reports.next_at, reports.answer
+         trials.ordinal, reports.state, reports.tries, reports.next_at, reports.answer,
+         reports.lease
   FROM reports
   JOIN trials ON trials.key = reports.trial
   JOIN runs ON runs.key = trials.run
@@ -154,6 +157,18 @@ export class Outbox {
     );
   }
 
+  /**
+   * Removes the report of a trial that another agent has run: the trial's result stays in the ledger, and
+   * nobody needs to decide anything.
+   */
+  superseded(trial: TrialKey, answer: string): void {
+    this.#records.transaction(() => {
+      this.#records.run('DELETE FROM reports WHERE trial = ?', trial);
+      this.#records.note({ subject: 'report', key: trial, state: 'superseded', detail: answer });
+      this.#records.run("UPDATE trials SET withdrawn = 'elsewhere' WHERE key = ?", trial);
+    });
+  }
+
   /** Makes a queued or parked report due at once. */
   retry(trial: TrialKey): void {
     this.#queueAgain(trial, 'by hand');
@@ -210,6 +225,7 @@ export class Outbox {
       tries: Number(row.tries),
       nextAt: Number(row.next_at),
       answer: row.answer === null ? undefined : String(row.answer),
+      lease: row.lease === null ? undefined : Number(row.lease),
     }));
   }
 }

@@ -19,9 +19,9 @@ export interface AttemptRecord {
 /**
  * How an attempt ended that did not give the trial its result. `void`: it failed by itself, which counts
  * towards the limit. `outage`: the engine was down. `canceled`: its user ended it. `interrupted`: its process
- * died.
+ * died. `lost`: another agent has the trial.
  */
-export type Abandonment = 'void' | 'outage' | 'canceled' | 'interrupted';
+export type Abandonment = 'void' | 'outage' | 'canceled' | 'interrupted' | 'lost';
 
 export interface FinishedTrial {
   verdict: Verdict;
@@ -31,6 +31,8 @@ export interface FinishedTrial {
   result: unknown;
   /** What the service gets. */
   report: ReportedTrial;
+  /** The number of the lease under which the trial ran. */
+  lease?: number | undefined;
 }
 
 /** Trials and their attempts. When a method returns, its change is on disk. */
@@ -113,10 +115,11 @@ export class Trials {
       );
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
       records.run(
-        "INSERT INTO reports (trial, body, state, next_at) VALUES (?, ?, 'queued', ?)",
+        "INSERT INTO reports (trial, body, state, next_at, lease) VALUES (?, ?, 'queued', ?, ?)",
         attempt.trial,
         body,
         now,
+        finished.lease ?? null,
       );
       records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
       finishAbove(records, attempt.trial);

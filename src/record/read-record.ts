@@ -11,6 +11,8 @@ import { recordVersion, TrialRecord } from './trial-record.ts';
 const upgrades: readonly ((record: Json) => Json)[] = [
   // The first records had no version, and `trouble` for the reason of a failure.
   (record) => ({ ...record, ...(isObject(record.models) && { models: withFailures(record.models) }) }),
+  // Records without a place for the workspace, for builds and for mapped images.
+  (record) => record,
 ];
 
 type Json = Record<string, unknown>;

@@ -3,7 +3,7 @@ import { Artifact, TrajectoryEntry, Usage, VerifyStep } from '../contract/report
 import { Judgment, Validation } from '../contract/validation.ts';
 
 /** The version of the record that this program writes. Add an upgrade in `upgrades.ts` when you raise it. */
-export const recordVersion = 1;
+export const recordVersion = 2;
 
 const Millis = z.number().meta({ description: 'Milliseconds.' });
 const At = z.number().meta({ description: 'Epoch milliseconds.' });
@@ -182,6 +182,18 @@ export const TrialRecord = z.object({
   finishedAt: At,
   sandboxId: z.string().optional().meta({ description: "The engine's id of the sandbox container." }),
   imageId: z.string().optional().meta({ description: 'The image that the sandbox was made from.' }),
+  workspace: z.string().optional().meta({
+    description: "The workspace's folder in the sandbox. Absent in older records: /workspace.",
+  }),
+  user: z.string().optional().meta({
+    description: 'The user of the commands in the sandbox. Absent for root, and in older records.',
+  }),
+  mappedImages: z
+    .array(z.object({ name: z.string(), usedInstead: z.string() }))
+    .optional()
+    .meta({
+      description: 'Images that the case names and that the configuration replaces by others.',
+    }),
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),

@@ -41,13 +41,14 @@ export function createPlatformTrials(
           leftovers: JSON.stringify(leftovers),
         });
         platform.complete(run.key, ordinal, facts);
+        inProgress.delete(id);
         if (trials.count(run.key) === run.trials) platform.close(run.key);
         return 'recorded';
       }),
-    running(runId, ordinal) {
+    show(runId, ordinal, status) {
       const id = trialIdentifier(runId, ordinal);
-      inProgress.add(id);
-      return { [Symbol.dispose]: () => inProgress.delete(id) };
+      if (status === 'running') inProgress.add(id);
+      else inProgress.delete(id);
     },
   };
 }

@@ -61,8 +61,8 @@ export interface PlatformTrials {
    */
   complete(runId: string, ordinal: number, result: TrialRecord): Promise<'recorded' | 'already'>;
   /**
-   * Shows a trial as `running` until the answer is disposed or the trial is recorded. Only this process
-   * knows it, and only while it runs.
+   * Shows a trial that has not ended as `running`, or as `queued` again. Only this process shows it, because it
+   * is not stored.
    */
-  running(runId: string, ordinal: number): Disposable;
+  show(runId: string, ordinal: number, status: 'running' | 'queued'): void;
 }

@@ -165,6 +165,13 @@ export const ConfigFile = z
       .optional()
       .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
     concurrency: z.int().min(1).optional(),
+    lease: Duration.default(90_000)
+      .refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
+      .meta({
+        description:
+          'How long a service that has claims keeps a running trial for this agent without hearing from it. ' +
+          'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
+      }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
@@ -181,6 +188,9 @@ export const ConfigFile = z
       .meta({
         description: 'Limits for the models of one trial together, and of all trials of a batch together.',
       }),
+    images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
+      description: 'Image that a suite names -> image to use instead. Results say so.',
+    }),
     snapshots: z
       .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
       .prefault({})

@@ -3,6 +3,7 @@ import type { Case, Validator } from '../contract/definition.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
+import { type CaseEnvironment, type NamedImage, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
 import {
@@ -43,7 +44,11 @@ export function loadSuite(
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
-  const reading = new SuiteReading(yaml, folder, new FileReader({ reach, keys }));
+  const reading = new SuiteReading(yaml, {
+    folder,
+    files: new FileReader({ reach, keys }),
+    images: config.images,
+  });
   const prompt = reading.prompt();
   const cases = source.cases.map((entry, index) => reading.plannedCase(entry, index, prompt));
   const meetsUser = source.cases.some(({ user }) => user !== undefined);
@@ -90,11 +95,16 @@ class SuiteReading {
   readonly #yaml: YamlFile<SuiteFile>;
   readonly #folder: string;
   readonly #files: FileReader;
+  readonly #images: Config['images'];
 
-  constructor(yaml: YamlFile<SuiteFile>, folder: string, files: FileReader) {
+  constructor(
+    yaml: YamlFile<SuiteFile>,
+    { folder, files, images }: { folder: string; files: FileReader; images: Config['images'] },
+  ) {
     this.#yaml = yaml;
     this.#folder = folder;
     this.#files = files;
+    this.#images = images;
   }
 
   prompt(): PromptSource {
@@ -157,7 +167,25 @@ class SuiteReading {
       onError: validator?.onError ?? 'void',
       userTurns: user?.maxTurns ?? 0,
       solution: solution === undefined ? undefined : this.#script(solution, variables, [...path, 'solution']),
+      environment: this.#environment(entry, path),
     };
+  }
+
+  /** A case's environment, or the suite's if the case has none. */
+  #environment({ environment: own }: CaseSource, path: Path): CaseEnvironment {
+    const source = own ?? this.#yaml.value.environment;
+    if (!source) return noEnvironment;
+    const at = own ? [...path, 'environment'] : ['environment'];
+    const { image, workdir, user, env = {}, resources = {} } = source;
+    return {
+      image: image === undefined ? undefined : this.#image(image, [...at, 'image']),
+      ...{ workdir, user, env, resources },
+    };
+  }
+
+  #image(name: string, path: Path): NamedImage {
+    const { file, line, column } = this.#yaml.issue(path, '');
+    return { name, mappedTo: this.#images[name], place: `${file}:${line}:${column}` };
   }
 
   #verifyPlace(verify: CaseSource['verify'], path: Path): VerifyPlace {

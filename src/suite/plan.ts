@@ -1,5 +1,6 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
 import type { McpServer, SandboxConfig } from './config-file.ts';
+import { type CaseEnvironment, noEnvironment } from './environment.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { Variables } from './variables.ts';
 
@@ -41,6 +42,7 @@ export interface CaseExtras {
   userTurns: number;
   /** A script that solves the case. */
   solution: string | undefined;
+  environment: CaseEnvironment;
 }
 
 /** The sandbox that verify runs in, and the changes outside the workspace that are expected there. */
@@ -71,6 +73,7 @@ export const noExtras: CaseExtras = {
   onError: 'void',
   userTurns: 0,
   solution: undefined,
+  environment: noEnvironment,
 };
 
 export interface PlannedVariant {

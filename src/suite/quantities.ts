@@ -5,7 +5,7 @@ const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
 /** `512m`, `1.5g`, or a number of bytes; read as bytes (k, m and g are powers of 1024). */
 export const ByteSize = z
-  .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?[kmg]$/i)], {
+  .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?[kmg]$/i, 'expected a size such as 512m or 2g')], {
     error: 'expected a size such as 512m or 2g, or a number of bytes',
   })
   .transform((size) => {

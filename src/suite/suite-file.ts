@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
+import { EnvironmentSource } from './environment.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
 
@@ -150,6 +151,9 @@ const CaseSource = z.strictObject({
     description: 'Globs of workspace files that the harness must not change. Local.',
   }),
   artifacts: ArtifactGlobs,
+  environment: EnvironmentSource.optional().meta({
+    description: "The case's environment, in place of the whole suite's. Local: not sent to the service.",
+  }),
 });
 
 const VariantSource = z.strictObject({
@@ -179,6 +183,9 @@ export const SuiteFile = z
       description: 'Models of offsite.yaml that validators may use. Default for a validator: the first one.',
     }),
     artifacts: ArtifactGlobs,
+    environment: EnvironmentSource.optional().meta({
+      description: 'The environment of the cases that have none of their own. Local.',
+    }),
   })
   .meta({ title: 'Offsite suite' });
 export type SuiteFile = z.infer<typeof SuiteFile>;

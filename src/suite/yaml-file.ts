@@ -124,6 +124,9 @@ function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
     );
     if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }));
   }
+  if (issue.code === 'invalid_key') {
+    return issue.issues.map(({ message }) => ({ path, message: expectation(message) }));
+  }
   if (isMissing(issue)) {
     return [
       { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },

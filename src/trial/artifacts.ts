@@ -6,7 +6,6 @@ import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { globMatcher } from './globs.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
 const trajectoryPath = '.offsite/trajectory.jsonl';
@@ -71,7 +70,7 @@ export function artifactCollection(
 
   async function takeOtherName(path: string, deadline: AbortSignal): Promise<void> {
     try {
-      for await (const entry of container.archive(`${sandboxPaths.workspace}/${path}`, deadline)) {
+      for await (const entry of container.archive(`${container.workingDir}/${path}`, deadline)) {
         if (entry.type === 'file') await take(path, entry);
       }
     } catch (error) {
@@ -84,7 +83,7 @@ export function artifactCollection(
   async function readAll(deadline: AbortSignal, maxBytes: number): Promise<void> {
     if (globs.length === 0) return;
     try {
-      for await (const entry of container.archive(sandboxPaths.workspace, deadline, maxBytes))
+      for await (const entry of container.archive(container.workingDir, deadline, maxBytes))
         await visit(entry);
       await finish(deadline);
     } catch (error) {

@@ -2,8 +2,8 @@ import { assertEnforceable } from '../engine/capabilities.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/port/images.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { Sandbox } from '../suite/plan.ts';
-import { containerSpec, engineNetwork } from './container-spec.ts';
+import type { CaseExtras, Sandbox } from '../suite/plan.ts';
+import { containerSpec, engineNetwork, usualPlace } from './container-spec.ts';
 
 /**
  * The image that a sandbox names, found in one round trip. Throws `IMAGE_MISSING` if the engine does not have
@@ -24,17 +24,26 @@ export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortS
   );
 }
 
-/** Throws if this engine cannot run one of the sandboxes, so that a batch fails before it starts anything. */
+interface CheckedPlan {
+  variants: readonly { sandbox: Sandbox }[];
+  /** A plan that an older Offsite stored has no environments. */
+  cases: readonly { local: Partial<Pick<CaseExtras, 'environment'>> }[];
+}
+
+/**
+ * Throws if this engine cannot run one of the sandboxes, so that a batch fails before it starts anything.
+ * The images that its cases name are looked for later.
+ */
 export async function checkSandboxes(
   engine: Engine,
-  sandboxes: readonly Sandbox[],
+  { variants, cases }: CheckedPlan,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const sandbox of new Map(sandboxes.map((sandbox) => [sandbox.name, sandbox])).values()) {
-    const { id } = await baseImage(engine, sandbox, signal);
-    assertEnforceable(
-      { ...containerSpec(sandbox, { network: engineNetwork(sandbox), labels: {} }), imageId: id },
-      engine.capabilities,
-    );
+  const usesImage = cases.some(({ local }) => local.environment?.image === undefined);
+  for (const sandbox of new Map(variants.map(({ sandbox }) => [sandbox.name, sandbox])).values()) {
+    const imageId = usesImage ? (await baseImage(engine, sandbox, signal)).id : '';
+    const network = engineNetwork(sandbox);
+    const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
+    assertEnforceable(spec, engine.capabilities);
   }
 }

@@ -1,7 +1,6 @@
 import { manifestChanges } from '../engine/archive/manifest.ts';
 import { changedPaths } from '../engine/changes/changed-paths.ts';
 import type { Container } from '../engine/container.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 import type { WorkspaceState } from './workspace.ts';
 
 /**
@@ -28,8 +27,8 @@ export function changedFiles(
 export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
   const { paths } = await changedPaths(container, {
     wanted: 'reported',
-    below: sandboxPaths.workspace,
+    below: container.workingDir,
     signal,
   });
-  return paths.map((path) => path.slice(sandboxPaths.workspace.length + 1));
+  return paths.map((path) => path.slice(container.workingDir.length + 1));
 }

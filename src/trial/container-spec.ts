@@ -2,15 +2,28 @@ import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
+/** Where and as whom the commands of a sandbox run, and with which variables besides those of the host. */
+export interface Place {
+  /** Absolute; the folder of the workspace. */
+  workspace: string;
+  /** Default: root. */
+  user: string | undefined;
+  env: Readonly<Record<string, string>>;
+}
+
+/** The place in an image that has no say in it. */
+export const usualPlace: Place = { workspace: sandboxPaths.workspace, user: undefined, env: {} };
+
 /**
  * A sandbox's container with the sandbox's limits. The caller adds the image.
  *
- * @param env what the host passes in
+ * @param passed what the host passes in
  */
 export function containerSpec(
   sandbox: Sandbox,
+  { workspace, user = sandbox.user, env }: Place,
   container: Pick<ContainerSpec, 'network' | 'labels'>,
-  env: Record<string, string> = {},
+  passed: Record<string, string> = {},
 ): Omit<ContainerSpec, 'imageId'> {
   return {
     ...container,
@@ -21,9 +34,9 @@ export function containerSpec(
     pids: sandbox.pids,
     nofile: sandbox.nofile,
     filter: sandbox.seccomp,
-    workingDir: sandboxPaths.workspace,
-    env: { ...env, HOME: sandbox.user === undefined ? '/root' : '/tmp' },
-    ...(sandbox.user !== undefined && { user: sandbox.user }),
+    workingDir: workspace,
+    env: { ...passed, ...env },
+    ...(user !== undefined && { user }),
     ...(sandbox.runtime !== undefined && { runtime: sandbox.runtime }),
   };
 }

@@ -1,18 +1,29 @@
+import type { Container } from '../engine/container.ts';
+import type { Image } from '../engine/port/images.ts';
 import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
+import type { TrialSpec } from './spec.ts';
 
 /**
- * Variables for every script in a sandbox. `host-environment.ts` decides which of the host's variables are
- * added.
+ * Variables that every script in a sandbox gets, whatever variables its case has: those of the image, or
+ * these. `host-environment.ts` decides which of the host's variables are added.
  */
-const base: Record<string, string> = {
+const base = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LANG: 'C.UTF-8',
 };
 
+export function baseEnvironment({ env }: Pick<Image, 'env'>): Record<string, string> {
+  return { PATH: env.PATH ?? base.PATH, LANG: env.LANG ?? base.LANG };
+}
+
 /** The environment of verify and of the validator. */
-export function gradingEnvironment(variables: Variables): Record<string, string> {
-  return { ...variablesAsEnvironment(variables), ...base, OFFSITE_WORKSPACE: sandboxPaths.workspace };
+export function gradingEnvironment(
+  variables: Variables,
+  { env, workingDir }: Pick<Container, 'env' | 'workingDir'>,
+): Record<string, string> {
+  const { PATH = base.PATH, LANG = base.LANG } = env;
+  return { ...variablesAsEnvironment(variables), PATH, LANG, OFFSITE_WORKSPACE: workingDir };
 }
 
 /**
@@ -20,15 +31,14 @@ export function gradingEnvironment(variables: Variables): Record<string, string>
  * variables.
  */
 export function harnessEnvironment(
-  prompt: string,
-  variables: Variables,
-  profile: Record<string, string>,
+  { prompt, variables, profile }: Pick<TrialSpec, 'prompt' | 'variables' | 'profile'>,
+  container: Pick<Container, 'env' | 'workingDir'>,
 ): Record<string, string> {
   return {
-    ...gradingEnvironment(variables),
+    ...gradingEnvironment(variables, container),
     OFFSITE_PROMPT: prompt,
     OFFSITE_PROMPT_FILE: sandboxPaths.prompt,
-    ...profile,
+    ...profile.env,
   };
 }
 
@@ -38,6 +48,7 @@ export function harnessEnvironment(
  */
 export function preparationEnvironment(
   variables: Variables,
+  container: Pick<Container, 'env' | 'workingDir'>,
   extraCertificates: boolean,
 ): Record<string, string> {
   const certificates = sandboxPaths.certificates;
@@ -49,5 +60,5 @@ export function preparationEnvironment(
     PIP_CERT: certificates,
     GIT_SSL_CAINFO: certificates,
   };
-  return { ...gradingEnvironment(variables), ...(extraCertificates ? trust : {}) };
+  return { ...gradingEnvironment(variables, container), ...(extraCertificates ? trust : {}) };
 }

@@ -12,7 +12,7 @@ export interface Preparation {
   files: { path: string; content: Buffer | string; mode?: number }[];
   script: string | undefined;
   variables: Variables;
-  /** The sandbox's user, if it is not the image's default user. */
+  /** The user that runs everything, if it is not root by default. */
   user: string | undefined;
   timeoutMs: number;
   /** The host's extra certificates, in PEM. */
@@ -41,24 +41,27 @@ export async function prepareContainer(
 }
 
 /**
- * Makes the sandbox's user the owner of the trial's folders. The engine creates them for root, which a strict
- * sandbox does not have.
+ * Makes the sandbox's user the owner of those of the trial's folders that it cannot write to. The engine
+ * creates them for root, which a strict sandbox does not have.
  */
 async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
   const result = await container.exec({
-    argv: ['sh', '-c', 'id -u; id -g'],
+    argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own],
     timeoutMs: commandOutput.time.userNames,
     signal,
   });
-  const [uid = 0, gid = 0] = result.stdout.text.split('\n').map(Number);
-  const folders = [sandboxPaths.workspace, sandboxPaths.own].map((path) => ({
-    path,
-    folder: true as const,
-    uid,
-    gid,
-  }));
-  await container.put(folders, '/', signal);
+  const [uid, gid, ...unwritable] = result.stdout.text.trimEnd().split('\n');
+  const owner = { uid: Number(uid), gid: Number(gid) };
+  await container.put(
+    unwritable.map((path) => ({ path, folder: true as const, ...owner })),
+    '/',
+    signal,
+  );
 }
+
+const ownAndUnwritable = `
+id -u && id -g
+for folder; do [ -w "$folder" ] || echo "$folder"; done`;
 
 async function run(
   container: Container,
@@ -89,8 +92,8 @@ async function run(
         .filter(Boolean)
         .join('\n'),
     ],
-    cwd: sandboxPaths.workspace,
-    env: preparationEnvironment(variables, extraCertificates !== undefined),
+    cwd: container.workingDir,
+    env: preparationEnvironment(variables, container, extraCertificates !== undefined),
     timeoutMs,
     signal,
   });

@@ -2,7 +2,6 @@ import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import { globMatcher } from './globs.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 
 /**
  * The changed files that the case protects.
@@ -27,7 +26,7 @@ export function protectedState(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  return readManifest(protectedEntries(container.archive(sandboxPaths.workspace, signal, maxBytes), globs));
+  return readManifest(protectedEntries(container.archive(container.workingDir, signal, maxBytes), globs));
 }
 
 async function* protectedEntries(

@@ -3,7 +3,6 @@ import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { FileChange, TrialRecord } from '../record/trial-record.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 
 /** A path whose state after the trial is not known well enough to restore it. */
 export interface Unrestored {
@@ -53,7 +52,7 @@ export async function restoreWorkspace(
     }
   }
   if (edits.length > 0) await edit(container, edits, signal);
-  if (entries.length > 0) await container.put(entries, sandboxPaths.workspace, signal);
+  if (entries.length > 0) await container.put(entries, container.workingDir, signal);
   return unrestored;
 }
 
@@ -100,7 +99,7 @@ async function run(
 ): Promise<string> {
   const result = await container.exec({
     argv,
-    cwd: sandboxPaths.workspace,
+    cwd: container.workingDir,
     timeoutMs: commandOutput.time.workspaceCopy,
     ...(stdin !== undefined && { stdin }),
     signal,

@@ -49,6 +49,8 @@ export async function runTrial(
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
+      workspace: sandbox.container.workingDir,
+      user: sandbox.user,
       environment: sandbox.environment,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
@@ -68,6 +70,7 @@ export async function runTrial(
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
     subject: subjectOf(spec),
+    ...mappedImages(spec),
     verdict: 'void',
     ...result,
     ...keptPaths(found),
@@ -79,6 +82,11 @@ export async function runTrial(
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
+}
+
+function mappedImages({ environment: { image } }: TrialSpec): Pick<TrialResult, 'mappedImages'> {
+  if (image?.mappedTo === undefined) return {};
+  return { mappedImages: [{ name: image.name, usedInstead: image.mappedTo }] };
 }
 
 /** What was tried, for people who look at the result later. */

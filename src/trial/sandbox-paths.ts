@@ -1,5 +1,6 @@
 /** Paths that are the same in every sandbox. */
 export const sandboxPaths = {
+  /** Where the workspace is if neither the case nor its image says so. */
   workspace: '/workspace',
   /** Offsite puts its own files into a sandbox below this folder. */
   own: '/offsite',
@@ -18,16 +19,10 @@ export const sandboxPaths = {
 } as const;
 
 /**
- * Paths where a change is not a change of the system: the graded workspace, our own files, and what the
- * kernel shows.
+ * Paths where a change is not a change of the system, besides the graded workspace: our own files, and what
+ * the kernel shows.
  */
-export const notTheSystem: readonly string[] = [
-  sandboxPaths.workspace,
-  sandboxPaths.own,
-  '/dev',
-  '/proc',
-  '/sys',
-];
+export const notTheSystem: readonly string[] = [sandboxPaths.own, '/dev', '/proc', '/sys'];
 
 /** Paths where every program that verify runs may write. A change there says nothing about the system. */
 export const scratchPaths: readonly string[] = [

@@ -32,6 +32,8 @@ export interface StartedSandbox {
    * The image that it was made from. If prepare leaves processes running, prepare ran in the sandbox itself.
    */
   imageId: string;
+  /** The user of its commands. Undefined for root. */
+  user: string | undefined;
   /** Install and prepare, in order. */
   environment: EnvironmentStep[];
   /** Total bytes of the files that prepare left in the workspace. */
@@ -79,7 +81,7 @@ export class Sandboxes implements AsyncDisposable {
   readonly texts = new TextPack();
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
-  /** Keyed by the configured image: a kit works in all images that are made from it. */
+  /** Keyed by the first image: a kit works in all images that are made from it. */
   readonly #kits = new OncePerImage<Kit | undefined>();
   readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
   readonly #removals = new Set<Promise<void>>();
@@ -96,7 +98,7 @@ export class Sandboxes implements AsyncDisposable {
       observeBuild = () => undefined,
     }: SandboxOptions = {},
   ) {
-    const learned = { known: new Map(), failures: new Map() };
+    const learned = { known: new Map(), starts: new Map(), failures: new Map() };
     this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
@@ -171,15 +173,18 @@ export class Sandboxes implements AsyncDisposable {
 
   async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
     const env = this.#environment(spec);
-    const { imageId, container, port, environment, preparedHere } = await this.#make(spec, env, signal).catch(
-      (error) => {
-        const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
-        if (!isGone || signal.aborted) throw error;
-        // Somebody removed an image after this batch last checked.
-        this.#parts.known.clear();
-        return this.#make(spec, env, signal);
-      },
-    );
+    const { imageId, start, container, port, environment, preparedHere } = await this.#make(
+      spec,
+      env,
+      signal,
+    ).catch((error) => {
+      const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
+      if (!isGone || signal.aborted) throw error;
+      // Somebody removed an image after this batch last checked.
+      this.#parts.known.clear();
+      this.#parts.starts.clear();
+      return this.#make(spec, env, signal);
+    });
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
@@ -187,8 +192,9 @@ export class Sandboxes implements AsyncDisposable {
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
       const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
-      const kit = await this.#kit(spec, container, signal);
-      return { container, imageId, environment, port, lacks, before, preparedBytes, kit };
+      const kit = await this.#kit(spec, start.id, container, signal);
+      const { user } = start;
+      return { container, imageId, user, environment, port, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -196,11 +202,12 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /** Creates and starts a trial's container, with its model port. */
-  async #make(spec: TrialSpec, env: Record<string, string>, signal: AbortSignal) {
-    const { imageId, prepare, steps } = await preparedImage(this.#parts, spec, env, signal);
+  async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal) {
+    const { imageId, start, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+    const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network']) => {
-      const made = containerSpec(spec.sandbox, { network, labels: labelsOf(spec) }, env);
+      const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
       return this.#parts.engine.createContainer({ ...made, imageId }, signal);
     };
     await using made = new AsyncDisposableStack();
@@ -218,12 +225,17 @@ export class Sandboxes implements AsyncDisposable {
       if (!port) await container.start(signal);
     }
     made.move();
-    return { imageId, container, port, environment: steps, preparedHere: prepare !== undefined };
+    return { imageId, start, container, port, environment: steps, preparedHere: prepare !== undefined };
   }
 
-  async #kit(spec: TrialSpec, container: Container, signal: AbortSignal): Promise<Kit | undefined> {
+  async #kit(
+    spec: TrialSpec,
+    startId: string,
+    container: Container,
+    signal: AbortSignal,
+  ): Promise<Kit | undefined> {
     if (spec.verify === undefined || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
-    return this.#kits.of(spec.sandbox.image, async () => {
+    return this.#kits.of(startId, async () => {
       const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
       return isReadable ? undefined : readKit(container, signal);
     });

@@ -5,13 +5,13 @@ import type { SnapshotResult } from '../engine/snapshot.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
-import { baseImage } from './base-image.ts';
 import type { BuildState, ObserveBuild } from './build-event.ts';
-import { containerSpec } from './container-spec.ts';
+import { containerSpec, usualPlace } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
+import { type StartImage, startImage } from './start-image.ts';
 
 /** What is needed to build the images of trials. All trials of a batch share it. */
 export interface ImageParts {
@@ -19,6 +19,10 @@ export interface ImageParts {
   /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
+  /**
+   * The images that environments begin with, keyed by what decides which one it is and how it is used.
+   */
+  starts: Map<string, StartImage>;
   /**
    * Image ids, keyed by the image's name or by the hash of a step's inputs. A batch looks up each image once,
    * so it keeps using the same image even if its name is given to another one meanwhile. Clear this map if
@@ -30,7 +34,8 @@ export interface ImageParts {
    */
   buildLogs: BuildLogs | undefined;
   /**
-   * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial.
+   * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial,
+   * and an image that cannot be used is not looked at again.
    */
   failures: Map<string, TrialFailure>;
   observeBuild: ObserveBuild;
@@ -38,9 +43,11 @@ export interface ImageParts {
 
 export interface PreparedImage {
   imageId: string;
+  /** The image that it was made from. */
+  start: StartImage;
   /**
-   * Prepares the trial's container, which needs the network for it. Set if prepare leaves processes running,
-   * which no image can keep. Undefined if the image is already prepared.
+   * Prepares the trial's container, which needs the network for it. Set if no image can keep what prepare
+   * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
    */
   prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
   /** The steps that made the image, in order. */
@@ -66,11 +73,13 @@ export async function preparedImage(
   signal: AbortSignal,
   { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
-  let imageId = await baseId(parts, spec, signal);
+  const start = await startOf(parts, spec, signal);
+  let imageId = start.id;
   const steps: EnvironmentStep[] = [];
-  for (const step of stepsOf(spec, parts)) {
+  for (const step of stepsOf(spec, start, parts)) {
     const { phase, description } = step;
-    const { hash, result } = await snapshot(parts, imageId, { step, building }, spec, env, signal);
+    const made = { step, start, building };
+    const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
     if (result.kind === 'snapshot') {
       imageId = result.imageId;
       steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
@@ -81,26 +90,55 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    return { imageId, prepare, steps };
+    return { imageId, start, prepare, steps };
   }
-  return { imageId, prepare: undefined, steps };
+  return { imageId, start, prepare: undefined, steps };
 }
 
-async function baseId({ engine, known }: ImageParts, { sandbox }: TrialSpec, signal: AbortSignal) {
-  const id = known.get(sandbox.image) ?? (await baseImage(engine, sandbox, signal)).id;
-  known.set(sandbox.image, id);
-  return id;
+/** The image that the environment begins with. Each is looked up once. */
+async function startOf(
+  { engine, starts, failures, observeBuild }: ImageParts,
+  spec: TrialSpec,
+  signal: AbortSignal,
+): Promise<StartImage> {
+  const { image, user, cpus, memory } = spec.sandbox;
+  const { workdir, image: named } = spec.environment;
+  const key = JSON.stringify([image, user, cpus, memory, workdir, named?.name]);
+  const failure = failures.get(key);
+  if (failure) throw failure;
+  const known = starts.get(key);
+  if (known) return known;
+  try {
+    const start = await startImage(engine, spec, signal);
+    starts.set(key, start);
+    return start;
+  } catch (error) {
+    if (error instanceof TrialFailure && !failures.has(key)) {
+      failures.set(key, error);
+      const state = { kind: 'failed' as const, cause: error.failure };
+      observeBuild({ id: key, what: `image of ${spec.caseName}`, state });
+    }
+    throw error;
+  }
 }
 
 interface Step extends Preparation {
   description: string;
+  /** The variables that the case's environment sets, of the steps that belong to the case. */
+  env: Readonly<Record<string, string>>;
 }
 
-function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): Step[] {
+function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runners }: ImageParts): Step[] {
   const { harness, profile, prompt, prepare, variables, sandbox, caseName } = spec;
-  const { timeouts, user } = sandbox;
-  const shared = { user, extraCertificates };
-  const install = { ...shared, phase: 'install' as const, variables: {}, timeoutMs: timeouts.install };
+  const { timeouts } = sandbox;
+  const shared = { user: start.user, extraCertificates };
+  const install = {
+    ...shared,
+    env: {},
+    phase: 'install' as const,
+    variables: {},
+    timeoutMs: timeouts.install,
+  };
   const steps: Step[] = [
     {
       ...install,
@@ -121,23 +159,29 @@ function stepsOf(spec: TrialSpec, { extraCertificates, runners }: ImageParts): S
       files: [{ path: sandboxPaths.prompt, content: prompt }],
       script: prepare,
       variables,
+      env: spec.environment.env,
       timeoutMs: timeouts.prepare,
     },
   ];
   return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
 }
 
+/** What prepare writes into a volume of the image is not in the container that would be committed. */
+const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
+
 async function snapshot(
   { engine, known, failures, buildLogs, observeBuild }: ImageParts,
   parentImageId: string,
-  { step, building }: { step: Step } & PreparationOptions,
+  { step, start, building }: { step: Step; start: StartImage } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
-  env: Record<string, string>,
+  passed: Record<string, string>,
   signal: AbortSignal,
 ): Promise<{ hash: string; result: SnapshotResult }> {
   const labels = { 'offsite.batch': batchId };
-  const key = keyOf(step, sandbox.security, env);
+  const env = { ...passed, ...step.env };
+  const key = keyOf(step, start.workspace, sandbox.security, env);
   const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
+  if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
   const failure = failures.get(hash);
   if (failure) throw failure;
   const imageId = known.get(hash);
@@ -150,7 +194,7 @@ async function snapshot(
   try {
     const request = {
       parentImageId,
-      container: containerSpec(sandbox, { network: 'open', labels }, env),
+      container: containerSpec(sandbox, start, { network: 'open', labels }, env),
       key,
       description: step.description,
       waits: () => tell({ kind: 'other-agent' }),
@@ -178,6 +222,7 @@ async function snapshot(
 /** All inputs of a step's result. */
 function keyOf(
   { phase, files, script, variables, user, extraCertificates }: Step,
+  workspace: string,
   security: string,
   env: Record<string, string>,
 ): string {
@@ -186,6 +231,7 @@ function keyOf(
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     script,
     variables,
+    workspace: workspace === usualPlace.workspace ? undefined : workspace,
     security,
     user,
     env: script === undefined || Object.keys(env).length === 0 ? undefined : env,

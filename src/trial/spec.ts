@@ -1,4 +1,5 @@
 import type { SourceFile } from '../contract/definition.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
@@ -29,7 +30,9 @@ export interface TrialSpec {
   modelConfig: ModelConfig | undefined;
   harness: string;
   profile: Profile;
+  /** The variant's sandbox with what the case's environment changes in it. */
   sandbox: Sandbox;
+  environment: CaseEnvironment;
 }
 
 export interface SimulatedUser {

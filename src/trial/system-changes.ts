@@ -35,7 +35,7 @@ export async function systemChanges(
   container: Container,
   { kit, place, signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
-  const except = place.in === 'same' ? notTheSystem : scratchPaths;
+  const except = [container.workingDir, ...(place.in === 'same' ? notTheSystem : scratchPaths)];
   const { paths } = await changedPaths(container, { wanted: 'every', except, kit, signal });
   const isKept = globMatcher(place.keep, false);
   const isIgnored = globMatcher(place.ignore, false);

@@ -3,7 +3,6 @@ import type { ArchivedEntry } from '../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
 import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 
 /** A workspace's entries by relative path, or `large` if it is too large to read as a whole. */
 export type WorkspaceState = Manifest | 'large';
@@ -20,7 +19,7 @@ export async function readWorkspace(
   visit?: (entry: ArchivedEntry) => Promise<void>,
 ): Promise<WorkspaceState> {
   try {
-    return await readManifest(withinLimits(container.archive(sandboxPaths.workspace, signal)), visit);
+    return await readManifest(withinLimits(container.archive(container.workingDir, signal)), visit);
   } catch (error) {
     if (error instanceof TooLarge) return 'large';
     throw error;
@@ -50,6 +49,6 @@ export const smallWorkspace = workspaceFiles.bytes.whole;
  */
 export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
   let bytes = 0;
-  for await (const { size } of container.archive(sandboxPaths.workspace, signal)) bytes += size;
+  for await (const { size } of container.archive(container.workingDir, signal)) bytes += size;
   return bytes;
 }

@@ -40,13 +40,12 @@ export interface CopyRequest {
 export async function copyWorkspace(
   graded: Container,
   fresh: Container,
-  workspace: string,
   { maxBytes, carry = 'all', signal }: CopyRequest,
 ): Promise<WorkspaceCopy> {
   if (carry === 'nothing') return { kind: 'copied' };
-  if (carry === 'all') await emptied(fresh, workspace, signal);
+  if (carry === 'all') await emptied(fresh, signal);
   try {
-    await graded.copyTo(fresh, workspace, { maxBytes, signal });
+    await graded.copyTo(fresh, graded.workingDir, { maxBytes, signal });
     return { kind: 'copied' };
   } catch (error) {
     const why = error instanceof OffsiteError ? refusals[error.code] : undefined;
@@ -55,8 +54,8 @@ export async function copyWorkspace(
   }
 }
 
-async function emptied(fresh: Container, workspace: string, signal: AbortSignal): Promise<void> {
-  const argv = ['/bin/sh', '-c', empty, 'sh', workspace];
+async function emptied(fresh: Container, signal: AbortSignal): Promise<void> {
+  const argv = ['/bin/sh', '-c', empty, 'sh', fresh.workingDir];
   const result = await fresh.exec({ argv, cwd: '/', timeoutMs: commandOutput.time.workspaceCopy, signal });
   signal.throwIfAborted();
   if (result.ended === 'exited' && result.exitCode === 0) return;

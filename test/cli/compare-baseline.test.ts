@@ -16,6 +16,8 @@ const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'loca
 const suite = { id: 'suite', name: 'Suite', prompt: 'Do it.' };
 
 let place: Place;
+/** The batch that the platform ran. */
+let platformBatch: string;
 beforeAll(async () => {
   place = openPlace();
   using ledger = new Ledger(place.dataFolder, systemClock);
@@ -23,17 +25,19 @@ beforeAll(async () => {
   await add(ledger, 'batch_worse', 'failed');
   await add(ledger, 'batch_other', 'passed', 'another check');
   await add(ledger, 'batch_stranger', 'passed', 'true', 'stranger');
-  await startOnPlatform();
+  platformBatch = await startOnPlatform();
+  await add(ledger, platformBatch, 'passed', 'true', 'small', 'platform');
 });
 afterAll(() => place?.[Symbol.dispose]());
 
-/** A finished local batch of the ledger. */
+/** A finished batch of the ledger. */
 async function add(
   ledger: Ledger,
   id: string,
   verdict: 'passed' | 'failed',
   verify = 'true',
   model = 'small',
+  service = 'embedded',
 ): Promise<void> {
   const planned = cases.map((one) => ({ request: { ...one, verify } }));
   const variants = [{ name: 'worker', model, credentials, profile: { files: [] } }];
@@ -42,7 +46,7 @@ async function add(
     plan: { suite: { id: suite.id, name: suite.name }, cases: planned, variants },
   });
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite: suite.name, file: undefined, plan },
+    ...{ service, id, suite: suite.name, file: undefined, plan },
     runs: cases.map((one, taskIndex) => ({
       ...{ id: `run_${taskIndex}`, taskIndex, caseId: one.id, caseName: one.name, variant: 'worker' },
       details: {},
@@ -58,11 +62,11 @@ async function add(
 }
 
 /** A batch of the same cells that the service's platform ran, where all trials but one passed. */
-async function startOnPlatform(): Promise<void> {
+async function startOnPlatform(): Promise<string> {
   const platform = openTestService(place.dataFolder, testPlatform());
   const key = platform.keyFor('Local', ...permissions);
   const request = { suite, cases, variants: [{ model: 'small', credentials }], trials: 2 };
-  const { runs } = await platform.succeed('evals.start', request, key);
+  const { id: batch, runs } = await platform.succeed('evals.start', request, key);
   for (const [index, { id }] of runs.entries()) {
     for (const ordinal of [0, 1]) {
       const verdict = index + ordinal === 0 ? 'failed' : 'passed';
@@ -70,6 +74,7 @@ async function startOnPlatform(): Promise<void> {
     }
   }
   await platform.service.close();
+  return batch;
 }
 
 const compare = (batch: string, ...options: string[]) =>
@@ -113,6 +118,12 @@ test('a batch without a baseline is refused, with what makes one', async () => {
   const { stdout, stderr, exitCode } = await compare('stranger');
   expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
   expect(stderr).toMatch(/^error: \S+ has no baseline for these cases and variants\n.*runs itself/);
+});
+
+test('a batch of the platform is not compared with itself', async () => {
+  const { stdout, stderr, exitCode } = await compare(platformBatch);
+  expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
+  expect(stderr).toContain(`the service has no baseline for ${platformBatch}, besides itself`);
 });
 
 test('two batches and --baseline are refused', async () => {

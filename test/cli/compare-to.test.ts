@@ -20,7 +20,7 @@ const cases = Array.from({ length: 8 }, (_, n) => ({ id: `case-${n}`, verify: 't
 /** A suite whose agent is good or not. The cases are the same. */
 const suite = (run: string) => place.suite({ run, cases });
 
-/** Starts what a batch of the ledger was planned as on the platform of its service, where each trial passes. */
+/** Starts the plan of a batch of the ledger on the service's platform, where each trial passes. */
 async function completeOnPlatform(batchId: string): Promise<void> {
   using ledger = new Ledger(place.dataFolder, systemClock);
   const [batch] = ledger.batches.find(batchId);

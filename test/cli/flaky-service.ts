@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -35,9 +35,13 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     const body = await text(request);
     const answer = down.has(operation)
       ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
-      : await service.fetch(forward(request.url ?? '', request.headers.authorization ?? '', body));
+      : await service.fetch(forward(request, body));
     const said = await answer.text();
-    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    const retryAfter = answer.headers.get('retry-after');
+    response.writeHead(answer.status, {
+      'content-type': 'application/json',
+      ...(retryAfter !== null && { 'retry-after': retryAfter }),
+    });
     response.end(flaky.alter?.(operation, said) ?? said);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -48,9 +52,9 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     down,
     asked,
     async ask(operation, body) {
-      const answer = await service.fetch(
-        forward(`/v1/${operation}`, `Bearer ${secret}`, JSON.stringify(body)),
-      );
+      const headers = { authorization: `Bearer ${secret}` };
+      const asked = { method: 'POST', url: `/v1/${operation}`, headers };
+      const answer = await service.fetch(forward(asked, JSON.stringify(body)));
       return answer.json();
     },
     async [Symbol.asyncDispose]() {
@@ -62,10 +66,13 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
   return flaky;
 }
 
-function forward(path: string, authorization: string, body: string): Request {
-  return new Request(`http://service.test${path}`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body,
+function forward(
+  { method, url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+  body: string,
+): Request {
+  return new Request(`http://service.test${url}`, {
+    method,
+    headers: { authorization: headers.authorization ?? '', 'content-type': 'application/json' },
+    ...(method === 'POST' && { body }),
   });
 }

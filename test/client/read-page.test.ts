@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { RunParts } from '../../src/client/pages/run-parts.ts';
 import { clientOf } from './client-of.ts';
 import { json, scriptedService, text } from './scripted-service.ts';
 
@@ -6,12 +7,12 @@ const trial = { id: 't', ordinal: 0, status: 'queued' };
 const good = { id: 'good', trials: [trial], setup: { prompt: 'p' } };
 
 /** The runs that a client reads from a page, and what it told about them. */
-async function read(...runs: unknown[]) {
+async function read(runs: unknown[], parts: RunParts = 'results') {
   const page = json(200, { page: 1, pageSize: 20, total: runs.length, runs });
   await using service = await scriptedService(page);
   const told: string[] = [];
   await using client = clientOf(service, { note: (message) => told.push(message) });
-  const list = async () => Array.fromAsync(client.runs({ caseId: 'c' }));
+  const list = async () => Array.fromAsync(client.runs({ caseId: 'c' }, { parts: parts as 'results' }));
   return { runs: await list(), told, list };
 }
 
@@ -27,7 +28,7 @@ test.each([
     { trials: [trial] },
   ],
 ])('%s hides neither its run nor the others', async (_, odd, kept) => {
-  const { runs, told } = await read(good, odd, { ...good, id: 'last' });
+  const { runs, told } = await read([good, odd, { ...good, id: 'last' }]);
   expect(runs.map(({ id }) => id)).toEqual(['good', 'odd', 'last']);
   expect(runs[1]).toMatchObject(kept);
   expect(runs[1]?.trials?.[0]?.usage).toBeUndefined();
@@ -38,14 +39,14 @@ test.each([
   ['without an id', { trials: [] }],
   ['that is no object', 'run'],
 ])('a run %s is passed over with one message, however often it is listed', async (_, odd) => {
-  const { runs, told, list } = await read(good, odd);
+  const { runs, told, list } = await read([good, odd]);
   expect(runs.map(({ id }) => id)).toEqual(['good']);
   await list().catch(() => undefined);
   expect(told).toHaveLength(1);
 });
 
 test('a setup that cannot be read is left for the code that names its run', async () => {
-  const { runs, told } = await read({ ...good, setup: 7 });
+  const { runs, told } = await read([{ ...good, setup: 7 }], 'setup');
   expect(runs).toMatchObject([{ id: 'good', setup: 7 }]);
   expect(told).toEqual([]);
 });

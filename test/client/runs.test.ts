@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { serviceAnswers } from '../../src/bounds/service.ts';
 import type { Client } from '../../src/client/client.ts';
-import { listRuns } from '../../src/client/runs.ts';
-import type { RunRecord } from '../../src/contract/record.ts';
+import { listRuns } from '../../src/client/pages/list-runs.ts';
 import { clientOf, errorOf } from './client-of.ts';
 import { json, type ScriptedService, type Step, scriptedService } from './scripted-service.ts';
 
@@ -54,6 +53,60 @@ for (const total of [0, 1, 20, 21, 39, 40, 41, 60]) {
   });
 }
 
+/** Answers page 0 as a strict service whose pages count from 1. */
+function strict(step: Step): Step {
+  return (response, received) => {
+    if (JSON.parse(received.body).page !== 0) return step(response, received);
+    const issues = [{ _tag: 'Refinement', path: ['page'], message: 'must be at least 1' }];
+    return json(400, { _tag: 'HttpApiDecodeError', message: 'no such page', issues })(response, received);
+  };
+}
+
+for (const total of [0, 1, 20, 21, 39, 40, 41, 60]) {
+  test(`of ${total} runs, page 0 is never requested, also if one of each page cannot be read`, async () => {
+    const runs = names(total).map((id, index) => (index % 20 === 7 ? { odd: id } : { id }));
+    const step: Step = (response, received) => {
+      const { page } = JSON.parse(received.body);
+      const shown = runs.slice((page - 1) * 20, page * 20);
+      return json(200, { page, pageSize: 20, total, runs: shown })(response, received);
+    };
+    await using service = await scriptedService(strict(step));
+    await using client = clientOf(service);
+    const readable = names(total).filter((_, index) => index % 20 !== 7);
+    for (const _ of [1, 2]) expect(await listed(client)).toEqual(readable);
+    expect(pagesOf(service)).not.toContain(0);
+    expect(pagesOf(service)).toHaveLength(2 * Math.max(1, Math.ceil(total / 20)));
+  });
+}
+
+test('a strict service that shows fewer runs than it counts is asked for page 0 at most once', async () => {
+  // Twenty of forty are gone, which looks like a service whose pages count from 0.
+  const step: Step = (response, received) => {
+    const { page } = JSON.parse(received.body);
+    const runs = page === 1 ? names(20).map((id) => ({ id })) : [];
+    return json(200, { page, pageSize: 20, total: 40, runs })(response, received);
+  };
+  await using service = await scriptedService(strict(step));
+  await using client = clientOf(service);
+  for (const _ of [1, 2, 3]) expect(await listed(client)).toEqual(names(20));
+  expect(pagesOf(service).filter((page) => page === 0)).toHaveLength(1);
+});
+
+test('once a service has shown that it counts from 1, page 0 is not requested, whatever is missing', async () => {
+  let total = 20;
+  const step: Step = (response, received) => {
+    const { page } = JSON.parse(received.body);
+    const runs = page === 1 ? names(20).map((id) => ({ id })) : [];
+    return json(200, { page, pageSize: 20, total, runs })(response, received);
+  };
+  await using service = await scriptedService(strict(step));
+  await using client = clientOf(service);
+  await listed(client);
+  total = 40;
+  await listed(client);
+  expect(pagesOf(service)).not.toContain(0);
+});
+
 test('a service that ignores the page number does not make the list endless', async () => {
   await using service = await scriptedService((response, received) =>
     json(200, { page: 1, pageSize: 20, total: 1000, runs: names(20).map((id) => ({ id })) })(
@@ -102,15 +155,13 @@ test('an error on a later page is thrown after the runs before it', async () => 
 });
 
 test('a service that always has another page is not followed for ever', async () => {
-  const readPage = async ({ page = 1 }: { page?: number | undefined }) => ({
-    page,
-    pageSize: 20,
-    total: Number.MAX_SAFE_INTEGER,
-    runs: Array.from({ length: 20 }, (_, index) => ({ id: `run-${page}-${index}` }) as RunRecord),
-  });
+  const readPage = async ({ page: number = 1 }: { page?: number | undefined }) => {
+    const runs = Array.from({ length: 20 }, (_, index) => ({ id: `run-${number}-${index}` }));
+    return { page: { page: number, pageSize: 20, total: Number.MAX_SAFE_INTEGER, runs }, unread: 0 };
+  };
   let listed = 0;
   const list = async () => {
-    for await (const _ of listRuns(readPage, { caseId: 'c' }, { first: 1 })) {
+    for await (const _ of listRuns(readPage, { caseId: 'c' }, { first: 1, isKnown: false })) {
       listed += 1;
       if (listed > 2 * serviceAnswers.count.runs) return;
     }

@@ -119,3 +119,14 @@ test('a model that the configuration has is asked through the gateway, and its u
   expect(run?.trials?.[0]).toMatchObject({ status: 'completed', verifySteps: [{ exitCode: 0 }] });
   expect(run?.trials?.[0]?.usage?.totalTokens).toBeGreaterThan(0);
 }, 180_000);
+
+test('a trial that is in progress is shown as running', async () => {
+  await using at = openServingPlace();
+  const serving = await at.serve();
+  await startBatch(serving, [{ id: 'slow', variables: { act: 'sleep 5' }, verify: 'true' }]);
+  const statuses = async () =>
+    (await runsOf(serving, 'slow')).map(({ status, trials }) => [status, trials?.[0]?.status]);
+  await expect.poll(statuses, { timeout: 120_000, interval: 100 }).toEqual([['running', 'running']]);
+  await endedRuns(serving, 'slow');
+  expect(await statuses()).toEqual([['completed', 'completed']]);
+}, 180_000);

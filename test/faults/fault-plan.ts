@@ -1,4 +1,5 @@
 import { SandboxConfig } from '../../src/suite/config-file.ts';
+import { noEnvironment } from '../../src/suite/environment.ts';
 import { freshVerify, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 
 /** The quickest real trials there are: one case, two trials of `true`. */
@@ -10,6 +11,7 @@ export const faultPlan: SuitePlan = {
     {
       request: { id: 'quick', name: 'Quick', verify: 'true' },
       local: {
+        environment: noEnvironment,
         artifacts: [],
         protected: [],
         runsIn: 'same',

@@ -174,7 +174,7 @@ function sandboxOf(
         }),
     },
     profile: profileOf(profile ?? {}),
-    env: harnessEnvironment('', {}, {}),
+    env: harnessEnvironment({ prompt: '', variables: {}, profile: profileOf({}) }, container),
     workspace: sandboxPaths.workspace,
     home: sandboxPaths.harness,
     model: {

@@ -10,12 +10,15 @@ const key = 'a-key-for-the-hostile';
 const folder = temporaryFolder();
 let service: Service;
 let port: number;
+/** Of a listener that waits for no sender long. */
+let hurried: number;
 
 beforeAll(async () => {
   service = openService({ dataFolder: folder, clock: systemClock, integrations });
   service.seedKey(key, { organization: 'Local', permissions });
   const limits = { headersMs: 400, requestMs: 1_500, idleMs: 400 };
-  ({ port } = await service.listen({ limits }));
+  ({ port } = await service.listen());
+  ({ port: hurried } = await service.listen({ limits }));
 });
 
 afterAll(async () => {
@@ -24,8 +27,8 @@ afterAll(async () => {
 });
 
 /** Whatever was sent before, the next one is served. */
-async function isUp(): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/auth.whoami`, {
+async function isUp(at = port): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${at}/v1/auth.whoami`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: '{}',
@@ -143,19 +146,19 @@ test('two thousand headers do no harm', async () => {
 });
 
 test('a sender that never ends its headers is sent away', async () => {
-  const answer = await sendRaw(port, ['POST /v1/auth.whoami HTTP/1.1\r\nHost: localhost\r\nX-Slow: ']);
+  const answer = await sendRaw(hurried, ['POST /v1/auth.whoami HTTP/1.1\r\nHost: localhost\r\nX-Slow: ']);
   expect([answer.status, JSON.parse(answer.body)]).toMatchObject([408, { _tag: 'RequestTimeout' }]);
 });
 
 test('a sender that never ends its body is sent away', async () => {
-  const answer = await sendRaw(port, [head(['Content-Length: 100']), '{"half": ']);
+  const answer = await sendRaw(hurried, [head(['Content-Length: 100']), '{"half": ']);
   expect([answer.status, JSON.parse(answer.body)]).toMatchObject([408, { _tag: 'RequestTimeout' }]);
   expect(await isUp()).toBe(true);
 });
 
 test('a hundred senders that do nothing keep nobody else waiting', async () => {
-  const idle = Array.from({ length: 100 }, () => sendRaw(port, ['POST /v1/auth.whoami HTTP/1.1\r\n']));
-  expect(await isUp()).toBe(true);
+  const idle = Array.from({ length: 100 }, () => sendRaw(hurried, ['POST /v1/auth.whoami HTTP/1.1\r\n']));
+  expect(await isUp(hurried)).toBe(true);
   for (const { status } of await Promise.all(idle)) expect(status).toBe(408);
 });
 

@@ -110,12 +110,11 @@ test('a trial that is in progress is running, and so is its run', async () => {
     const { status, trials = [] } = await onlyRun(service);
     return [status, ...trials.map((trial) => trial.status)];
   };
-  {
-    using _abandoned = platform.running(run, 0);
-    expect(await statuses()).toEqual(['running', 'running', 'queued']);
-  }
+  platform.show(run, 0, 'running');
+  expect(await statuses()).toEqual(['running', 'running', 'queued']);
+  platform.show(run, 0, 'queued');
   expect(await statuses()).toEqual(['queued', 'queued', 'queued']);
-  using _running = platform.running(run, 1);
+  platform.show(run, 1, 'running');
   await platform.complete(run, 1, trialRecord());
   expect(await statuses()).toEqual(['running', 'queued', 'completed']);
 });

@@ -6,6 +6,7 @@ import { RunsResponse } from '../../src/contract/record.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { mutationsOf } from './mutations.ts';
 import { anyJson, type Known, requestSchema, requestsOf } from './requests.ts';
+import { fullRecord, testPlatform } from './test-platform.ts';
 import { type Answer, openTestService, startRequest, startRun, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -13,13 +14,15 @@ let known: Known;
 const names = Object.keys(operations) as OperationName[];
 
 beforeAll(async () => {
-  service = openTestService();
+  service = openTestService(undefined, testPlatform());
   const batch = await service.succeed('evals.start', startRequest({ trials: 10 }));
   const { runs } = await service.succeed('evals.runs.list', { caseId: 'csv' });
   const variant = runs[0]?.variant?.id;
+  const platform = await service.succeed('evals.start', startRequest({ local: false }));
+  await service.service.platform.complete(platform.runs[0]?.id ?? '', 0, fullRecord());
   await service.succeed('prompts.write', { id: batch.id, content: 'p' });
   known = {
-    id: [batch.id, ...batch.runs.map(({ id }) => id)],
+    id: [batch, platform].flatMap(({ id, runs }) => [id, ...runs.map((run) => run.id)]),
     caseId: ['csv'],
     caseName: ['CSV', 'csv'],
     variant: [variant, 'small'],

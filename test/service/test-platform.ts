@@ -1,5 +1,5 @@
 import type { StartRequest } from '../../src/contract/definition.ts';
-import type { TrialRecord } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import type { Platform, Refusal } from '../../src/service/platform.ts';
 
 /** A platform that notes what it is asked, and runs nothing by itself. */
@@ -26,7 +26,7 @@ export function testPlatform(refusal?: Refusal): TestPlatform {
 
 export function trialRecord(change: Partial<TrialRecord> = {}): TrialRecord {
   return {
-    version: 1,
+    version: recordVersion,
     verdict: 'passed',
     startedAt: 1000,
     finishedAt: 2000,

@@ -230,3 +230,51 @@ test('sizes and durations are read in their units', () => {
     timeouts: { harness: 90_000, verify: 600_000 },
   });
 });
+
+describe('an environment', () => {
+  const cases = `${variants}cases:
+  - { id: a, verify: "true" }
+  - { id: b, verify: "true", environment: { image: "my/other", workdir: /srv/b, user: app } }
+`;
+  const config = 'profiles:\n  p: { run: "true" }\nimages: { "ubuntu:24.04": my/ubuntu }\n';
+
+  test('of a case replaces the suite’s as a whole, and images are mapped', () => {
+    const plan = load(
+      `suite: { id: s, prompt: x }
+environment: { image: "ubuntu:24.04", env: { A: b }, resources: { memory: 64m, cpus: 2 } }
+${cases}`,
+      config,
+    );
+    expect(plan.cases.map(({ local }) => local.environment)).toEqual([
+      {
+        image: { name: 'ubuntu:24.04', mappedTo: 'my/ubuntu', place: `${folder}/suite.yaml:2:16` },
+        env: { A: 'b' },
+        resources: { memory: 64 * 1024 ** 2, cpus: 2 },
+      },
+      {
+        image: { name: 'my/other', place: `${folder}/suite.yaml:6:45` },
+        workdir: '/srv/b',
+        user: 'app',
+        env: {},
+        resources: {},
+      },
+    ]);
+    expect(JSON.stringify(startRequest(plan, 'x'))).not.toMatch(/ubuntu|other/);
+  });
+
+  test.each([
+    ['{ workdir: app }', 'environment.workdir: expected an absolute path'],
+    ['{ workdir: / }', 'environment.workdir: expected an absolute path'],
+    ['{ workdir: /etc }', 'environment.workdir: Offsite cannot use this folder'],
+    ['{ workdir: /offsite/x }', 'environment.workdir: Offsite cannot use this folder'],
+    ['{ workdir: /a/../etc }', 'environment.workdir: Offsite cannot use this folder'],
+    ['{ env: { LD_PRELOAD: x } }', 'this name decides how programs run'],
+    ['{ env: { "a b": x } }', 'expected a name of letters'],
+    ['{ resources: { memory: lots } }', 'environment.resources.memory: expected a size'],
+    ['{ imgae: x }', 'imgae'],
+  ])('%s is refused with its place', (environment, message) => {
+    const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
+    expect(problem).toMatch(/^suite.yaml:2:/);
+    expect(problem).toContain(message);
+  });
+});

@@ -11,6 +11,7 @@ import { BlobStore } from '../../src/ledger/blobs.ts';
 import type { BuildLogs } from '../../src/ledger/build-logs.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 import { SandboxConfig } from '../../src/suite/config-file.ts';
+import { noEnvironment, sandboxIn } from '../../src/suite/environment.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
@@ -85,6 +86,8 @@ export function specOf(
   change: Partial<TrialSpec> = {},
   sandbox: Partial<TrialSpec['sandbox']> = {},
 ): TrialSpec {
+  const own = { ...SandboxConfig.parse({}), name: 'local', memory: 256 * 1024 ** 2, timeouts, ...sandbox };
+  const { environment = noEnvironment } = change;
   return {
     batchId: 'batch',
     runId: 'run',
@@ -105,8 +108,9 @@ export function specOf(
     modelConfig: undefined,
     harness: 'command',
     profile: profileOf({ name: 'test', run }),
-    sandbox: { ...SandboxConfig.parse({}), name: 'local', memory: 256 * 1024 ** 2, timeouts, ...sandbox },
     ...change,
+    environment,
+    sandbox: sandboxIn(change.sandbox ?? own, environment),
   };
 }
 

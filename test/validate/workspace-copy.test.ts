@@ -11,7 +11,7 @@ afterAll(() => bench?.[Symbol.asyncDispose]());
 
 const signal = new AbortController().signal;
 const copy = (from: Container, to: Container, maxBytes = 1e8) =>
-  copyWorkspace(from, to, '/workspace', { maxBytes, signal });
+  copyWorkspace(from, to, { maxBytes, signal });
 
 async function shell(container: Container, script: string): Promise<string> {
   const { stdout, stderr } = await container.exec({

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
 import type { WorkEvent } from '../worker.ts';
@@ -18,6 +19,7 @@ export interface DaemonParts {
   delivery: Delivery;
   /** The service's name in the ledger. */
   service: string;
+  claims: Claims;
   clock: Clock;
   /** Milliseconds, never set back. */
   monotonic: () => number;

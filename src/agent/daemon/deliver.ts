@@ -38,6 +38,11 @@ function observeDelivery(
     log.info(names, 'reported a trial');
     return;
   }
+  if (delivered.kind === 'superseded') {
+    metrics.reports.inc({ outcome: 'superseded' });
+    log.warn({ ...names, reason: delivered.answer }, 'another agent has run a trial too; its result counts');
+    return;
+  }
   const { state, answer } = delivered;
   metrics.reports.inc({ outcome: state });
   log.warn({ ...names, state, reason: answer }, 'cannot report a trial');

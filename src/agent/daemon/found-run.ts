@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
@@ -9,9 +9,9 @@ import type { FoundRunDetails } from '../specify.ts';
  * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
  * is not local, or is over.
  */
-export function queuedOrdinals({ local, status, trials, distribution }: RunRecord): number[] {
-  const isOpen = status === undefined || status === 'queued' || status === 'running';
-  if (local !== true || !isOpen) return [];
+export function queuedOrdinals(record: ListedRun): number[] {
+  const { trials, distribution } = record;
+  if (!isOpen(record)) return [];
   if (trials && trials.length > 0) {
     return trials.filter((trial) => trial.status === 'queued').map(({ ordinal }) => ordinal);
   }
@@ -19,22 +19,34 @@ export function queuedOrdinals({ local, status, trials, distribution }: RunRecor
   return Array.from({ length: distribution?.trials ?? 0 }, (_, ordinal) => ordinal);
 }
 
+function isOpen({ local, status }: ListedRun): boolean {
+  return local === true && (status === undefined || status === 'queued' || status === 'running');
+}
+
+/** Whether a run has trials to run, now or when another agent gives them back. */
+export function mayHaveWork(record: ListedRun): boolean {
+  const isRunning = record.trials?.some(({ status }) => status === 'running') ?? false;
+  return (isOpen(record) && isRunning) || queuedOrdinals(record).length > 0;
+}
+
 /**
- * Updates the ledger from a listed run. Claims the run if it is new and has trials to run, and removes trials
- * from the queue that another agent has ended. Resolves with whether the run was claimed.
+ * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run, and
+ * queues its trials that another agent gave back. Removes trials from the queue that another agent has ended.
+ * Resolves with whether there is more to do.
  */
 export async function syncRun(
-  record: RunRecord,
+  record: ListedRun<'setup'>,
   caseId: string,
-  { ledger, service }: { ledger: Ledger; service: string },
+  { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
-  if (ledger.batches.findRun(service, batchId, record.id) !== undefined) {
-    withdrawEnded(record, ledger, service);
-    return false;
-  }
+  const known = ledger.batches.findRun(service, batchId, record.id);
   const ordinals = queuedOrdinals(record);
-  if (ordinals.length === 0) return false;
+  if (known !== undefined) {
+    withdrawEnded(record, ledger, service);
+    return ledger.batches.claimMore(known, ordinals);
+  }
+  if (ordinals.length === 0 || !mayClaim) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
@@ -42,7 +54,7 @@ export async function syncRun(
   const run: FoundRun = {
     service,
     batchId,
-    suite: record.suite?.name ?? '',
+    suite: record.suite?.name ?? record.suite?.id ?? '',
     id: record.id,
     caseId,
     caseName: record.case?.name ?? caseId,
@@ -54,7 +66,7 @@ export async function syncRun(
   return ledger.batches.claim(run);
 }
 
-function withdrawEnded(record: RunRecord, ledger: Ledger, service: string): void {
+function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {
   const ended = new Set(
     (record.trials ?? [])
       .filter(({ status }) => status !== 'queued' && status !== 'running')

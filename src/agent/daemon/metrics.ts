@@ -44,7 +44,7 @@ export class Metrics {
   });
   readonly reports = new Counter({
     name: 'offsite_reports_total',
-    help: 'Deliveries by outcome: delivered, queued again, or parked for a person.',
+    help: 'Deliveries by outcome: delivered, queued again, parked for a person, or superseded.',
     labelNames: ['outcome'],
     registers: this.#registers,
   });

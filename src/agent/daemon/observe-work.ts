@@ -28,6 +28,13 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
       if (isNews) log.warn({ ...namesOf(trial), reason: why.reason }, message);
       return;
     }
+    case 'not-claimed': {
+      const { trial, why, reason, hadBegun, isNews } = event;
+      if (hadBegun) log.warn({ ...namesOf(trial), reason }, 'lost a running trial to another agent');
+      else if (why !== 'unasked') log.debug({ ...namesOf(trial), reason }, 'another agent has a trial');
+      else if (isNews) log.warn({ ...namesOf(trial), reason }, 'a run waits');
+      return;
+    }
     case 'put-back': {
       const { trial, error, isNews } = event;
       const isExpected = error instanceof OffsiteError;

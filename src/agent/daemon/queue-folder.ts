@@ -65,8 +65,7 @@ async function startTicket(file: string, parts: QueueFolderParts, signal: AbortS
     if (before.state === 'unknown') throw startUnknown();
   }
   await checkModels(known.plan, parts.gateway());
-  const sandboxes = known.plan.variants.map(({ sandbox }) => sandbox);
-  await checkSandboxes(engine, sandboxes, signal);
+  await checkSandboxes(engine, known.plan, signal);
   const { prompt } = known.plan.suite;
   const text = prompt.kind === 'text' ? prompt.text : await resolvePrompt(known.plan, parts.client, signal);
   return startUnder(daemonLock, { plan: known.plan, prompt: text }, parts, signal);

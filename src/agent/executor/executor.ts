@@ -168,6 +168,8 @@ export class Executor implements Platform, AsyncDisposable {
       observe: (event) => {
         observeWork(event, { log, metrics });
         observe?.(event);
+        if (event.kind === 'begun') platform.show(event.trial.runId, event.trial.ordinal, 'running');
+        if (event.kind === 'put-back') platform.show(event.trial.runId, event.trial.ordinal, 'queued');
         if (event.kind === 'finished') delivery.wake();
       },
       changed: () => work.wake(),

@@ -9,7 +9,7 @@ export function observeHandover(
   log: Logger,
 ): void {
   const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
-  if (delivered.kind === 'delivered') {
+  if (delivered.kind !== 'kept') {
     log.info(names, 'recorded a trial');
     return;
   }

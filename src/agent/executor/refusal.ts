@@ -6,7 +6,7 @@ import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { PlatformRequest, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
-import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
+import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
@@ -54,7 +54,7 @@ function planOf(batchId: string, ledger: Ledger): Planned | undefined {
   return batch?.plan === undefined ? undefined : openBatch(batch, ledger).plan;
 }
 
-type Planned = Pick<SuitePlan, 'variants' | 'judges'>;
+type Planned = Pick<SuitePlan, 'variants' | 'judges' | 'cases'>;
 
 /** What the configuration has for a request. Throws an OffsiteError if something does not fit. */
 function requestedParts({ cases, variants }: PlatformRequest, { config, runners }: RefusalParts): Planned {
@@ -65,6 +65,7 @@ function requestedParts({ cases, variants }: PlatformRequest, { config, runners 
   return {
     variants: variants.map((variant, index) => requestedVariant(variant, index, config, runners)),
     judges: config.daemon.judges,
+    cases: cases.map((request) => ({ request, local: noExtras })),
   };
 }
 
@@ -94,18 +95,14 @@ export function namesOf({ model, credentials }: Variant): RunVariant {
 
 /** Throws an OffsiteError if engine, environment or models lack something. */
 async function requireMachine(
-  { variants, judges }: Planned,
+  { variants, judges, cases }: Planned,
   { engine, revisions }: Workplace,
   signal: AbortSignal,
 ): Promise<void> {
   const { host, gateway } = revisions.current;
   for (const { sandbox } of variants) passedEnvironment(sandbox, host);
   await checkModels({ variants, judges }, gateway);
-  await checkSandboxes(
-    engine,
-    variants.map(({ sandbox }) => sandbox),
-    signal,
-  );
+  await checkSandboxes(engine, { variants, cases }, signal);
 }
 
 function sourceUnknown(caseId: string, kind: string): OffsiteError {

@@ -49,7 +49,7 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
   if (!sandbox) throw new Error('a suite has at least one variant');
   passedEnvironment(sandbox, host);
   const engine = await progress.step('connecting to the engine', () => context.engine(signal));
-  await checkSandboxes(engine, [sandbox], signal);
+  await checkSandboxes(engine, { variants: [{ sandbox }], cases: plan.cases }, signal);
   await using gateway = await context.gateway();
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
     ...{ runners, host, clock },

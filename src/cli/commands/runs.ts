@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import type { RunRecord } from '../../contract/record.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
 import { type Printable, stack, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -16,11 +16,7 @@ export function runsCommand() {
       askService(
         options,
         (client, signal) =>
-          client.call(
-            'evals.runs.list',
-            { caseId, page: options.page, variant: options.variant },
-            { signal },
-          ),
+          client.page({ caseId, page: options.page, variant: options.variant }, { signal, parts: 'results' }),
         ({ runs, page, pageSize, total }) =>
           total === 0
             ? text`no runs of case ${caseId}`
@@ -32,11 +28,12 @@ export function runsCommand() {
     );
 }
 
-function runsTable(runs: readonly RunRecord[]): Printable {
+function runsTable(runs: readonly ListedRun<'results'>[]): Printable {
   return table(
     [
       { title: 'run' },
       { title: 'batch' },
+      { title: 'suite' },
       { title: 'variant' },
       { title: 'status' },
       { title: 'local' },
@@ -46,9 +43,10 @@ function runsTable(runs: readonly RunRecord[]): Printable {
       { title: 'pass rate', align: 'right' },
       { title: 'started' },
     ],
-    runs.map(({ id, batchId, variant, status, local, distribution, startedAt }) => [
+    runs.map(({ id, batchId, suite, variant, status, local, distribution, startedAt }) => [
       id,
       batchId ?? '',
+      suite?.id ?? '',
       [variant?.id, variant?.model, variant?.harness].filter(Boolean).join(' '),
       status ?? '',
       local ? 'local' : '',

@@ -55,6 +55,8 @@ function activityOf(event: WorkEvent): ActivityEvent | undefined {
     case 'retried':
     case 'put-back':
       return { kind: 'left', trial: named(event.trial) };
+    case 'not-claimed':
+      return event.hadBegun ? { kind: 'left', trial: named(event.trial) } : undefined;
     case 'finished': {
       const { verdict, startedAt, finishedAt } = event.result;
       return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };

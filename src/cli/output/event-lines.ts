@@ -46,13 +46,15 @@ class ToldFailures {
   }
 }
 
-function isPreparing({ phase }: Cause): boolean {
-  return phase === 'prepare' || phase === 'install';
+/** Whether it happened before any trial of the case, and is the same for all of them. */
+function isPreparing({ kind, phase }: Cause): boolean {
+  return phase === 'prepare' || phase === 'install' || (kind === 'task' && phase === 'sandbox');
 }
 
 /** What failed for a trial: its case's prepare, or an install, which all cases of its variant share. */
 function stepOf({ run }: BatchTrial, { phase }: Cause): string {
-  return phase === 'prepare' ? `prepare of ${run.case.request.name}` : `install of ${run.variant.name}`;
+  if (phase === 'install') return `install of ${run.variant.name}`;
+  return `${phase === 'prepare' ? 'prepare' : 'image'} of ${run.case.request.name}`;
 }
 
 function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {
@@ -81,6 +83,8 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
     case 'report': {
       const { delivered } = event;
       if (delivered.kind === 'delivered') return undefined;
+      if (delivered.kind === 'superseded')
+        return text`  ${nameOf(event.trial)}  another agent has run it too: ${lines(delivered.answer)}`;
       const { state, answer } = delivered;
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }

@@ -42,7 +42,7 @@ export function summaryTable(summary: BatchSummary): Printable {
     ],
     rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );
-  return stack([shown, ...stoppedLines(summary), ...sameSandboxLines(summary)]);
+  return stack([shown, ...stoppedLines(summary), ...mappedLines(summary), ...sameSandboxLines(summary)]);
 }
 
 /** A line for each variant that was stopped. */
@@ -56,6 +56,15 @@ function stoppedLines({ runs }: BatchSummary): Printable[] {
     const notRun = plural(trials, 'trial');
     return text`${variant} was stopped because its harness did not work: ${ours(notRun)} not run`;
   });
+}
+
+/** A line for each image that was used in place of another one. */
+function mappedLines({ runs }: BatchSummary): Printable[] {
+  const mapped = runs.flatMap(({ trials }) => trials.flatMap(({ mappedImages = [] }) => mappedImages));
+  const once = new Map(mapped.map((image) => [JSON.stringify(image), image]));
+  return [...once.values()].map(
+    ({ name, usedInstead }) => text`${usedInstead} was used in place of the image ${name}`,
+  );
 }
 
 /** A line for each run that was graded in its harness's sandbox, where a pass is less reliable. */

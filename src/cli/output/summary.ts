@@ -74,6 +74,8 @@ export interface TrialSummary extends Partial<TrialDetails> {
   systemChanges?: SystemChanges;
   /** Protections that its sandboxes lacked; absent if they lacked none. */
   sandboxLacks?: string[];
+  /** Images that the configuration replaces by others; absent if it replaces none. */
+  mappedImages?: TrialResult['mappedImages'];
 }
 
 /** What a batch has found so far. */
@@ -157,6 +159,7 @@ function trialSummary(ordinal: number, result: TrialResult, reported: boolean): 
     ...(result.validatedIn && { validatedIn: result.validatedIn }),
     ...(result.systemChanges && { systemChanges: result.systemChanges }),
     ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
+    ...(result.mappedImages && { mappedImages: result.mappedImages }),
   };
 }
 

@@ -1,14 +1,16 @@
 import { readPlan } from '../../agent/stored-plan.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { SandboxConfig } from '../../suite/config-file.ts';
-import type { Sandbox } from '../../suite/plan.ts';
+import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { containerSpec } from '../../trial/container-spec.ts';
+import { containerSpec, usualPlace } from '../../trial/container-spec.ts';
 import { restoreWorkspace, type Unrestored } from '../../trial/restore-workspace.ts';
+import { type StartSpec, startOf } from '../../trial/start-image.ts';
 import { firstOf } from '../show/layout.ts';
 import type { ShownTrial } from '../show/story.ts';
 import { shellWord } from '../show/words.ts';
@@ -31,11 +33,16 @@ export async function openSandbox(
   shown: ShownTrial,
 ): Promise<OpenedSandbox> {
   const { record } = shown;
-  const imageId = await imageOf(engine, shown, signal);
+  const image = await imageOf(engine, shown, signal);
   const planned = plannedSandbox(ledger, shown);
-  const sandbox = planned ?? { ...SandboxConfig.parse({}), name: 'local' };
-  const spec = containerSpec(sandbox, { network: 'none', labels: { 'offsite.run': shown.run.id } });
-  const container = await engine.createContainer({ ...spec, imageId }, signal);
+  const environment = planned?.environment ?? noEnvironment;
+  const sandbox = planned?.sandbox ?? { ...SandboxConfig.parse({}), name: 'local' };
+  const { workspace = usualPlace.workspace, user } = record;
+  const start = { ...startOf({ ...image, user: user ?? '' }, { sandbox, environment }), workspace };
+  const labels = { 'offsite.run': shown.run.id };
+  const env = { ...environment.env, ...start.env };
+  const spec = containerSpec(sandbox, { ...start, env }, { network: 'none', labels });
+  const container = await engine.createContainer({ ...spec, imageId: image.id }, signal);
   try {
     await container.start(signal);
     const read = (sha256: string) => ledger.blobs.tryRead(sha256);
@@ -68,7 +75,7 @@ async function imageOf(
   engine: Engine,
   { record, batch, words }: ShownTrial,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Image> {
   const { imageId } = record;
   if (imageId === undefined) {
     throw new OffsiteError(`${words} has no sandbox to look into: the trial never had one`, {
@@ -77,7 +84,8 @@ async function imageOf(
       hint: `\`offsite show ${words}\` says why.`,
     });
   }
-  if (await engine.findImage(imageId, signal)) return imageId;
+  const image = await engine.findImage(imageId, signal);
+  if (image) return image;
   const again = batch.file === undefined ? 'its suite' : `\`offsite run ${shellWord(batch.file)}\``;
   throw new OffsiteError(`the engine no longer has ${imageId}, the image of ${words}`, {
     code: 'IMAGE_GONE',
@@ -86,9 +94,14 @@ async function imageOf(
   });
 }
 
-/** The sandbox that was planned for the trial's variant; undefined if the ledger does not have the plan. */
-function plannedSandbox({ blobs }: Ledger, { batch, run }: ShownTrial): Sandbox | undefined {
+/** The sandbox and the environment that were planned; undefined if the ledger does not have the plan. */
+function plannedSandbox({ blobs }: Ledger, { batch, run }: ShownTrial): StartSpec | undefined {
   const content = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
   if (!content || run.variantIndex === undefined) return undefined;
-  return readPlan(JSON.parse(content.toString('utf8'))).plan.variants[run.variantIndex]?.sandbox;
+  const { plan } = readPlan(JSON.parse(content.toString('utf8')));
+  const variant = plan.variants[run.variantIndex];
+  const planned = plan.cases.find(({ request }) => request.id === run.caseId);
+  // A plan that an older Offsite stored has no environments.
+  const environment = planned?.local.environment ?? noEnvironment;
+  return variant && { sandbox: sandboxIn(variant.sandbox, environment), environment };
 }

@@ -19,7 +19,7 @@ export function requestOf(
     command: program ?? INIT_COMMAND,
     stdin: program !== undefined,
     workingDir: spec.workingDir,
-    user: spec.user,
+    user: userOfInit(spec),
     network,
     // A container that shares a network also shares its host name.
     ...(typeof network === 'string' && { hostName }),
@@ -34,6 +34,14 @@ export function requestOf(
     readOnlyPaths,
     runtime: spec.runtime,
   };
+}
+
+/**
+ * A container that runs as another user gives no command a capability, not even root's. So where commands
+ * may have some, init is root, and each command names its user.
+ */
+function userOfInit({ user, security, program }: ContainerSpec): string | undefined {
+  return security === 'compatible' && program === undefined && user !== undefined ? '0:0' : user;
 }
 
 /**

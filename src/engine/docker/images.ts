@@ -48,11 +48,19 @@ async function findImage(
       namedAt: Math.max(madeAt, namedAt(found)),
       labels: found.Config?.Labels ?? {},
       user: found.Config?.User ?? '',
+      workingDir: found.Config?.WorkingDir ?? '',
+      env: Object.fromEntries((found.Config?.Env ?? []).map(nameAndValue)),
+      volumes: Object.keys(found.Config?.Volumes ?? {}),
     };
   } catch (thrown) {
     if (isEngineFailure(thrown, 'not-found')) return undefined;
     throw thrown;
   }
+}
+
+function nameAndValue(line: string): [name: string, value: string] {
+  const end = line.indexOf('=');
+  return end === -1 ? [line, ''] : [line.slice(0, end), line.slice(end + 1)];
 }
 
 /** Engines report the year 1 for an image without a name, or if they do not record this time. */

@@ -16,6 +16,12 @@ export interface Image {
   labels: Readonly<Record<string, string>>;
   /** The user that its containers run as; empty for root. */
   user: string;
+  /** Where its commands start; empty for `/`. */
+  workingDir: string;
+  /** The variables that its commands get. */
+  env: Readonly<Record<string, string>>;
+  /** The folders that each of its containers keeps outside of its own layer, so that no commit has them. */
+  volumes: readonly string[];
 }
 
 /** An image as a list shows it. */

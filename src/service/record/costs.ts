@@ -59,8 +59,8 @@ export function modelCosts({
 }
 
 /**
- * The costs of a run of the platform: the components of its ended trials, summed up by role, model and prices.
- * Undefined if no trial has costs.
+ * The costs of a run of the platform: the components of its ended trials, summed up by role, model and
+ * prices. Undefined if no trial has costs.
  */
 export function sumOfCosts(trials: readonly (Costs | undefined)[]): Costs | undefined {
   const known = trials.filter((costs) => costs !== undefined);

@@ -38,12 +38,11 @@ export interface PlatformStore {
 const factColumns = 'harness_version, profile_version, costs';
 
 export function createPlatformStore(database: DatabaseSync): PlatformStore {
-  // CROSS JOIN keeps SQLite from reading all runs to find the open ones.
-  const selectOpen = database.prepare(
-    `SELECT runs.key, runs.id, runs.batch, runs.batch_case, runs.task_index, runs.variant, runs.trials,
-       batches.id AS batchId
-     FROM open_runs CROSS JOIN runs ON runs.key = open_runs.run CROSS JOIN batches ON batches.key = runs.batch
-     ORDER BY open_runs.run`,
+  const selectOpen = database.prepare('SELECT run FROM open_runs ORDER BY run');
+  const selectId = database.prepare('SELECT id FROM runs WHERE key = ?');
+  const selectDetails = database.prepare(
+    `SELECT runs.batch, runs.batch_case, runs.task_index, runs.variant, runs.trials, batches.id AS batchId
+     FROM runs JOIN batches ON batches.key = runs.batch WHERE runs.key = ?`,
   );
   const selectSuite = database.prepare('SELECT suite FROM batches WHERE key = ?');
   const selectCase = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
@@ -63,25 +62,33 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
      WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
   );
 
+  /** The ids of the open runs, by their keys: with many of them, reading these takes most of the time. */
+  let ids = new Map<number, string>();
+
   return {
     openRuns(known) {
-      const rows = selectOpen.all().filter(({ id }) => !known.has(String(id)));
+      const keys = selectOpen.all().map(({ run }) => Number(run));
+      ids = new Map(keys.map((key) => [key, ids.get(key) ?? String(selectId.get(key)?.id)]));
+      const unknown = [...ids].filter(([, id]) => !known.has(id));
       // Runs share the texts of their case, which may be large.
       const suites = lookup((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
       const cases = lookup((key, batch: number) => {
         const definition: Case = JSON.parse(String(selectCase.get(key)?.definition));
         return { case: definition, setup: setupOf(suites(batch), definition) };
       });
-      return rows.map((row) => ({
-        id: String(row.id),
-        batchId: String(row.batchId),
-        taskIndex: Number(row.task_index),
-        suite: suites(Number(row.batch)),
-        ...cases(Number(row.batch_case), Number(row.batch)),
-        variant: JSON.parse(String(row.variant)),
-        trials: Number(row.trials),
-        ended: selectEnded.all(Number(row.key)).map(({ key }) => Number(key) - keyOf(Number(row.key), 0)),
-      }));
+      return unknown.map(([key, id]) => {
+        const row = selectDetails.get(key) ?? {};
+        return {
+          id,
+          batchId: String(row.batchId),
+          taskIndex: Number(row.task_index),
+          suite: suites(Number(row.batch)),
+          ...cases(Number(row.batch_case), Number(row.batch)),
+          variant: JSON.parse(String(row.variant)),
+          trials: Number(row.trials),
+          ended: selectEnded.all(key).map((trial) => Number(trial.key) - keyOf(key, 0)),
+        };
+      });
     },
     find(runId) {
       const row = selectRun.get(runId);

@@ -9,7 +9,6 @@ import { changedFiles, reportedFiles } from '../changed-files.ts';
 import { ChangedTexts } from '../file-texts.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
-import { sandboxPaths } from '../sandbox-paths.ts';
 import { readWorkspace } from '../workspace.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
@@ -46,14 +45,14 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
   const { spec, container } = input;
   try {
     // Many agents only answer and change no files.
-    if (spec.artifacts.length === 0 && (await container.isUntouched(sandboxPaths.workspace, deadline)))
+    if (spec.artifacts.length === 0 && (await container.isUntouched(container.workingDir, deadline)))
       return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
     // The harness removed its workspace. Create an empty one, so that its absence is graded and is not an
     // error.
-    await input.container.put([{ path: sandboxPaths.workspace, folder: true }], '/', input.signal);
+    await container.put([{ path: container.workingDir, folder: true }], '/', input.signal);
     return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
   }
 }

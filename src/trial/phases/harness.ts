@@ -30,10 +30,10 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     container,
     profile: spec.profile,
     env: {
-      ...harnessEnvironment(spec.prompt, spec.variables, spec.profile.env),
+      ...harnessEnvironment(spec, container),
       ...(port && reachThrough(port.relay, spec)),
     },
-    workspace: sandboxPaths.workspace,
+    workspace: container.workingDir,
     home: sandboxPaths.harness,
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,

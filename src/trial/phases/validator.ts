@@ -23,7 +23,7 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
   const own = await sandboxes.validator.container();
-  const copied = await copyWorkspace(container, own, sandboxPaths.workspace, {
+  const copied = await copyWorkspace(container, own, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
     signal,
@@ -57,8 +57,8 @@ async function runIn(
     // A random name, so that the harness cannot have put anything there beforehand, such as a package with a
     // name that the validator imports.
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
-    workspace: sandboxPaths.workspace,
-    env: gradingEnvironment(spec.variables),
+    workspace: container.workingDir,
+    env: gradingEnvironment(spec.variables, container),
     variables: variablesAsEnvironment(spec.variables),
     trajectory: commandsOf(found) ?? [],
     finalMessage: found.finalMessage,

@@ -9,7 +9,6 @@ import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedState } from '../protected.ts';
-import { sandboxPaths } from '../sandbox-paths.ts';
 import type { StartedSandbox } from '../sandboxes.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { contentsOf, existingPaths, isCache, type OwnChanges, unexplained } from '../verify-changes.ts';
@@ -29,13 +28,18 @@ const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/p
 /** The request that runs the case's verify. Undefined if the case has none. */
 export function verifyRequest({
   spec,
+  container,
   signal,
-}: Pick<PhaseInput, 'spec' | 'signal'>): VerifyRequest | undefined {
+}: Pick<PhaseInput, 'spec' | 'container' | 'signal'>): VerifyRequest | undefined {
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
-    env: { ...gradingEnvironment(spec.variables), ...withoutBytecode, ...gitSettings(copiedRepository) },
-    cwd: sandboxPaths.workspace,
+    env: {
+      ...gradingEnvironment(spec.variables, container),
+      ...withoutBytecode,
+      ...gitSettings(copiedRepository),
+    },
+    cwd: container.workingDir,
     timeoutMs: spec.sandbox.timeouts.verify,
     signal,
   };
@@ -50,7 +54,7 @@ async function run(input: PhaseInput): Promise<Found> {
 async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found> {
   const { spec, container, signal, sandboxes, found } = input;
   const sandbox = await sandboxes.verify.sandbox();
-  const copied = await copyWorkspace(container, sandbox.container, sandboxPaths.workspace, {
+  const copied = await copyWorkspace(container, sandbox.container, {
     maxBytes: await largestWorkspace(input),
     carry: found.carry,
     signal,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { BatchSummary } from '../../../src/cli/output/summary.ts';
 import { connectEngine } from '../../../src/engine/connect.ts';
+import { recordVersion } from '../../../src/record/trial-record.ts';
 import { containersOnce } from '../containers.ts';
 import { offsite, start, startInTerminal } from '../offsite.ts';
 import { openPlace, type Place } from '../place.ts';
@@ -84,7 +85,7 @@ test('the document of a trial has everything, with the paths of contents', async
   expect(document).toMatchObject({
     run: { caseId: 'answer', variant: 'worker' },
     attempts: [{ number: 1 }],
-    record: { version: 1, verdict: 'failed' },
+    record: { version: recordVersion, verdict: 'failed' },
   });
   const { after } = document.diff.find(({ path }: { path: string }) => path === 'answer.txt');
   expect(readFileSync(after.blob, 'utf8')).toBe('start\n43\n');

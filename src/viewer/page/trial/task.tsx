@@ -7,11 +7,14 @@ export function Task() {
   const { record } = useRecord();
   const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
     record;
+  const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
   const facts = [
     ['Model', subject?.model],
     ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
     ['Profile', subject?.profile],
     ['Image', subject?.image],
+    ['Images that the configuration replaces', mapped?.join(', ')],
+    ['Workspace', record.workspace],
     ['Network', subject?.network],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],

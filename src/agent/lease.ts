@@ -1,0 +1,127 @@
+import { Conflict } from '../client/refusal.ts';
+import type { Clock } from '../clock.ts';
+import { notClaimed } from './not-claimed.ts';
+
+/** The right to run one trial. Disposing ends the right: the trial is given back unless it was settled. */
+export interface Lease extends Disposable {
+  /** The number that the service gave; undefined if the service gives none, or could not be asked yet. */
+  readonly number: number | undefined;
+  /** Aborts with a `NotClaimed` when the service has given the trial to another agent. */
+  readonly lost: AbortSignal;
+  /**
+   * Renews the lease if it may have expired unnoticed, as on a machine that slept. Rejects with
+   * `NotClaimed` if it is lost. Resolves if the service cannot be asked, or the signal aborts: the service
+   * decides when it gets the report.
+   */
+  confirm(signal: AbortSignal): Promise<void>;
+  /** Keeps the trial until its report is there, without renewing it. Call it once the result is on disk. */
+  settle(): void;
+}
+
+/** Milliseconds until the next try after a renewal failed, if that is earlier than the next renewal. */
+const retryMs = 5_000;
+
+/** A moment by both clocks: a machine that sleeps stops the monotonic one, and the other may be set. */
+interface Moment {
+  monotonic: number;
+  clock: number;
+}
+
+export interface LeaseParts {
+  clock: Clock;
+  /** Milliseconds, never set back. */
+  monotonic: () => number;
+  leaseMs: number;
+  /** The number that the service gave, and when it was asked; undefined if it could not be asked. */
+  first: { number: number; sentAt: Moment } | undefined;
+  /** Renews the lease, or claims the trial. Resolves with its number, or undefined if there are no claims. */
+  renew(number: number | undefined, signal: AbortSignal): Promise<number | undefined>;
+  release(number: number): void;
+  /** Whether the service could not be asked a moment ago, so that it is not asked before a result is kept. */
+  isDown(): boolean;
+}
+
+/** For a trial that nobody else can run. */
+export const noLease = (): Lease => ({
+  number: undefined,
+  lost: new AbortController().signal,
+  confirm: async () => undefined,
+  settle: () => undefined,
+  [Symbol.dispose]: () => undefined,
+});
+
+/** A lease that is renewed each third of its time. */
+export class KeptLease implements Lease {
+  readonly #parts: LeaseParts;
+  readonly #lost = new AbortController();
+  /** Aborted when the lease is no longer renewed. */
+  readonly #ended = new AbortController();
+  #number: number | undefined;
+  /** When the renewal that succeeded last was sent. */
+  #renewedAt: Moment | undefined;
+  #isFailing: boolean;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+    this.#number = parts.first?.number;
+    this.#renewedAt = parts.first?.sentAt;
+    this.#isFailing = parts.first === undefined;
+    void this.#keep();
+  }
+
+  get number(): number | undefined {
+    return this.#number;
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async confirm(signal: AbortSignal): Promise<void> {
+    if (this.#mayHaveExpired && !this.lost.aborted && !this.#parts.isDown()) await this.#renew(signal);
+    this.lost.throwIfAborted();
+  }
+
+  settle(): void {
+    this.#ended.abort();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort();
+    if (this.#number !== undefined && !this.lost.aborted) this.#parts.release(this.#number);
+  }
+
+  get #mayHaveExpired(): boolean {
+    const { monotonic, clock, leaseMs } = this.#parts;
+    const at = this.#renewedAt;
+    return !at || Math.max(monotonic() - at.monotonic, clock.now() - at.clock) >= leaseMs;
+  }
+
+  /** Never rejects. */
+  async #keep(): Promise<void> {
+    const { clock, leaseMs } = this.#parts;
+    const { signal } = this.#ended;
+    while (!signal.aborted && !this.lost.aborted) {
+      const waitMs = this.#isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3;
+      await clock.sleep(waitMs, signal).catch(() => undefined);
+      if (!signal.aborted) await this.#renew(signal);
+    }
+  }
+
+  /** Never rejects. */
+  async #renew(signal: AbortSignal): Promise<void> {
+    const { monotonic, clock, renew } = this.#parts;
+    const sentAt = { monotonic: monotonic(), clock: clock.now() };
+    try {
+      this.#number = await renew(this.#number, signal);
+      this.#renewedAt = sentAt;
+      this.#isFailing = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      // Only the service's word ends a lease. While it cannot be asked, nobody else gets the trial either.
+      if (error instanceof Conflict) this.#lost.abort(notClaimed(error));
+      this.#isFailing = true;
+    }
+  }
+}

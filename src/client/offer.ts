@@ -1,0 +1,74 @@
+import { serviceDescription } from '../bounds/service.ts';
+import type { Clock } from '../clock.ts';
+import type { OperationName } from '../contract/operations.ts';
+import { startDeadline } from '../deadline.ts';
+import { parseForeignJson } from '../parse-json.ts';
+import type { Address } from './address.ts';
+import type { Connections } from './connections.ts';
+import { exchange } from './exchange.ts';
+
+/**
+ * Whether a service has an operation that the specification does not have. `absent` is certain. `unclear`: it
+ * failed to say it. `unreachable`: nothing answers at its address.
+ */
+export type Offer = 'offered' | 'absent' | 'unclear' | 'unreachable';
+
+interface OfferParts {
+  address: Address;
+  connections: Connections;
+  clock: Clock;
+  /** Aborts when the client is closed. */
+  closing: AbortSignal;
+}
+
+/**
+ * Looks an operation up in the OpenAPI document of a service. The specification does not name such a
+ * document, so whatever else a service sends there is no failure. Rejects only if a signal aborts.
+ */
+export async function askOffer(
+  { address, connections, clock, closing }: OfferParts,
+  operation: OperationName,
+  signal?: AbortSignal,
+): Promise<Offer> {
+  using limit = startDeadline(clock, serviceDescription.time.answer, [closing, signal]);
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'offsite' };
+  const get = () =>
+    exchange(
+      connections.kept,
+      { origin: address.origin, path: address.descriptionPath, method: 'GET', headers },
+      { signal: limit.signal, maximumBytes: serviceDescription.bytes.document },
+    );
+  let answer = await get();
+  // The service may have just closed a kept connection.
+  if (answer._tag === 'broken' && answer.sent) answer = await get();
+  switch (answer._tag) {
+    case 'stopped':
+      if (!limit.expired()) throw limit.signal.reason;
+      return 'unclear';
+    case 'broken':
+      return answer.sent ? 'unclear' : 'unreachable';
+    case 'oversized':
+      return 'absent';
+    case 'answered':
+      if (answer.status >= 500 || answer.status === 408 || answer.status === 429) return 'unclear';
+      return answer.status === 200 && lists(answer.body, operation) ? 'offered' : 'absent';
+  }
+}
+
+function lists(body: Buffer, operation: OperationName): boolean {
+  try {
+    const document = parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return isObject(memberOf(memberOf(memberOf(document, 'paths'), `/v1/${operation}`), 'post'));
+  } catch {
+    // It is not JSON, or too deep or too heavy to be read.
+    return false;
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,123 @@
+import { serviceAnswers } from '../../bounds/service.ts';
+import type { RequestOf } from '../../contract/operations.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { Conflict, DecodeRefusal, NotFound } from '../refusal.ts';
+import type { RunsPage } from './page-reader.ts';
+import type { ListedRun, RunParts } from './run-parts.ts';
+
+type PageRequest = RequestOf<'evals.runs.list'>;
+
+export interface ReadPage<Parts extends RunParts> {
+  page: RunsPage<Parts>;
+  /** How many runs of the page were passed over. */
+  unread: number;
+}
+
+/**
+ * The number of a service's first page; the specification does not define it. Found while listing, kept per
+ * client. Once it is known to be 1, page 0 is never requested: a strict service refuses it.
+ */
+export interface PageNumbering {
+  first: 0 | 1;
+  isKnown: boolean;
+}
+
+/**
+ * A case's runs, newest first, each once. Requests pages as they are needed.
+ *
+ * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one such
+ * page appears if twenty runs start in the meantime, two mean a service that ignores the page number.
+ *
+ * Page 0 is requested only where page 1 cannot have been the first one: it has exactly what is left for a
+ * second page, or at the end a whole page of runs is missing. A service that shows all its runs from page 1
+ * on counts from 1, also if some of them could not be read.
+ */
+export async function* listRuns<Parts extends RunParts>(
+  readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
+  filter: Omit<PageRequest, 'page'>,
+  numbering: PageNumbering,
+): AsyncGenerator<ListedRun<Parts>, void, undefined> {
+  const seen = new Set<string>();
+  const unseen = ({ page }: ReadPage<Parts>) =>
+    page.runs.filter(({ id }) => {
+      const isNew = !seen.has(id);
+      seen.add(id);
+      return isNew;
+    });
+  const readZero = () => readZeroPage(() => readPage({ ...filter, page: 0 }), numbering);
+
+  let number: number = numbering.first;
+  let current = await readPage({ ...filter, page: number });
+  if (!numbering.isKnown && isSecondPage(current)) {
+    const zero = await readZero();
+    if (zero && hasMore(zero, current)) {
+      Object.assign(numbering, { first: 0, isKnown: true });
+      number = 0;
+      current = zero;
+    }
+  }
+  let unread = 0;
+  for (let stale = 0; sizeOf(current) > 0 && stale < 2; ) {
+    const { total, pageSize } = current.page;
+    const fresh = unseen(current);
+    yield* fresh;
+    unread += current.unread;
+    const isLast = sizeOf(current) < pageSize || (number - numbering.first + 1) * pageSize >= total;
+    if (seen.size >= total || (isLast && seen.size + unread >= total)) {
+      numbering.isKnown = true;
+      return;
+    }
+    stale = fresh.length === 0 ? stale + 1 : 0;
+    if (seen.size >= serviceAnswers.count.runs) throw endless();
+    number += 1;
+    current = await readPage({ ...filter, page: number });
+  }
+  const { total, pageSize } = current.page;
+  if (numbering.isKnown || total - seen.size - unread < Math.max(1, pageSize)) return;
+  const zero = await readZero();
+  const missed = zero ? unseen(zero) : [];
+  if (missed.length > 0) Object.assign(numbering, { first: 0, isKnown: true });
+  yield* missed;
+}
+
+/**
+ * Reads page 0 of a service that may count from 0. Undefined if it refuses the number: then it counts from 1.
+ */
+async function readZeroPage<Page>(
+  read: () => Promise<Page>,
+  numbering: PageNumbering,
+): Promise<Page | undefined> {
+  // Whatever page 0 shows, once is enough.
+  numbering.isKnown = true;
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof DecodeRefusal || error instanceof NotFound || error instanceof Conflict)
+      return undefined;
+    numbering.isKnown = false;
+    throw error;
+  }
+}
+
+function sizeOf({ page, unread }: ReadPage<RunParts>): number {
+  return page.runs.length + unread;
+}
+
+/** Whether page 1 has fewer runs than a first page, and exactly as many as the page after it. */
+function isSecondPage(read: ReadPage<RunParts>): boolean {
+  const { total, pageSize } = read.page;
+  const size = sizeOf(read);
+  return size < Math.min(pageSize, total) && size === Math.max(0, Math.min(pageSize, total - pageSize));
+}
+
+function hasMore({ page }: ReadPage<RunParts>, than: ReadPage<RunParts>): boolean {
+  const ids = new Set(than.page.runs.map(({ id }) => id));
+  return page.runs.some(({ id }) => !ids.has(id));
+}
+
+function endless(): OffsiteError {
+  return new OffsiteError(`the service lists more than ${serviceAnswers.count.runs} runs of one case`, {
+    code: 'CLIENT_LIST_ENDLESS',
+    kind: 'infrastructure',
+  });
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { ByteSize } from './quantities.ts';
+import { isReservedName } from './variables.ts';
+
+/** The schema of `environment:`, for the whole suite or for one case. */
+
+const Workdir = z
+  .string()
+  .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
+  .refine((path) => workdirObstacle(path) === undefined, 'Offsite cannot use this folder as the workspace');
+
+export const EnvironmentSource = z.strictObject({
+  image: z.string().min(1).optional().meta({
+    description: "An image on the engine, in place of the sandbox's. `images` of offsite.yaml may map it.",
+  }),
+  workdir: Workdir.optional().meta({
+    description: "The workspace's folder. Default: the image's own working folder, else /workspace.",
+  }),
+  user: z.string().min(1).optional().meta({
+    description: "Name or id of the user that runs everything. Default: the sandbox's, else the image's.",
+  }),
+  env: z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z_]\w*$/, 'expected a name of letters, digits and _')
+        .refine((name) => !isReservedName(name), 'this name decides how programs run; set it in the image'),
+      z.string(),
+    )
+    .optional()
+    .meta({ description: 'Environment variables of prepare, harness, verify and validator.' }),
+  resources: z
+    .strictObject({
+      cpus: z.number().positive().optional(),
+      memory: ByteSize.optional(),
+      disk: ByteSize.optional().meta({ description: 'How much a trial may write to its disk.' }),
+    })
+    .optional()
+    .meta({ description: "Limits in place of the sandbox's." }),
+});
+export type EnvironmentSource = z.infer<typeof EnvironmentSource>;
+
+/** What a case says about its environment. Everything else is as in the variant's sandbox. */
+export interface CaseEnvironment {
+  image?: NamedImage | undefined;
+  workdir?: string | undefined;
+  user?: string | undefined;
+  env: Record<string, string>;
+  resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+}
+
+/** An image that a case names. */
+export interface NamedImage {
+  name: string;
+  /** The image that `images` of the configuration maps the name to. */
+  mappedTo?: string | undefined;
+  /** Where the suite names it: `suite.yaml:3:5`. */
+  place: string;
+}
+
+export const noEnvironment: CaseEnvironment = { env: {}, resources: {} };
+
+interface SandboxParts {
+  image: string;
+  user?: string | undefined;
+  cpus: number;
+  memory: number;
+  disk: number;
+}
+
+/** A variant's sandbox with what a case changes in it. */
+export function sandboxIn<Sandbox extends SandboxParts>(
+  sandbox: Sandbox,
+  { image, user, resources }: CaseEnvironment,
+): Sandbox {
+  const { cpus = sandbox.cpus, memory = sandbox.memory, disk = sandbox.disk } = resources;
+  return {
+    ...sandbox,
+    ...(image && { image: image.mappedTo ?? image.name }),
+    ...(user !== undefined && { user }),
+    ...{ cpus, memory, disk },
+  };
+}
+
+/** Why a folder cannot be a workspace, which is emptied and filled again; undefined if it can. */
+export function workdirObstacle(path: string): string | undefined {
+  if (path.split('/').some((part) => part === '..' || part === '.')) return 'it contains . or ..';
+  if (systemFolders.has(path)) return 'it is a folder of the system';
+  const isOurs = /^\/(offsite|dev|proc|sys)([/-]|$)/.test(path);
+  return isOurs ? 'it is a folder of Offsite or of the kernel' : undefined;
+}
+
+const systemFolders = new Set(
+  ['', 'bin', 'boot', 'etc', 'home', 'lib', 'lib32', 'lib64', 'opt', 'run', 'sbin', 'tmp', 'usr', 'var'].map(
+    (name) => `/${name}`,
+  ),
+);

@@ -1,0 +1,116 @@
+import { assertEnforceable } from '../engine/capabilities.ts';
+import type { ContainerSpec } from '../engine/container/container-spec.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Image } from '../engine/port/images.ts';
+import { messageOf } from '../offsite-error.ts';
+import { workdirObstacle } from '../suite/environment.ts';
+import type { Sandbox } from '../suite/plan.ts';
+import { baseImage } from './base-image.ts';
+import { containerSpec, type Place, usualPlace } from './container-spec.ts';
+import { baseEnvironment } from './environment.ts';
+import { TrialFailure } from './failure.ts';
+import type { TrialSpec } from './spec.ts';
+
+/** The image that a trial's environment begins with, and how commands run in it. */
+export interface StartImage extends Place {
+  id: string;
+  /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
+  hasVolumes: boolean;
+}
+
+export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
+
+/**
+ * Finds the image of a trial's sandbox. Throws `IMAGE_MISSING` for an image of the configuration, and a
+ * {@link TrialFailure} of kind `task` if an image that the case names is missing or cannot be used.
+ */
+export async function startImage(
+  engine: Engine,
+  { sandbox, environment }: StartSpec,
+  signal: AbortSignal,
+): Promise<StartImage> {
+  const { image: named } = environment;
+  if (!named) {
+    const image = await baseImage(engine, sandbox, signal);
+    const start = startOf(image, { sandbox, environment });
+    if (Object.keys(environment.resources).length > 0) requireResources(engine, image, sandbox, start, '');
+    return start;
+  }
+  const found = await engine.findImage(sandbox.image, signal);
+  if (!found) {
+    const { name, mappedTo, place } = named;
+    const what = mappedTo === undefined ? name : `${mappedTo}, which \`images\` maps ${name} to`;
+    const mend = `Pull it (docker pull ${sandbox.image}), or map it in \`images\` of offsite.yaml`;
+    throw unusable(`${place}: the engine has no image ${what}. ${mend}.`);
+  }
+  const start = startOf(found, { sandbox, environment });
+  const obstacle = workdirObstacle(start.workspace);
+  if (obstacle !== undefined) {
+    const why = `cannot be the workspace: ${obstacle}`;
+    throw unusable(`${named.place}: the working folder ${start.workspace} ${why}. Set workdir.`);
+  }
+  const spec = requireResources(engine, found, sandbox, start, `${named.place}: `);
+  const lack = await lackOf(engine, spec, found, signal);
+  if (lack !== undefined) throw unusable(`${named.place}: the image ${sandbox.image} ${lack}`);
+  return start;
+}
+
+/** The container to start. Throws if the engine cannot give it what the case asks for. */
+function requireResources(
+  { capabilities }: Engine,
+  { id: imageId }: Image,
+  sandbox: Sandbox,
+  start: StartImage,
+  place: string,
+): ContainerSpec {
+  const spec = { ...containerSpec(sandbox, start, { network: 'none', labels: {} }), imageId };
+  try {
+    assertEnforceable(spec, capabilities);
+    return spec;
+  } catch (error) {
+    throw unusable(`${place}${messageOf(error)}`);
+  }
+}
+
+/** What an image says about the commands in it. */
+export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
+  const own = environment.image && image.workingDir !== '/' ? image.workingDir : '';
+  return {
+    id: image.id,
+    workspace: environment.workdir ?? (own || usualPlace.workspace),
+    user: sandbox.user ?? (image.user === '' ? undefined : image.user),
+    env: { ...baseEnvironment(image), ...homeOf(image, { sandbox, environment }) },
+    hasVolumes: image.volumes.length > 0,
+  };
+}
+
+/** Without this variable the engine gives the home that the image's user has in /etc/passwd. */
+function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: string } {
+  if (environment.user !== undefined) return {};
+  if (sandbox.user !== undefined) return { HOME: '/tmp' };
+  return user === '' ? { HOME: '/root' } : {};
+}
+
+/**
+ * What an image lacks that every trial needs; undefined if it lacks nothing. Looks at its files and starts
+ * nothing. Some round trips.
+ */
+async function lackOf(
+  engine: Engine,
+  spec: ContainerSpec,
+  { env }: Image,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  await using container = await engine.createContainer(spec, signal);
+  const isThere = async (path: string) => (await container.kindOf(path, signal)) === 'other';
+  if (!(await isThere('/bin/sh'))) return 'has no /bin/sh, with which Offsite starts everything';
+  const { PATH = '' } = baseEnvironment({ env });
+  for (const folder of new Set(PATH.split(':'))) {
+    if (folder.startsWith('/') && (await isThere(`${folder}/bash`))) return undefined;
+  }
+  return 'has no bash, which runs prepare, harness and verify: install it in the image';
+}
+
+function unusable(message: string): TrialFailure {
+  return new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+}

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { ownTrialSpec } from '../../src/agent/trial-spec.ts';
+import { noEnvironment } from '../../src/suite/environment.ts';
+import { faultPlan } from '../faults/fault-plan.ts';
+
+const [variant] = faultPlan.variants;
+const [planned] = faultPlan.cases;
+if (!variant || !planned) throw new Error('the plan has a case and a variant');
+
+const run = {
+  record: { id: 'run', setup: { prompt: '', verify: 'true' } },
+  ...{ taskIndex: 0, case: planned, variant, prompt: '', batchId: 'batch', judges: [] },
+};
+
+test('a case changes the image, the user and the limits of its variant’s sandbox', () => {
+  const environment = {
+    image: { name: 'a', mappedTo: 'b', place: 'suite.yaml:1:1' },
+    user: 'app',
+    env: {},
+    resources: { memory: 1024 },
+  };
+  const local = { ...planned.local, environment };
+  const { sandbox } = ownTrialSpec({ ...run, case: { ...planned, local } }, 0);
+  expect(sandbox).toEqual({ ...variant.sandbox, image: 'b', user: 'app', memory: 1024 });
+});
+
+test('a plan that an older Offsite stored has no environments, and runs as it did', () => {
+  const { environment: _, ...local } = planned.local;
+  const older = { ...planned, local: local as typeof planned.local };
+  const { environment, sandbox } = ownTrialSpec({ ...run, case: older }, 0);
+  expect({ environment, sandbox }).toEqual({ environment: noEnvironment, sandbox: variant.sandbox });
+});

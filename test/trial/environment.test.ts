@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CaseEnvironment, noEnvironment } from '../../src/suite/environment.ts';
+import { freshVerify } from '../../src/suite/plan.ts';
+import { testImage } from './test-image.ts';
+import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
+
+/** What images from elsewhere bring, and what must not matter: the last four lines. */
+const foreign = `FROM offsite/base
+RUN useradd --create-home --uid 1234 app && mkdir /app && echo brought > /app/brought.txt && chown -R app /app
+RUN mkdir -p /opt/tools && printf '#!/bin/sh\\necho tool' > /opt/tools/tool && chmod +x /opt/tools/tool
+RUN rm /usr/bin/git
+ENV GREETING=hi PATH=/opt/tools:$PATH
+WORKDIR /app
+USER app
+ENTRYPOINT ["/bin/false"]
+CMD ["--no"]
+HEALTHCHECK --interval=1s CMD false
+ONBUILD RUN false
+`;
+
+let bench: TrialBench;
+let image: string;
+const opened = new AsyncDisposableStack();
+beforeAll(async () => {
+  bench = opened.use(await openTrialBench());
+  image = opened.use(await testImage(bench.engine, foreign)).name;
+}, 120_000);
+afterAll(() => opened.disposeAsync(), 120_000);
+
+function named(name: string, more: Partial<CaseEnvironment> = {}): CaseEnvironment {
+  return { ...noEnvironment, image: { name, place: 'suite.yaml:7:5' }, ...more };
+}
+
+describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
+  test('brings its working folder, files, user, home and variables, to every part of the trial', async () => {
+    const told = 'echo "$(id -un) $HOME $PWD $OFFSITE_WORKSPACE $GREETING $(tool) $(cat brought.txt)"';
+    const result = await bench.trial(`${told}; echo more >> brought.txt; touch new; rm gone`, {
+      environment: named(image),
+      prepare: `${told} > prepared; touch gone`,
+      verify: `${told}\ncat prepared\ntest -e new\ntest ! -e gone`,
+      protected: ['prepared'],
+      artifacts: ['new'],
+    });
+    const line = 'app /home/app /app /app hi tool brought';
+    expect(result.cause).toBeUndefined();
+    expect(result.verdict).toBe('passed');
+    expect(result.trajectory?.[0]?.output).toBe(`${line}\n`);
+    expect(result.verifySteps?.map(({ output }) => output.split('\n')[0])).toEqual([line, line, '', '']);
+    expect(result.filesChanged).toEqual(['brought.txt', 'gone', 'new']);
+    const edited = result.changes?.find(({ path }) => path === 'brought.txt');
+    const text = (sha256 = '') => bench.blobs.read(sha256).toString('utf8');
+    expect([text(edited?.before?.content), text(edited?.after?.content)]).toEqual([
+      'brought\n',
+      'brought\nmore\n',
+    ]);
+    expect(result.artifacts?.map(({ path }) => path)).toEqual(['new', '.offsite/trajectory.jsonl']);
+    expect(result.workspace).toBe('/app');
+    expect(result.subject?.image).toBe(image);
+  });
+
+  test('has its workspace where the case says, with the case’s user and variables', async () => {
+    const result = await bench.trial('pwd; id -u; echo "$GREETING $animal" > said; stat -c %U .', {
+      environment: named(image, { workdir: '/srv/work', user: 'nobody', env: { GREETING: 'ho' } }),
+      variables: { animal: 'cat' },
+      verify: 'grep -x "ho cat" said\ntest "$GREETING" = ho',
+      validator: validator(
+        'export default async (v) => { v.equal("said", await v.read("said"), "ho cat\\n"); };',
+      ),
+      protected: ['other'],
+    });
+    expect(result.cause).toBeUndefined();
+    expect(result.trajectory?.map(({ output }) => output)).toEqual(['/srv/work\n65534\nnobody\n']);
+    expect(result.verdict).toBe('passed');
+  });
+
+  test('is graded in the same sandbox too, where only changes outside of its workspace count', async () => {
+    const result = await bench.trial('touch inside /tmp/outside', {
+      environment: named(image),
+      verify: 'test -e inside',
+      verifyPlace: { ...freshVerify, in: 'same' },
+    });
+    expect(result.systemChanges?.unexpected.paths).toEqual(['/tmp/outside']);
+    expect(result.verdict).toBe('passed');
+  });
+
+  test('is prepared in each sandbox if it has volumes, which no snapshot keeps', async () => {
+    await using volatile = await testImage(
+      bench.engine,
+      'FROM offsite/base\nRUN mkdir /data && echo old > /data/file\nVOLUME /data\nWORKDIR /data\n',
+    );
+    const result = await bench.trial('cat file new; echo changed > file', {
+      environment: named(volatile.name),
+      prepare: 'echo prepared > new',
+      verify: 'grep -x changed file\ngrep -x prepared new',
+    });
+    expect(result.cause).toBeUndefined();
+    expect(result.trajectory?.[0]?.output).toBe('old\nprepared\n');
+    expect(result.filesChanged).toEqual(['file']);
+    expect(result.verdict).toBe('passed');
+  });
+
+  test('gets the case’s limits, and a trial is void if the machine does not have them', async () => {
+    const resources = { memory: 96 * 1024 ** 2, disk: 1024 ** 2 };
+    const limits = await bench.trial(
+      'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes',
+      {
+        environment: named(image, { resources }),
+        verify: 'true',
+      },
+    );
+    expect(limits.trajectory?.[0]?.output).toContain(String(resources.memory));
+    const full = await bench.trial('head -c 100M /dev/zero > file; sleep 60', {
+      environment: named(image, { resources }),
+      verify: 'true',
+    });
+    expect(full.harness).toMatchObject({ ended: 'out-of-disk' });
+    const { verdict, cause } = await bench.trial('true', {
+      environment: named(image, { resources: { cpus: 5000 } }),
+      verify: 'true',
+    });
+    expect(verdict).toBe('void');
+    expect(cause).toMatchObject({ kind: 'task', message: expect.stringContaining('5000 processors') });
+  });
+
+  test('may be replaced by the configuration, and the result says so', async () => {
+    const { verdict, subject, mappedImages } = await bench.trial('cat brought.txt', {
+      environment: {
+        ...noEnvironment,
+        image: { name: 'ubuntu:24.04', mappedTo: image, place: 'suite.yaml:7:5' },
+      },
+      verify: 'true',
+    });
+    expect({ verdict, mappedImages }).toEqual({
+      verdict: 'passed',
+      mappedImages: [{ name: 'ubuntu:24.04', usedInstead: image }],
+    });
+    expect(subject?.image).toBe(image);
+  });
+
+  test('that the engine does not have makes the trial void for the task, with its place', async () => {
+    const result = await bench.trial('true', { environment: named('nobody/has:this'), verify: 'true' });
+    const { verdict, cause, phases } = result;
+    expect(verdict).toBe('void');
+    expect(cause).toEqual({
+      kind: 'task',
+      phase: 'sandbox',
+      message:
+        'suite.yaml:7:5: the engine has no image nobody/has:this. ' +
+        'Pull it (docker pull nobody/has:this), or map it in `images` of offsite.yaml.',
+    });
+    expect(phases.map(({ name }) => name)).toEqual(['sandbox']);
+  });
+
+  test.each([
+    ['no shell at all', '', 'has no /bin/sh'],
+    ['no bash', 'COPY --from=base /lib64 /lib64\nCOPY --from=base /usr/bin/dash /bin/sh\n', 'has no bash'],
+    ['a folder of the system to work in', 'WORKDIR /etc\n', '/etc cannot be the workspace'],
+  ])('that has %s makes the trial void for the task, and says what to do', async (_, lines, message) => {
+    await using bare = await testImage(
+      bench.engine,
+      `FROM offsite/base AS base\nFROM scratch\nCOPY --from=base /etc/debian_version /\n${lines}`,
+    );
+    const { verdict, cause } = await bench.trial('true', { environment: named(bare.name), verify: 'true' });
+    expect(verdict).toBe('void');
+    expect(cause).toMatchObject({
+      kind: 'task',
+      phase: 'sandbox',
+      message: expect.stringContaining(message),
+    });
+  });
+});
