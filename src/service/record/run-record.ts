@@ -1,5 +1,6 @@
 import type { RunRecord } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
+import type { Piece } from '../json-response.ts';
 import type { RunRow } from '../store/runs.ts';
 import type { TrialStore } from '../store/trials.ts';
 import { costsOf, distributionOf } from './distribution.ts';
@@ -8,7 +9,7 @@ import { costsOf, distributionOf } from './distribution.ts';
  * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
  * inserted without parsing, one at a time: a page of large trials is never in memory at once.
  */
-export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<string> {
+export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<Piece> {
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
