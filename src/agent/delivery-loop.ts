@@ -4,8 +4,8 @@ import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { Delivered, Delivery } from './delivery.ts';
 import { Loop, type Watchdog } from './loop.ts';
+import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 
 /** Reports in flight at a time; one while the service fails. */
 const atATime = 4;
@@ -17,7 +17,7 @@ const idleMs = 60_000;
 
 export interface DeliveryLoopParts {
   ledger: Ledger;
-  delivery: Delivery;
+  delivery: OutboxDelivery;
   clock: Clock;
   /** The service's name in the ledger. */
   service: string;

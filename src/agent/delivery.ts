@@ -1,90 +1,41 @@
-import { type BackoffLimits, backoff } from '../backoff.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
-import { Conflict, DecodeRefusal, Forbidden, NotFound, Unauthorized } from '../client/refusal.ts';
-import type { Clock } from '../clock.ts';
+import { Conflict, DecodeRefusal, NotFound } from '../client/refusal.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Outbox, PendingReport } from '../ledger/outbox.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { PendingReport } from '../ledger/outbox.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { OutboxDelivery, type OutboxDeliveryParts } from './outbox-delivery.ts';
 import { isSameContent } from './same-content.ts';
 
-/**
- * Milliseconds until an undelivered report is due again. The client has already retried the call by then.
- */
-const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
-
-export type Delivered =
-  | { kind: 'delivered' }
-  /** The report is still in the outbox: `queued` is sent again later, `parked` waits for a person. */
-  | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
-
-export interface DeliveryParts {
+export interface DeliveryParts extends OutboxDeliveryParts {
   client: Client;
-  outbox: Outbox;
-  clock: Clock;
   warn: (message: string) => void;
-  /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
-  random?: () => number;
 }
 
 /**
  * Delivers reports of finished trials from the ledger's outbox to one service. Where the specification is
  * unclear, it remembers what this service accepts.
  */
-export class Delivery {
+export class Delivery extends OutboxDelivery {
   readonly #parts: DeliveryParts;
   /** What a report's `id` names: the run, unless this service accepts only the batch. */
   #identifier: 'run' | 'batch' = 'run';
   /** Which events are sent: all, unless this service refuses them. */
   #events: 'all' | 'started' = 'all';
 
-  /** Deliveries in a row that failed and can still succeed. */
-  #failures = 0;
-  /** Epoch milliseconds, by the clock of `parts`. */
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-
   constructor(parts: DeliveryParts) {
+    super(parts);
     this.#parts = parts;
-  }
-
-  /**
-   * Deliveries in a row that failed although the reports are good: the service is down, or it refuses the
-   * key.
-   */
-  get failures(): number {
-    return this.#failures;
-  }
-
-  /**
-   * Milliseconds to wait before the next delivery; 0 if the service works. Never more than the longest wait,
-   * even if the clock is set back.
-   */
-  get pauseMs(): number {
-    const left = this.#pausedUntil - this.#parts.clock.now();
-    return this.#failures === 0 ? 0 : Math.min(waits.longest, Math.max(0, left));
-  }
-
-  /** Delivers one report. Rejects only if the signal aborts; the report is still queued then. */
-  async deliver(report: PendingReport, signal: AbortSignal): Promise<Delivered> {
-    const { outbox } = this.#parts;
-    try {
-      await this.#sendOnce(report, outbox.body(report.trial), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      return this.#keep(report, error);
-    }
-    this.#failures = 0;
-    outbox.delivered(report.trial);
-    return { kind: 'delivered' };
   }
 
   /**
    * Sends a report. If the service answers with a conflict because it already has this result, that counts as
    * sent.
    */
-  async #sendOnce(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+  protected override async send(report: PendingReport, signal: AbortSignal): Promise<void> {
+    const trial = this.#parts.outbox.body(report.trial);
     const identifier = report.origin === 'found' ? 'run' : this.#identifier;
     try {
       await this.#send(report, trial, identifier, signal);
@@ -165,20 +116,6 @@ export class Delivery {
     }
     return undefined;
   }
-
-  #keep(report: PendingReport, error: unknown): Delivered {
-    const { outbox, clock, random = Math.random } = this.#parts;
-    const answer = messageOf(error);
-    if (isFinal(error)) {
-      this.#failures = 0;
-      outbox.parked(report.trial, answer);
-      return { kind: 'kept', state: 'parked', answer };
-    }
-    this.#failures++;
-    this.#pausedUntil = clock.now() + backoff(this.#failures, waits, random);
-    outbox.deferred(report.trial, answer, this.#pausedUntil);
-    return { kind: 'kept', state: 'queued', answer };
-  }
 }
 
 function isStarted(event: TrialEvent): boolean {
@@ -213,17 +150,6 @@ function recordedOtherwise(report: PendingReport, cause: Conflict): OffsiteError
   });
 }
 
-/**
- * Whether a retry cannot help: the service understood and refused the report, the client refuses to send it,
- * or our disk has lost it. A refused key, or one that lacks a permission, is not final, because the user can
- * replace the key.
- */
-function isFinal(error: unknown): boolean {
-  if (!(error instanceof OffsiteError) || error instanceof Unauthorized || error instanceof Forbidden)
-    return false;
-  return error.kind === 'input' || error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING';
-}
-
 function nameOf({ runId, ordinal }: PendingReport): string {
   return `trial ${ordinal} of run ${runId}`;
 }
@@ -236,7 +162,7 @@ function nameOf({ runId, ordinal }: PendingReport): string {
  *   now
  */
 export async function deliverLeftovers(
-  { ledger, delivery, service }: { ledger: Ledger; delivery: Delivery; service: string },
+  { ledger, delivery, service }: { ledger: Ledger; delivery: OutboxDelivery; service: string },
   signal: AbortSignal,
   note: (message: string) => void,
   due = Number.POSITIVE_INFINITY,

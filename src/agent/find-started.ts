@@ -10,25 +10,30 @@ export type Found =
   /** More than one batch fits, so it is unknown which of them is ours. */
   | { kind: 'several'; ids: string[] };
 
+interface Wanted {
+  askedAt: number;
+  isLocal: boolean;
+  isOwned: (batchId: string) => boolean;
+}
+
 /**
  * Searches for the batch that an unanswered call of `evals.start` may have started. A batch fits if it is
- * local, has the same cases and variants, started after the call, and is not in the ledger.
+ * local as asked, has the same cases and variants, started after the call, and is not in the ledger.
  *
  * @param askedAt epoch milliseconds before the call
+ * @param isLocal whether its trials are reported, not run by the service
  * @param isOwned whether a batch is in the ledger already
  */
 export async function findStarted(
   client: Client,
   plan: SuitePlan,
-  { askedAt, isOwned }: { askedAt: number; isOwned: (batchId: string) => boolean },
+  { askedAt, isLocal, isOwned }: Wanted,
   signal: AbortSignal,
 ): Promise<Found> {
+  const since = askedAt - foundRuns.time.clockDifference;
   const byCase = new Map<string, ListedRun[]>();
   for (const { request } of plan.cases) {
-    byCase.set(
-      request.id,
-      await recentRuns(client, request.id, askedAt - foundRuns.time.clockDifference, signal),
-    );
+    byCase.set(request.id, await recentRuns(client, request.id, { since, isLocal }, signal));
     // A batch has runs of every case: if the first case has none, there is no need to ask for the others.
     if (byCase.get(request.id)?.length === 0) return { kind: 'none' };
   }
@@ -47,13 +52,13 @@ export async function findStarted(
 async function recentRuns(
   client: Client,
   caseId: string,
-  since: number,
+  { since, isLocal }: { since: number; isLocal: boolean },
   signal: AbortSignal,
 ): Promise<ListedRun[]> {
   const runs: ListedRun[] = [];
   for await (const run of client.runs({ caseId }, { signal })) {
     if (run.startedAt !== undefined && Date.parse(run.startedAt) < since) break;
-    if (run.local !== false) runs.push(run);
+    if (run.local === undefined || run.local === isLocal) runs.push(run);
   }
   return runs;
 }

@@ -5,6 +5,7 @@ import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
+import { platformLock, platformService } from '../ledger/platform.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
@@ -13,10 +14,10 @@ import type { BuildEvent } from '../trial/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { ConfigRevisions } from './config-revision.ts';
-import type { Delivered, Delivery } from './delivery.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { lightResult } from './light-result.ts';
+import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
 import { type WorkEvent, Worker } from './worker.ts';
@@ -29,7 +30,7 @@ export interface BatchParts {
   extraCertificates: Buffer | undefined;
   client: Client;
   ledger: Ledger;
-  delivery: Delivery;
+  delivery: OutboxDelivery;
   /** The service's name in the ledger. */
   service: string;
   revisions: ConfigRevisions;
@@ -98,7 +99,9 @@ export async function runBatch(
   const start = () => startBatch({ plan, prompt }, parts, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
   using _lock = lock;
-  const finished = await workOffBatch(batch, lock.name, parts, signal, observe);
+  // Trials of a platform batch belong to the executor, whose lock the caller holds.
+  const owner = parts.service === platformService ? platformLock : lock.name;
+  const finished = await workOffBatch(batch, owner, parts, signal, observe);
   lock.remove();
   return finished;
 }

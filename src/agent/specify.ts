@@ -1,3 +1,4 @@
+import type { Case } from '../contract/definition.ts';
 import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -18,6 +19,11 @@ import { knownVariant } from './variants.ts';
 /** What the ledger keeps of a found run besides its setup. */
 export interface FoundRunDetails {
   variant: RunVariant | undefined;
+  /**
+   * The case as it was sent, without the texts that its setup has. Only known for runs of this process's own
+   * service; a run record has no field for it.
+   */
+  definition?: Case | undefined;
 }
 
 export type Specified = { kind: 'ready'; spec: TrialSpec } | NotReady;
@@ -137,16 +143,30 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
 
 /**
  * What to do in a trial of a run that somebody else planned. It uses the texts of the setup, which the
- * service has already expanded, accepts every validation that the validator declares, and captures
- * everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE` and `SOURCE_UNKNOWN`.
+ * service has already expanded. If the case's definition is not known, it accepts every validation that the
+ * validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`, `SOURCE_UNKNOWN`
+ * and `USER_MODEL_UNKNOWN`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;
   // The case has no texts, so the pulled texts differ from them and are not expanded again.
-  const bare = { request: { id: caseId, name: caseName }, local: noExtras };
+  const { definition = { id: caseId, name: caseName } } = trial.details as FoundRunDetails;
+  if (definition.user && variant.userModel === undefined) throw noUserModel(caseId);
   const judges = [...revision.config.daemon.judges];
-  const run = { taskIndex: 0, case: bare, variant, prompt: '', batchId, judges };
-  return ownTrialSpec({ ...run, record: recordOf(trial, ledger) }, ordinal);
+  const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, prompt: '', batchId };
+  return ownTrialSpec({ ...run, judges, record: recordOf(trial, ledger) }, ordinal);
+}
+
+/** A request can name neither the model that plays a simulated user nor the number of its messages. */
+export function noUserModel(caseId: string): OffsiteError {
+  return new OffsiteError(
+    `the case ${caseId} has a simulated user, and a request names no model to play it`,
+    {
+      code: 'USER_MODEL_UNKNOWN',
+      kind: 'input',
+      hint: 'Start the suite with `offsite start` on the machine that runs it: it keeps what a request cannot carry.',
+    },
+  );
 }
 
 /** What was planned for a run of a batch. */

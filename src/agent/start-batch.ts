@@ -4,6 +4,7 @@ import { UnknownOutcome } from '../client/errors.ts';
 import type { Clock } from '../clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
+import { platformService } from '../ledger/platform.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
@@ -83,7 +84,8 @@ async function askToStart(
   signal: AbortSignal,
 ): Promise<Started> {
   try {
-    return await client.call('evals.start', startRequest(known.plan, known.prompt), { signal });
+    const by = start.service === platformService ? 'platform' : 'local';
+    return await client.call('evals.start', startRequest(known.plan, known.prompt, by), { signal });
   } catch (error) {
     if (!(error instanceof UnknownOutcome)) {
       ledger.starts.refused(start.key, messageOf(error));
@@ -120,7 +122,9 @@ export async function lookFor(
   signal: AbortSignal,
 ): Promise<Started | undefined> {
   const isOwned = (id: string) => ledger.batches.has(start.service, id);
-  const found = await findStarted(client, plan, { askedAt: start.askedAt, isOwned }, signal);
+  const { askedAt } = start;
+  const isLocal = start.service !== platformService;
+  const found = await findStarted(client, plan, { askedAt, isLocal, isOwned }, signal);
   switch (found.kind) {
     case 'found':
       return found;

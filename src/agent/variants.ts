@@ -38,6 +38,6 @@ export function knownVariant(
 }
 
 /** The name that is configured for a connection id; the id itself if there is none. */
-function ownName(id: string, connections: Readonly<Record<string, string>>): string {
+export function ownName(id: string, connections: Readonly<Record<string, string>>): string {
   return Object.keys(connections).find((name) => connections[name] === id) ?? id;
 }

@@ -4,7 +4,7 @@ import { bytes, channel, characters, MiB, milliseconds, partOfHeap, times } from
 
 export const foreignJson = channel({
   sender: 'anyone',
-  over: 'JSON of harnesses, modules, models and services; its size in memory is estimated first',
+  over: 'JSON of harnesses, modules, models, services and callers; its size in memory is estimated first',
   bytes: { document: partOfHeap(1 / 4, 'a document after it is parsed') },
   time: 'one pass over bytes that are bounded',
   count: {

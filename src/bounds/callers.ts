@@ -1,4 +1,4 @@
-import { bytes, channel, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for clients that connect to this process. */
 
@@ -8,7 +8,7 @@ export const serviceRequests = channel({
   bytes: {
     head: bytes(16 * KiB, 'the line and the headers of a request'),
     body: bytes(32 * MiB, 'the body of a request'),
-    setups: bytes(64 * MiB, "the setups of a batch's runs, together"),
+    setup: characters(64 * MiB, 'the texts of a case after their variables are replaced'),
   },
   time: {
     head: milliseconds(20_000, 'until all headers have arrived'),
@@ -19,10 +19,6 @@ export const serviceRequests = channel({
   count: {
     // Well below the usual limit on open files of a process.
     connections: times(512, 'connections at a time; further ones are closed'),
-    // Later checks recurse over the body: this keeps them from overflowing the stack or filling the memory.
-    depth: times(64, 'levels of a body'),
-    listEntries: times(100_000, 'entries of a list in a body'),
-    values: times(500_000, 'values of a body'),
     // A body can have as many issues as values.
     issues: times(100, 'issues of a body in an answer'),
   },

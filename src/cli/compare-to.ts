@@ -1,16 +1,46 @@
-import { type ComparedBatches, comparedVariants } from '../comparison/comparison.ts';
+import { compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
+import { plannedCells } from '../comparison/cells.ts';
+import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
 import { type Reference, readReference, variantsOf } from '../comparison/side.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { type Printable, text } from '../text/printable.ts';
+import type { CommandContext } from './context.ts';
+
+/** What the results of a run are compared with. */
+export interface OlderSide {
+  /** For people. */
+  name: string;
+  compare(newer: Reference): ComparedBatches;
+}
+
+/**
+ * The batch that `--compare-to` names, or with `baseline` the service's baselines of the plan's cells. Throws
+ * an input error before anything runs if a comparison with it would say nothing.
+ */
+export async function olderSide(
+  context: CommandContext,
+  name: string,
+  plan: SuitePlan,
+  signal: AbortSignal,
+): Promise<OlderSide> {
+  const ledger = context.ledger();
+  if (name !== 'baseline') {
+    const batch = batchNamed(ledger, name, plan);
+    return { name, compare: (newer) => compareBatches(ledger, batch, newer) };
+  }
+  const { client } = await context.service();
+  const baselines = await readBaselines(client, plannedCells(plan), signal);
+  return { name: 'the baseline', compare: (newer) => compareWithBaselines(ledger, baselines, newer) };
+}
 
 /**
  * The batch that `--compare-to` names. Throws an input error before anything runs if it has no variant or no
  * case in common with the plan, because a comparison would then say nothing, however bad the run is.
  */
-export function baselineOf(ledger: Ledger, name: string, { variants, cases }: SuitePlan): Reference {
+function batchNamed(ledger: Ledger, name: string, { variants, cases }: SuitePlan): Reference {
   const reference = readReference(ledger, name);
   const before = variantsOf(ledger, reference);
   const now = variants.map((variant) => variant.name);

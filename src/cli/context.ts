@@ -5,15 +5,13 @@ import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { connectEngine } from '../engine/connect.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { openGateway } from '../gateway/open-gateway.ts';
-import { scriptedUpstream } from '../gateway/scripted/scripted-upstream.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
+import type { Platform } from '../service/platform.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { plural } from '../text/quantities.ts';
 import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
@@ -21,7 +19,7 @@ import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
-import { accessService, integrationsOf, type ServiceAccess } from './service-access.ts';
+import type { ServiceAccess } from './service-access.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. Each command takes those that it needs. */
@@ -88,6 +86,8 @@ export class CommandContext implements AsyncDisposable {
   readonly err: Terminal['err'];
   /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
+  /** Accepts platform batches at the embedded service. Set it before the service is opened. */
+  platform: Platform | undefined;
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   #certificates: Promise<Buffer | undefined> | undefined;
@@ -157,11 +157,13 @@ export class CommandContext implements AsyncDisposable {
 
   async #openService(): Promise<ServiceAccess> {
     const { config, dataFolder, env, clock, host } = this;
+    const { accessService, integrationsOf } = await import('./service-access.ts');
     const access = await accessService({
       ...{ config, dataFolder, env, clock, host },
       caBundle: await this.certificates(),
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
+      platform: this.platform,
       note: (message) => this.note(message),
     });
     return this.#opened.use(access);
@@ -170,6 +172,7 @@ export class CommandContext implements AsyncDisposable {
   /** Connects to the engine. Call it once. Throws `ENGINE_UNREACHABLE`. */
   async engine(signal: AbortSignal): Promise<Engine> {
     const { config, env, clock } = this;
+    const { connectEngine } = await import('../engine/connect.ts');
     const engine = await connectEngine({
       host: config.engine?.host,
       instance: randomUUID(),
@@ -184,6 +187,8 @@ export class CommandContext implements AsyncDisposable {
   async gateway({ models }: Pick<Config, 'models'> = this.config): Promise<Gateway> {
     const { env, clock } = this;
     const caBundle = await this.certificates();
+    const { openGateway } = await import('../gateway/open-gateway.ts');
+    const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     return openGateway({ models, env, clock, caBundle, scripted: (file) => scriptedUpstream(file, clock) });
   }
 
@@ -224,14 +229,20 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Opens what trials need, and removes from the engine what dead agents have left. */
-  async workshop(signal: AbortSignal): Promise<Workshop> {
-    const engine = await this.engine(signal);
+  /** Connects to the engine for trials, and removes from it what dead agents have left. Call it once. */
+  async engineForTrials(signal: AbortSignal): Promise<Engine> {
     requireRoom(this.dataFolder);
-    const reporting = await this.reporting();
+    const engine = await this.engine(signal);
     // The sweep takes seconds, and no trial waits for it.
     const sweeping = this.#sweep(engine, signal);
     this.#opened.defer(() => sweeping);
+    return engine;
+  }
+
+  /** Opens what trials need. */
+  async workshop(signal: AbortSignal): Promise<Workshop> {
+    const engine = await this.engineForTrials(signal);
+    const reporting = await this.reporting();
     const { clock } = this;
     return {
       ...reporting,

@@ -12,6 +12,16 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
+/** The exit code for results: something could not be judged or reported, or too little passed. */
+export function exitCodeOfRates(
+  summary: { void: number; unreported: number; passRate: number | undefined },
+  failUnder: number | undefined,
+): number {
+  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
+  const isBelow = failUnder !== undefined && (summary.passRate ?? 0) < failUnder;
+  return isBelow ? exitCodes.belowThreshold : exitCodes.done;
+}
+
 /** Prints a thrown error for a person, and returns the exit code for the process. */
 export function printFailure(error: unknown, err: Pick<Output, 'print'>): number {
   if (error instanceof BadFile) {

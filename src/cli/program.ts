@@ -1,41 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { lines, ours, stack } from '../text/printable.ts';
-import { artifactsCommand } from './commands/artifacts.ts';
-import { baseImageCommand } from './commands/base-image.ts';
-import { batchesCommand } from './commands/batches.ts';
-import { casesCommand } from './commands/cases.ts';
-import { checkCommand } from './commands/check.ts';
-import { cleanCommand } from './commands/clean.ts';
-import { compareCommand } from './commands/compare.ts';
-import {
-  cancelCommand,
-  concurrencyCommand,
-  drainCommand,
-  pauseCommand,
-  unpauseCommand,
-} from './commands/control.ts';
-import { daemonCommand } from './commands/daemon.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { enqueueCommand } from './commands/enqueue.ts';
-import { exportCommand } from './commands/export.ts';
-import { imagesCommand } from './commands/images.ts';
-import { integrationsCommand } from './commands/integrations.ts';
-import { keysCommand } from './commands/keys.ts';
-import { ledgerCommand } from './commands/ledger.ts';
-import { modelsCommand } from './commands/models.ts';
-import { outboxCommand } from './commands/outbox.ts';
-import { promptsCommand } from './commands/prompts.ts';
-import { rerunCommand } from './commands/rerun.ts';
-import { resumeCommand } from './commands/resume.ts';
-import { runCommand } from './commands/run.ts';
-import { runsCommand } from './commands/runs.ts';
-import { serveCommand } from './commands/serve.ts';
-import { shellCommand } from './commands/shell.ts';
-import { showCommand } from './commands/show.ts';
-import { statusCommand } from './commands/status.ts';
-import { viewCommand } from './commands/view.ts';
-import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
 import { Crashed } from './last-defence.ts';
@@ -56,7 +21,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       writeErr: (message) => err.print(stack(message.trimEnd().split('\n').map(lines))),
     })
     .showHelpAfterError('Run it with --help to see commands and options.');
-  for (const command of commands()) program.addCommand(command.copyInheritedSettings(program));
+  for (const command of await commands(argv[0])) program.addCommand(command.copyInheritedSettings(program));
   throwInsteadOfExiting(program);
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -71,44 +36,52 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** All commands, without the settings that they inherit from the program. */
-export function commands(): Command[] {
-  const all = [
-    runCommand(),
-    resumeCommand(),
-    batchesCommand(),
-    showCommand(),
-    artifactsCommand(),
-    shellCommand(),
-    compareCommand(),
-    checkCommand(),
-    daemonCommand(),
-    enqueueCommand(),
-    statusCommand(),
-    pauseCommand(),
-    unpauseCommand(),
-    drainCommand(),
-    cancelCommand(),
-    concurrencyCommand(),
-    serveCommand(),
-    viewCommand(),
-    outboxCommand(),
-    ledgerCommand(),
-    baseImageCommand(),
-    doctorCommand(),
-    modelsCommand(),
-    cleanCommand(),
-    imagesCommand(),
-    whoamiCommand(),
-    integrationsCommand(),
-    casesCommand(),
-    runsCommand(),
-    exportCommand(),
-    rerunCommand(),
-    promptsCommand(),
-    keysCommand(),
-  ];
-  return all as unknown as Command[];
+/**
+ * The commands by name, in the order of the help. A start reads only the code of its own command, which takes
+ * most of a short command's time.
+ */
+const sources: Readonly<Record<string, () => Promise<unknown>>> = {
+  run: async () => (await import('./commands/run.ts')).runCommand(),
+  start: async () => (await import('./commands/start.ts')).startCommand(),
+  resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
+  batches: async () => (await import('./commands/batches.ts')).batchesCommand(),
+  show: async () => (await import('./commands/show.ts')).showCommand(),
+  artifacts: async () => (await import('./commands/artifacts.ts')).artifactsCommand(),
+  shell: async () => (await import('./commands/shell.ts')).shellCommand(),
+  compare: async () => (await import('./commands/compare.ts')).compareCommand(),
+  check: async () => (await import('./commands/check.ts')).checkCommand(),
+  daemon: async () => (await import('./commands/daemon.ts')).daemonCommand(),
+  enqueue: async () => (await import('./commands/enqueue.ts')).enqueueCommand(),
+  status: async () => (await import('./commands/status.ts')).statusCommand(),
+  pause: async () => (await import('./commands/control.ts')).pauseCommand(),
+  unpause: async () => (await import('./commands/control.ts')).unpauseCommand(),
+  drain: async () => (await import('./commands/control.ts')).drainCommand(),
+  cancel: async () => (await import('./commands/control.ts')).cancelCommand(),
+  concurrency: async () => (await import('./commands/control.ts')).concurrencyCommand(),
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  view: async () => (await import('./commands/view.ts')).viewCommand(),
+  outbox: async () => (await import('./commands/outbox.ts')).outboxCommand(),
+  ledger: async () => (await import('./commands/ledger.ts')).ledgerCommand(),
+  'base-image': async () => (await import('./commands/base-image.ts')).baseImageCommand(),
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+  models: async () => (await import('./commands/models.ts')).modelsCommand(),
+  clean: async () => (await import('./commands/clean.ts')).cleanCommand(),
+  images: async () => (await import('./commands/images.ts')).imagesCommand(),
+  whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand(),
+  integrations: async () => (await import('./commands/integrations.ts')).integrationsCommand(),
+  cases: async () => (await import('./commands/cases.ts')).casesCommand(),
+  runs: async () => (await import('./commands/runs.ts')).runsCommand(),
+  export: async () => (await import('./commands/export.ts')).exportCommand(),
+  rerun: async () => (await import('./commands/rerun.ts')).rerunCommand(),
+  prompts: async () => (await import('./commands/prompts.ts')).promptsCommand(),
+  keys: async () => (await import('./commands/keys.ts')).keysCommand(),
+};
+
+/** The commands without the settings that they inherit from the program; if one is named, only that one. */
+export async function commands(named?: string): Promise<Command[]> {
+  const one = named !== undefined && Object.hasOwn(sources, named) ? sources[named] : undefined;
+  const read = one ? [one] : Object.values(sources);
+  return (await Promise.all(read.map((source) => source()))) as Command[];
 }
 
 /** Makes commands throw instead of exit, so that the caller of `runProgram` can finish its work. */

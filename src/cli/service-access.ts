@@ -9,6 +9,7 @@ import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
+import type { Platform, PlatformTrials } from '../service/platform.ts';
 import { openService } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
@@ -17,6 +18,8 @@ export interface ServiceAccess extends AsyncDisposable {
   client: Client;
   /** The service's name in the ledger: its address, or `embedded`, because its address changes each time. */
   name: string;
+  /** The embedded service's platform batches. */
+  platform?: PlatformTrials | undefined;
 }
 
 export interface ServiceSettings {
@@ -29,6 +32,8 @@ export interface ServiceSettings {
   insecureHttp: boolean | undefined;
   /** The host variables that sandboxes may use, if they differ from the configuration's. */
   host?: HostEnvironment;
+  /** Accepts platform batches at the embedded service. Without it, they are refused. */
+  platform?: Platform | undefined;
   /** Tells the user what was left out of an answer. */
   note?: (message: string) => void;
 }
@@ -81,8 +86,8 @@ function keysWith({ config, env, host }: ServiceSettings, apiKey: string): Known
 }
 
 async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess> {
-  const { dataFolder, clock, integrations } = settings;
-  const service = openService({ dataFolder, clock, integrations });
+  const { dataFolder, clock, integrations, platform } = settings;
+  const service = openService({ dataFolder, clock, integrations, ...(platform && { platform }) });
   try {
     const apiKey = agentKey(dataFolder);
     service.seedKey(apiKey, { organization: localOrganization, permissions, name: 'this machine' });
@@ -91,6 +96,7 @@ async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess
     return {
       client,
       name: 'embedded',
+      platform: service.platform,
       async [Symbol.asyncDispose]() {
         await client[Symbol.asyncDispose]();
         await service.close();

@@ -7,6 +7,7 @@ import { type PassRate, passRate } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
 import {
+  type BaselineFacts,
   changedCases,
   type Measure,
   measures,
@@ -49,6 +50,8 @@ export interface Comparison {
 export interface SideSummary {
   batches: string[];
   variant: string;
+  /** If the side is a baseline of the service. */
+  baseline?: BaselineFacts;
   /** Undefined if no trial was scored. */
   passRate: PassRate | undefined;
   void: number;
@@ -105,7 +108,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
       hint: 'Name two batches, or two variants of one batch.',
     });
   }
-  const confidence = 1 - (1 - usualConfidence) / pairs.length;
+  const confidence = confidenceOf(pairs.length);
   const [firstA, firstB] = [a.batches[0], b.batches[0]];
   const redefined = firstA && firstB ? changedCases(ledger, firstA, firstB) : undefined;
   return {
@@ -118,6 +121,11 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
     variantsOnlyB: ofB.filter((name) => !pairs.some(([, other]) => other === name)),
   };
+}
+
+/** The confidence of each of several comparisons: see {@link compareBatches}. */
+export function confidenceOf(comparisons: number): number {
+  return 1 - (1 - usualConfidence) / comparisons;
 }
 
 function sharesBatch(a: Reference, b: Reference): boolean {
@@ -137,7 +145,7 @@ export function comparedVariants(a: readonly string[], b: readonly string[]): [s
 }
 
 /** @param confidence of the difference of pass rates; other intervals have 95 % */
-function compareSides(
+export function compareSides(
   a: Side,
   b: Side,
   { confidence, redefined }: { confidence: number; redefined: string[] | undefined },
@@ -169,10 +177,11 @@ function compareSides(
 }
 
 function summaryOf(side: Side): SideSummary {
-  const { batches, variant, cases, unfinished, unreadable } = side;
+  const { batches, variant, cases, unfinished, unreadable, baseline } = side;
   return {
     batches,
     variant,
+    ...(baseline && { baseline }),
     passRate: passRate(cases),
     void: cases.reduce((sum, one) => sum + one.void, 0),
     unfinished,

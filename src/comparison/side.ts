@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readPlan } from '../agent/stored-plan.ts';
+import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { findBatch, type ListedTrial, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -30,6 +30,15 @@ export interface Side {
   unfinished: number;
   /** Scored trials whose result cannot be read: they count with their verdict alone. */
   unreadable: number;
+  /** For a side that is a baseline of the service: what it is made of. */
+  baseline?: BaselineFacts;
+}
+
+export interface BaselineFacts {
+  runs: number;
+  /** Those that the runs' harnesses reported. */
+  harnessVersions: string[];
+  profileVersions: string[];
 }
 
 export interface SideCase extends CaseVerdicts {
@@ -139,14 +148,20 @@ export function changedCases(ledger: Ledger, a: StoredBatch, b: StoredBatch): st
 }
 
 /** What each case of a batch asks and checks, by id. */
-function casesOf({ blobs }: Ledger, { plan: sha256 }: StoredBatch): Map<string, unknown> | undefined {
+function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | undefined {
+  const known = knownPlan(ledger, batch);
+  if (!known) return undefined;
+  const { plan, prompt } = known;
+  return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+}
+
+/** The plan of a batch; undefined if the ledger does not have it, or an Offsite of another version wrote it. */
+export function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): KnownPlan | undefined {
   const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
   if (!stored) return undefined;
   try {
-    const { plan, prompt } = readPlan(JSON.parse(stored.toString('utf8')));
-    return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+    return readPlan(JSON.parse(stored.toString('utf8')));
   } catch (error) {
-    // An Offsite of another version stored the plan.
     if (error instanceof OffsiteError) return undefined;
     throw error;
   }

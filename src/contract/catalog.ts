@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Identifier, openValue } from './primitives.ts';
-import { Distribution } from './record.ts';
+import { DateTime, Identifier, openValue } from './primitives.ts';
+import { Distribution, RunVariant } from './record.ts';
 
 /** Schemas of connectors, cases and prompts, which a service offers for evaluations. */
 
@@ -49,15 +49,60 @@ export const RerunRequest = z.strictObject({
 });
 export const RerunResponse = z.strictObject({ id: z.string().meta({ description: 'The new run.' }) });
 
+/** At most this many baselines are in an answer, and this many runs count for a baseline. */
+export const baselineLimits = { cells: 100, runs: 100 } as const;
+
 export const BaselineRequest = z.strictObject({
   caseId: Identifier,
-  variant: Identifier.meta({ description: "A variant's id." }),
-});
-export const BaselineResponse = z.strictObject({
-  runs: z.number().meta({ description: 'Platform runs of the cell. Reported runs never count.' }),
-  distribution: Distribution.optional().meta({
-    description: 'The distribution over their trials. Absent while there are none.',
+  suite: Identifier.optional().meta({ description: "A suite's id, where several have the case." }),
+  variant: Identifier.optional().meta({
+    description: "A variant's id, or a model. Without it: all variants.",
   }),
+});
+
+const BaselineRun = z.strictObject({
+  id: z.string(),
+  batchId: z.string(),
+  startedAt: DateTime,
+  harnessVersion: z.string().optional(),
+  profileVersion: z.string().optional(),
+  passed: z.number(),
+  failed: z.number(),
+  voided: z.number(),
+});
+
+export const Baseline = z.strictObject({
+  suite: z.strictObject({ id: z.string(), name: z.string() }),
+  case: z.strictObject({ id: z.string(), name: z.string() }),
+  variant: RunVariant,
+  definitionHash: z.string().meta({
+    description: 'The newest definition of the cell with an ended trial. Runs of others do not count.',
+  }),
+  distribution: Distribution.meta({ description: 'Over the ended trials of `runs`.' }),
+  passRateInterval: z
+    .strictObject({ low: z.number(), high: z.number(), confidence: z.number() })
+    .optional()
+    .meta({
+      description:
+        'Where the pass rate of further trials of this case would be (Wilson). Absent if none is scored.',
+    }),
+  runs: z
+    .array(BaselineRun)
+    .max(baselineLimits.runs)
+    .meta({ description: 'All runs that count, newest first. Reported runs never do.' }),
+  notCounted: z.strictObject({
+    sameDefinition: z.number().meta({ description: 'Runs that are older, or have no ended trial.' }),
+    otherDefinitions: z.number(),
+  }),
+});
+export type Baseline = z.infer<typeof Baseline>;
+
+export const BaselineResponse = z.strictObject({
+  baselines: z.array(Baseline).max(baselineLimits.cells).meta({
+    description:
+      'One for each suite and variant that has an ended trial of a platform run, the newest first.',
+  }),
+  more: z.number().meta({ description: 'How many further ones there are: name a suite or a variant.' }),
 });
 
 export const Prompt = z.strictObject({
@@ -69,11 +114,16 @@ export const Prompt = z.strictObject({
 });
 export type Prompt = z.infer<typeof Prompt>;
 
+/** The channel whose version callers receive if they name neither a channel nor a version. Our choice. */
+export const defaultChannel = 'production';
+
 export const PromptRequest = z
   .strictObject({
     id: Identifier,
     version: z.int().min(1).optional(),
-    channel: Identifier.optional(),
+    channel: Identifier.optional().meta({
+      description: `Without channel and version: ${defaultChannel}, or the newest version if there is no channel.`,
+    }),
   })
   .refine((request) => request.version === undefined || request.channel === undefined, {
     message: 'take version or channel, not both',

@@ -23,7 +23,7 @@ export const Validator = z.strictObject({
 export type Validator = z.infer<typeof Validator>;
 
 const SimulatedUser = z.strictObject({
-  kind: z.string().meta({ examples: ['simulated'] }),
+  kind: z.literal('simulated'),
   goal: z.string(),
   prompt: z.string(),
 });
@@ -33,7 +33,7 @@ export const Case = z.strictObject({
   name: z.string(),
   user: SimulatedUser.optional(),
   prepare: z.strictObject({ name: z.string(), source: z.string() }).optional(),
-  source: z.strictObject({ kind: z.string().meta({ examples: ['empty'] }) }).optional(),
+  source: z.strictObject({ kind: z.literal('empty') }).optional(),
   tags: z.array(z.string()).optional(),
   variables: z.record(z.string(), z.unknown()).optional(),
   validator: Validator.optional(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CaseEntry, Integration, Prompt } from './catalog.ts';
+import { Baseline, CaseEntry, Integration, Prompt } from './catalog.ts';
 import { Case, Suite, Validator, Variant } from './definition.ts';
 import { DecodeErrorBody, ErrorBody, type ErrorStatus, errorTags, Issue } from './errors.ts';
 import { Credential, Organization, Permission } from './identity.ts';
@@ -19,6 +19,7 @@ import { CapturedText, Judgment, ReportedValidation, Validation } from './valida
 /** Schemas that the document defines once and refers to by name. */
 const named = {
   Artifact,
+  Baseline,
   CapturedText,
   Case,
   CaseEntry,
@@ -88,7 +89,7 @@ function operationOf(name: OperationName) {
     description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key is accepted.',
     ...('ours' in operation && { 'x-offsite-addition': true }),
     requestBody: {
-      required: true,
+      required: !('bodyOptional' in operation),
       content: { 'application/json': { schema: reference(`${name}.request`) } },
     },
     responses: {

@@ -13,6 +13,7 @@ import {
   RerunResponse,
   WritePromptRequest,
 } from './catalog.ts';
+import { ClaimRequest, ClaimResponse } from './claim.ts';
 import { StartRequest, StartResponse } from './definition.ts';
 import type { ErrorStatus } from './errors.ts';
 import { type Permission, Whoami } from './identity.ts';
@@ -28,7 +29,12 @@ interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   permission: Permission | undefined;
   request: Request;
   response: Response;
-  /** The error statuses in addition to 401 and 500, which any operation may answer. */
+  /** Whether a request may come without a body. It counts as an empty object. */
+  bodyOptional?: boolean;
+  /**
+   * The error statuses that this service can answer, in addition to 401 and 500, which any operation can. Another
+   * service may answer others.
+   */
   errors: readonly ErrorStatus[];
   /**
    * Whether repeating the request has no further effect, so that a client may repeat it after an unknown
@@ -52,7 +58,8 @@ export const operations = {
     permission: undefined,
     request: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]),
     response: Whoami,
-    errors: [400, 401, 404, 500],
+    bodyOptional: true,
+    errors: [400],
     repeatable: true,
   }),
   'evals.start': operation({
@@ -60,7 +67,7 @@ export const operations = {
     permission: 'evals:write',
     request: StartRequest,
     response: StartResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 409],
     repeatable: false,
   }),
   'evals.runs.list': operation({
@@ -68,7 +75,7 @@ export const operations = {
     permission: 'evals:read',
     request: RunsRequest,
     response: RunsResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403],
     repeatable: true,
   }),
   'evals.rerunCell': operation({
@@ -76,7 +83,7 @@ export const operations = {
     permission: 'evals:write',
     request: RerunRequest,
     response: RerunResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 404, 409],
     repeatable: false,
   }),
   'evals.reportTrial': operation({
@@ -85,23 +92,33 @@ export const operations = {
     permission: 'evals:write',
     request: ReportRequest,
     response: z.strictObject({}),
+    errors: [400, 403, 404, 409],
+    repeatable: true,
+  }),
+  'evals.claimTrial': operation({
+    summary:
+      'Claims a queued trial for one agent for some seconds, renews the claim, or gives the trial back.',
+    permission: 'evals:write',
+    request: ClaimRequest,
+    response: ClaimResponse,
     errors: [400, 401, 403, 404, 409],
     repeatable: true,
+    ours: true,
   }),
   'evals.cases.list': operation({
     summary: 'Lists the cases that runs were started for.',
     permission: 'evals:read',
     request: CasesRequest,
     response: CasesResponse,
-    errors: [400, 401, 403, 404],
+    errors: [400, 403],
     repeatable: true,
   }),
   'evals.baseline': operation({
-    summary: "Reads a cell's baseline, which is made only from platform trials.",
+    summary: "Reads a case's baselines, one for each variant. They are made only from platform trials.",
     permission: 'evals:read',
     request: BaselineRequest,
     response: BaselineResponse,
-    errors: [400, 401, 403],
+    errors: [400, 403],
     repeatable: true,
     ours: true,
   }),
@@ -110,15 +127,16 @@ export const operations = {
     permission: 'credentials:read',
     request: z.strictObject({}),
     response: z.array(Integration),
-    errors: [400, 401, 403, 404],
+    errors: [400, 403],
     repeatable: true,
   }),
   'prompts.get': operation({
-    summary: 'Reads a prompt: its newest version, a given version, or the one a channel points to.',
+    summary:
+      'Reads a prompt: the version that its default channel, or another one, points to, or a given one.',
     permission: 'prompts:read',
     request: PromptRequest,
     response: Prompt,
-    errors: [400, 401, 403, 404],
+    errors: [400, 403, 404],
     repeatable: true,
   }),
   'prompts.promote': operation({
@@ -126,15 +144,15 @@ export const operations = {
     permission: 'channels:write',
     request: PromoteRequest,
     response: PromoteResponse,
-    errors: [400, 401, 403, 404, 409],
+    errors: [400, 403, 404],
     repeatable: true,
   }),
   'prompts.write': operation({
-    summary: 'Appends a version to a prompt. The first write creates the prompt.',
+    summary: 'Appends a version to a prompt, which callers receive once a channel points to it.',
     permission: 'prompts:write',
     request: WritePromptRequest,
     response: Prompt,
-    errors: [400, 401, 403, 409],
+    errors: [400, 403],
     repeatable: false,
     ours: true,
   }),

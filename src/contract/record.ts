@@ -88,8 +88,8 @@ export type Trial = z.infer<typeof Trial>;
 export const RunRecord = z.strictObject({
   id: z.string(),
   batchId: z.string().optional(),
-  case: z.strictObject({ id: z.string(), name: z.string() }).optional(),
-  suite: z.strictObject({ id: z.string(), name: z.string() }).optional(),
+  case: z.strictObject({ id: z.string(), name: z.string().optional() }).optional(),
+  suite: z.strictObject({ id: z.string(), name: z.string().optional() }).optional(),
   variant: RunVariant.optional(),
   status: openValue('queued', 'running', 'completed', 'canceled').optional(),
   local: z.boolean().optional(),

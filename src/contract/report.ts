@@ -86,5 +86,14 @@ export type ReportedTrial = z.infer<typeof ReportedTrial>;
 export const ReportRequest = z.strictObject({
   id: Identifier.meta({ description: 'The run. The batch is accepted too.' }),
   trial: ReportedTrial,
+  attempt: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'Added by Offsite: the number of the lease under which the trial ran. ' +
+        'The report is refused if the trial has a newer lease.',
+    }),
 });
 export type ReportRequest = z.infer<typeof ReportRequest>;

@@ -9,11 +9,14 @@ export const usageFields = [
   'costUsd',
 ] as const satisfies readonly (keyof Usage)[];
 
-/** The sum of each number. A number that one of the parts lacks is left out. Without parts, each sum is 0. */
+/**
+ * The sum of each number. A number that one of the parts lacks is left out, and so is a sum that JSON cannot
+ * express. Without parts, each sum is 0.
+ */
 export function sumOfUsage(parts: readonly Usage[]): Usage {
   const sums = usageFields.flatMap((field) => {
-    const known = parts.map((part) => part[field]).filter((value) => value !== undefined);
-    return known.length < parts.length ? [] : [[field, known.reduce((sum, value) => sum + value, 0)]];
+    const sum = parts.reduce((total, part) => total + (part[field] ?? Number.NaN), 0);
+    return Number.isFinite(sum) ? [[field, sum]] : [];
   });
   return Object.fromEntries(sums);
 }

@@ -9,7 +9,9 @@ import { EpochMillis, openValue } from './primitives.ts';
 export const CapturedText = z.strictObject({
   text: z.string(),
   format: openValue('text', 'json').optional(),
-  state: openValue('captured', 'omitted').optional(),
+  state: openValue('captured', 'omitted').optional().meta({
+    description: '`omitted`: left out on purpose. A captured text that was cut has `truncated`.',
+  }),
   truncated: z.boolean().optional(),
 });
 export type CapturedText = z.infer<typeof CapturedText>;
@@ -29,7 +31,7 @@ export type Judgment = z.infer<typeof Judgment>;
 
 const Call = z.strictObject({
   index: z.int(),
-  method: openValue('answer').optional(),
+  method: openValue('answer', 'judge').optional(),
   startedAt: EpochMillis.optional(),
   durationMs: z.int().optional(),
   input: CapturedText.optional(),
@@ -48,7 +50,7 @@ export const Validation = z.strictObject({
   id: z.string(),
   index: z.int(),
   name: z.string(),
-  kind: openValue('code').optional(),
+  kind: openValue('code', 'program', 'judgment', 'protected', 'tampering').optional(),
   status: openValue('queued', 'passed', 'failed', 'voided').optional(),
   startedAt: EpochMillis.optional(),
   durationMs: z.int().optional(),

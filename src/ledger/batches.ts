@@ -82,6 +82,8 @@ export interface FoundRun {
   id: string;
   caseId: string;
   caseName: string;
+  /** Its place in its batch, if that is known. */
+  taskIndex?: number | undefined;
   /** The service's id of its variant. */
   variant: string;
   /** What to keep of the record besides its setup. Stored as JSON, in the column `memory`. */
@@ -224,9 +226,10 @@ export class Batches {
     const key = this.#records.run(
       `INSERT INTO runs
          (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
-       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, 'found')`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
       batch,
       run.id,
+      run.taskIndex ?? 0,
       run.caseId,
       run.caseName,
       run.variant,

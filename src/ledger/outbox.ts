@@ -1,6 +1,6 @@
 import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
-import type { BatchKey, TrialKey } from './batches.ts';
+import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Records, Value } from './records.ts';
 
@@ -156,17 +156,33 @@ export class Outbox {
 
   /** Makes a queued or parked report due at once. */
   retry(trial: TrialKey): void {
-    this.#change(
-      trial,
-      { state: 'queued', detail: 'by hand' },
-      "UPDATE reports SET state = 'queued', next_at = ? WHERE trial = ?",
-      this.#records.now(),
+    this.#queueAgain(trial, 'by hand');
+  }
+
+  /** Queues delivered reports of a run again, because their receiver has lost them. */
+  redeliver(run: RunKey, ordinals: readonly number[]): void {
+    const lost = this.#records.all(
+      `SELECT reports.trial FROM reports JOIN trials ON trials.key = reports.trial
+       WHERE trials.run = ? AND reports.state = 'delivered'
+         AND trials.ordinal IN (SELECT value FROM json_each(?))`,
+      run,
+      JSON.stringify(ordinals),
     );
+    for (const { trial } of lost) this.#queueAgain(Number(trial), 'its receiver lost it');
   }
 
   /** Removes a report. The trial's result stays in the ledger. */
   drop(trial: TrialKey): void {
     this.#change(trial, { state: 'dropped', detail: 'by hand' }, 'DELETE FROM reports WHERE trial = ?');
+  }
+
+  #queueAgain(trial: TrialKey, detail: string): void {
+    this.#change(
+      trial,
+      { state: 'queued', detail },
+      "UPDATE reports SET state = 'queued', next_at = ? WHERE trial = ?",
+      this.#records.now(),
+    );
   }
 
   #change(

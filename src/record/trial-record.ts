@@ -156,6 +156,9 @@ const Subject = z
     model: z.string(),
     harness: z.string(),
     profile: z.string().optional(),
+    profileVersion: z.string().optional().meta({
+      description: 'A hash of all that the profile holds. Absent without a profile.',
+    }),
     image: z.string(),
     network: z.string(),
     prompt: z.string(),

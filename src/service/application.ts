@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
@@ -10,7 +11,9 @@ import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf, type Piece } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
+import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
+import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
 import { readBody } from './request/read-body.ts';
 import { parseJson } from './request/request-json.ts';
@@ -21,11 +24,19 @@ import type { Writer } from './store/writer.ts';
 export interface ApplicationParts {
   stores: Stores;
   writer: Writer;
+  /** The identifiers of the platform's trials that run in this process. */
+  inProgress: ReadonlySet<string>;
   integrations: readonly Integration[];
+  /** Without it, platform batches are refused. */
+  platform: Platform | undefined;
   clock: Clock;
   /** Without it, nothing is logged. */
   log: Logger | undefined;
 }
+
+const requests = Object.fromEntries(
+  Object.entries(operations).map(([name, { request }]) => [name, boundedLists(request)]),
+) as Record<OperationName, z.ZodType>;
 
 interface Environment {
   Variables: { requestId: string; principal?: Principal };
@@ -77,24 +88,44 @@ async function answer(
 ): Promise<Response> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
   allowOnly(['POST'], context.req.method);
-  const { stores, writer, integrations, clock } = parts;
+  const { stores, writer, inProgress, integrations, platform, clock } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
-  const { permission, request: schema } = operations[name];
-  authorize(principal, permission);
-  const body = parseJson(await readBody(context.req.raw, serviceRequests.bytes.body));
-  const decoded = schema.safeParse(body);
+  const operation = operations[name];
+  authorize(principal, operation.permission);
+  const isOptional = 'bodyOptional' in operation;
+  const text = await readBody(context.req.raw, { limit: serviceRequests.bytes.body, isOptional });
+  const body = text === '' && isOptional ? {} : parseJson(text);
+  const decoded = requests[name].safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 
   const handler = handlers[name];
-  const call = { stores, principal, integrations, now: clock.now() };
+  const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
-  const respond = () => handler.answer(call, decoded.data as never);
+  const request = decoded.data as never;
+  const batch = handler.forPlatform?.(call, request);
+  const tell = batch && (await acceptedBy(platform, batch));
+  const respond = () => handler.answer(call, request);
   const response: object = handler.writes ? await writer.write(respond) : respond();
+  tell?.queued();
   return json(
     context,
     'pieces' in response ? bodyOf(response.pieces as Iterable<Piece>) : JSON.stringify(response),
   );
+}
+
+/** Refuses a platform batch that nothing can run here. */
+async function acceptedBy(platform: Platform | undefined, batch: PlatformRequest): Promise<Platform> {
+  if (!platform) {
+    throw refuse(
+      409,
+      'Nothing runs trials here: start the batch with local: true and report its trials, ' +
+        'or serve with an engine.',
+    );
+  }
+  const refusal = await platform.refusal(batch);
+  if (refusal) throw refuse(refusal.status, refusal.message);
+  return platform;
 }
 
 function isOperation(name: string): name is OperationName {

@@ -6,6 +6,8 @@ import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
 import { createApplication } from './application.ts';
 import { type Listener, type ListenOptions, listen } from './listen.ts';
+import type { Platform, PlatformTrials } from './platform.ts';
+import { createPlatformTrials } from './platform-trials.ts';
 import type { KeyEntry, KeyPurpose } from './store/keys.ts';
 import { migrations } from './store/migrations.ts';
 import { createStores } from './store/stores.ts';
@@ -17,6 +19,8 @@ export interface ServiceOptions {
   clock: Clock;
   /** What `connectors.integrations` answers. */
   integrations: readonly Integration[];
+  /** Runs the trials of platform batches. Without it, such batches are refused. */
+  platform?: Platform;
   /** Logs one line per request, without keys. Without it, nothing is logged. */
   log?: Logger;
 }
@@ -34,21 +38,26 @@ export interface Service extends AsyncDisposable {
   listKeys(): KeyEntry[];
   /** By the key's id. */
   revokeKey(id: string): KeyEntry;
+  /** The trials that the platform is to run. */
+  readonly platform: PlatformTrials;
   /** Gives requests in flight up to 5 s to end, then closes the database. A second call does nothing. */
   close(): Promise<void>;
 }
 
 /** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
-export function openService({ dataFolder, clock, integrations, log }: ServiceOptions): Service {
+export function openService({ dataFolder, clock, integrations, platform, log }: ServiceOptions): Service {
   const database = openDatabase(join(dataFolder, 'service.db'), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now());
   const writer = createWriter(database);
+  const inProgress = new Set<string>();
   const application = createApplication({
     stores,
     writer,
+    inProgress,
     integrations,
+    platform,
     clock,
     log,
   });
@@ -78,6 +87,7 @@ export function openService({ dataFolder, clock, integrations, log }: ServiceOpt
     createKey: stores.keys.create,
     listKeys: stores.keys.list,
     revokeKey: stores.keys.revoke,
+    platform: createPlatformTrials(stores, writer, clock, inProgress),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -121,14 +121,23 @@ export interface RunDetails extends CaseExtras {
   user: { goal: string; prompt: string } | undefined;
 }
 
-/** The request that starts the planned batch. `prompt` is the prompt's text. */
-export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
+/**
+ * The request that starts the planned batch.
+ *
+ * @param prompt the prompt's text
+ * @param by who runs the trials: `local` if they are reported, `platform` if the service runs them
+ */
+export function startRequest(
+  plan: SuitePlan,
+  prompt: string,
+  by: 'local' | 'platform' = 'local',
+): StartRequest {
   return {
     suite: { id: plan.suite.id, name: plan.suite.name, prompt },
     cases: plan.cases.map(({ request }) => request),
     variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
     trials: plan.trials,
-    local: true,
+    ...(by === 'local' && { local: true }),
   };
 }
 

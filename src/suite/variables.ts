@@ -38,6 +38,34 @@ export function expandVariables(
   });
 }
 
+/** How often each name is in a text. Gives the length of the text with any variables without reading it again. */
+export interface CountedNames {
+  /** Characters of the text. */
+  length: number;
+  names: ReadonlyMap<string, { times: number; characters: number }>;
+}
+
+export function countNames(text: string): CountedNames {
+  const names = new Map<string, { times: number; characters: number }>();
+  for (const { 0: match, 1: escaped, 2: name = '' } of text.matchAll(reference)) {
+    if (escaped) continue;
+    const { times, characters } = names.get(name) ?? { times: 0, characters: 0 };
+    names.set(name, { times: times + 1, characters: characters + match.length });
+  }
+  return { length: text.length, names };
+}
+
+/**
+ * How many characters {@link expandVariables} makes of a text that keeps unknown names. An escaped name counts
+ * with its backslash.
+ */
+export function expandedLength({ length, names }: CountedNames, variables: Variables): number {
+  return Object.entries(variables).reduce((sum, [name, value]) => {
+    const found = names.get(name);
+    return found ? sum + found.times * valueText(value).length - found.characters : sum;
+  }, length);
+}
+
 function refuseTooLong(text: string, variables: Variables): void {
   const lengths = new Map<string, number>();
   const lengthOf = (name: string) => {

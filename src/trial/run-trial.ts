@@ -1,4 +1,5 @@
 import type { PhaseName, PhaseTiming, TrialResult } from '../record/trial-record.ts';
+import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
@@ -83,5 +84,9 @@ export async function runTrial(
 /** What was tried, for people who look at the result later. */
 function subjectOf({ caseName, ordinal, model, harness, profile, sandbox, prompt, verify }: TrialSpec) {
   const { image, network } = sandbox;
-  return { caseName, ordinal, model, harness, profile: profile.name, image, network, prompt, verify };
+  return {
+    ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
+    profile: profile.name,
+    profileVersion: profileVersion(profile),
+  };
 }

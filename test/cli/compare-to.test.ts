@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readPlan } from '../../src/agent/stored-plan.ts';
 import type { MergedSummary } from '../../src/cli/output/merged-summary.ts';
+import { systemClock } from '../../src/clock.ts';
+import { permissions } from '../../src/contract/identity.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { startRequest } from '../../src/suite/plan.ts';
+import { testPlatform, trialRecord } from '../service/test-platform.ts';
+import { openTestService } from '../service/test-service.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
@@ -12,6 +19,19 @@ afterAll(() => place?.[Symbol.dispose]());
 const cases = Array.from({ length: 8 }, (_, n) => ({ id: `case-${n}`, verify: 'test -f done' }));
 /** A suite whose agent is good or not. The cases are the same. */
 const suite = (run: string) => place.suite({ run, cases });
+
+/** Starts what a batch of the ledger was planned as on the platform of its service, where each trial passes. */
+async function completeOnPlatform(batchId: string): Promise<void> {
+  using ledger = new Ledger(place.dataFolder, systemClock);
+  const [batch] = ledger.batches.find(batchId);
+  const { plan, prompt } = readPlan(ledger.blobs.readJson(batch?.plan ?? ''));
+  const service = openTestService(place.dataFolder, testPlatform());
+  const key = service.keyFor('Local', ...permissions);
+  const request = { ...startRequest(plan, prompt), local: false };
+  const { runs } = await service.succeed('evals.start', request, key);
+  for (const { id } of runs) await service.service.platform.complete(id, 0, trialRecord());
+  await service.service.close();
+}
 
 describe('offsite run --compare-to', () => {
   let before: string;
@@ -38,6 +58,22 @@ describe('offsite run --compare-to', () => {
     });
     expect(stderr).toMatch(/^no regression: compared with batch_/m);
     expect(exitCode).toBe(0);
+  });
+
+  test('compares with the baseline of the service, and refuses before anything runs if there is none', async () => {
+    const withBaseline = () =>
+      offsite(place, ['run', suite('true'), '--compare-to', 'baseline', '--fail-on-regression']);
+    const refused = await withBaseline();
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toMatch(/^error: \S+ has no baseline for these cases and variants/);
+
+    await completeOnPlatform(before);
+    const { exitCode, stdout, stderr } = await withBaseline();
+    expect(stdout).toMatch(/^A {2}baseline · worker, 8 runs$/m);
+    expect(stdout).toMatch(/^B is worse by 100 points \(\d+ to 100\), over 8 cases\.$/m);
+    expect(stdout).not.toContain('ask or check something else');
+    expect(stderr).toMatch(/^regression: worker is worse than in the baseline by more than noise/m);
+    expect(exitCode).toBe(1);
   });
 
   test('refuses a batch that says nothing about this suite, before anything runs', async () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** Values that a schema of the contract accepts. Covers the kinds of schema that answers are made of. */
+/** Values that a schema accepts. Covers the kinds of schema that answers and records are made of. */
 export function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<Json> {
   if (schema instanceof z.ZodObject) {
     const fields = Object.entries<z.core.$ZodType>(schema.shape);
@@ -22,6 +22,7 @@ export function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<Json> {
   if (schema instanceof z.ZodLiteral) return fc.constantFrom(...([...schema.values] as string[]));
   if (schema instanceof z.ZodNumber) return schema.isInt ? fc.nat() : fc.double(plainNumbers);
   if (schema instanceof z.ZodBoolean) return fc.boolean();
+  if (schema instanceof z.ZodUnknown) return anyJson;
   if (schema instanceof z.ZodRecord) return fc.dictionary(plainName, anyJson);
   if (schema instanceof z.ZodString) return acceptedString(schema);
   throw new Error(`no values known for a ${schema._zod.def.type}`);

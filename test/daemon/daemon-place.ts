@@ -15,7 +15,10 @@ export interface DaemonPlace extends AsyncDisposable {
   /** Writes the configuration; what is left out is such that the trials of `queue` can be run. */
   configure(config?: Record<string, unknown>): void;
   /** Starts a batch as somebody else would, one local run a case. Returns its runs' ids. */
-  queue(caseIds: string[], more?: { variant?: object; case?: object; trials?: number }): Promise<string[]>;
+  queue(
+    caseIds: string[],
+    more?: { variant?: object; case?: object; trials?: number; suite?: string },
+  ): Promise<string[]>;
   /** Starts the daemon as a process of its own and waits until it works. Ended with the place, if it is not before. */
   daemon(args?: string[], env?: Record<string, string>): Promise<Running>;
   /** Has a daemon drain all that is queued, and end. */
@@ -62,10 +65,10 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
       };
       place.write('offsite.yaml', stringify(content));
     },
-    async queue(caseIds, { variant = {}, case: more = {}, trials = 1 } = {}) {
+    async queue(caseIds, { variant = {}, case: more = {}, trials = 1, suite = 'small' } = {}) {
       const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'local' };
       const started = (await service.ask('evals.start', {
-        suite: { id: 'small', name: 'Small', prompt: 'Do it.' },
+        suite: { id: suite, name: suite, prompt: 'Do it.' },
         cases: caseIds.map((id) => ({ id, name: id, verify: 'cat done.txt', ...more })),
         variants: [{ model: 'none', credentials, ...variant }],
         trials,

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -243,13 +244,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
 };
 
 describe('no command prints foreign text that controls a terminal or a CI system:', () => {
-  test('there is a case for each command', () => {
-    const paths = (list: ReturnType<typeof commands>, before: string[] = []): string[] =>
+  test('there is a case for each command', async () => {
+    const paths = (list: readonly Command[], before: string[] = []): string[] =>
       list.flatMap((command) => {
         const path = [...before, command.name()];
-        return [path.join(' '), ...paths(command.commands as ReturnType<typeof commands>, path)];
+        return [path.join(' '), ...paths(command.commands as Command[], path)];
       });
-    expect(Object.keys(trials).toSorted()).toEqual(paths(commands()).toSorted());
+    expect(Object.keys(trials).toSorted()).toEqual(paths(await commands()).toSorted());
   });
 
   test.each(Object.entries(trials))('%s', async (_, printed) => {

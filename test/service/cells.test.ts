@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { onlyRun, openTestService, report, startRequest, startRun } from './test-service.ts';
 
@@ -61,38 +59,4 @@ test('the cases are those that runs were started for, as they were last', async 
     cases: expected.slice(1),
   });
   expect(await service.succeed('evals.cases.list', { suite: 'none' })).toEqual({ cases: [] });
-});
-
-test('reported trials never enter a baseline', async () => {
-  await using service = openTestService();
-  const run = await startRun(service);
-  await service.succeed('evals.reportTrial', report(run, 0));
-  await service.succeed('evals.reportTrial', report(run, 1));
-  const variant = (await onlyRun(service)).variant?.id;
-  const cell = { caseId: 'csv', variant };
-  expect(await service.succeed('evals.baseline', cell)).toEqual({ runs: 0 });
-
-  // This service runs no platform trials yet, so the test makes one of two runs one.
-  const other = await startRun(service);
-  await service.succeed('evals.reportTrial', report(other, 0, { passed: false, commandCount: 7 }));
-  using database = new DatabaseSync(join(service.folder, 'service.db'));
-  database.prepare('UPDATE runs SET local = 0 WHERE id = ?').run(other);
-  expect(await service.succeed('evals.baseline', cell)).toEqual({
-    runs: 1,
-    distribution: {
-      trials: 2,
-      scored: 1,
-      passed: 0,
-      failed: 1,
-      voided: 0,
-      passRate: 0,
-      commandMin: 7,
-      commandMedian: 7,
-      commandMax: 7,
-    },
-  });
-  expect(await service.ask('evals.reportTrial', report(other, 1))).toMatchObject({
-    status: 409,
-    body: { message: expect.stringContaining('not started for local execution') },
-  });
 });

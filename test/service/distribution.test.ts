@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { costsOf, distributionOf, type TrialSummary } from '../../src/service/record/distribution.ts';
+import { reportedCosts } from '../../src/service/record/costs.ts';
+import { distributionOf, type TrialSummary } from '../../src/service/record/distribution.ts';
 
 const ended = (verdict: TrialSummary['verdict'], commands?: number, costUsd?: number): TrialSummary => ({
   verdict,
@@ -45,13 +46,22 @@ test('commands are counted over the trials that counted them', () => {
   expect(of(undefined)).toEqual([undefined, undefined, undefined]);
 });
 
+test('commands of void trials do not count, because their work was cut off', () => {
+  expect(distributionOf(3, [ended('void', 1), ended('passed', 8), ended('failed', 6)])).toMatchObject({
+    commandMin: 6,
+    commandMedian: 7,
+    commandMax: 8,
+  });
+  expect(distributionOf(1, [ended('void', 1)])).not.toHaveProperty('commandMin');
+});
+
 test('costs are the sum of what was told, and say so when some trial told none', () => {
-  expect(costsOf([ended('passed', 1, 0.5), ended('void', 1, 0.25)])).toMatchObject({
+  expect(reportedCosts([ended('passed', 1, 0.5), ended('void', 1, 0.25)])).toMatchObject({
     estimatedEquivalentUsd: 0.75,
     incomplete: false,
   });
-  expect(costsOf([ended('passed', 1, 0.5), ended('failed')])).toMatchObject({ incomplete: true });
-  expect(costsOf([ended('passed')])).toBeUndefined();
+  expect(reportedCosts([ended('passed', 1, 0.5), ended('failed')])).toMatchObject({ incomplete: true });
+  expect(reportedCosts([ended('passed')])).toBeUndefined();
 });
 
 test('whatever the trials are, the numbers agree with each other and JSON can say them', () => {
@@ -68,7 +78,7 @@ test('whatever the trials are, the numbers agree with each other and JSON can sa
       expect(found.passed + found.failed).toBe(found.scored);
       expect(found.scored + found.voided).toBe(trials.length);
       if (found.passRate !== undefined) expect(found.passRate).toBe(found.passed / found.scored);
-      for (const value of Object.values({ ...found, ...costsOf(trials) })) {
+      for (const value of Object.values({ ...found, ...reportedCosts(trials) })) {
         if (typeof value === 'number') expect(Number.isFinite(value)).toBe(true);
       }
       if (found.commandMedian !== undefined) {

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/ledger/database.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { openService } from '../../src/service/service.ts';
+import { migrations } from '../../src/service/store/migrations.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 import { onlyRun, openTestService, report, startRequest, startRun, stillClock } from './test-service.ts';
 
@@ -31,6 +33,27 @@ test('what was stored is there after the service is opened again', async () => {
   const again = openTestService(folder.path);
   expect(await onlyRun(again)).toEqual(recorded);
   await again.service.close();
+});
+
+test('the runs of a database of the first version have their setups after it is migrated', async () => {
+  using folder = folderForTest();
+  {
+    using database = openDatabase(join(folder.path, 'service.db'), migrations.slice(0, 1));
+    const definition = { id: 'csv', name: 'CSV', verify: 'check {{n}}', variables: { n: 7 } };
+    const text = (value: unknown) => `'${JSON.stringify(value)}'`;
+    database.exec(`
+      INSERT INTO organizations VALUES (1, 'org_1', 'Acme', 'acme', 0);
+      INSERT INTO batches VALUES (1, 'batch_1', 1, ${text(startRequest().suite)},
+        ${text({ id: 'parsers', name: 'Parsers' })}, 1, 1, NULL, 0);
+      INSERT INTO batch_cases VALUES (1, 1, ${text({ id: 'csv', name: 'CSV' })}, ${text(definition)},
+        ${text({ prompt: 'Mend the parser.', verify: 'check 7' })});
+      INSERT INTO runs VALUES (1, 'run_1', 1, 1, 1, 0, 'csv', 'v_1', 'm', '{"id":"v_1","model":"m"}', 'h', 1, 1, 0);
+      INSERT INTO run_totals VALUES (1, 'csv', 'all', '', 1);
+    `);
+  }
+  const service = openTestService(folder.path);
+  expect((await onlyRun(service)).setup).toEqual({ prompt: 'Mend the parser.', verify: 'check 7' });
+  await service.service.close();
 });
 
 test('a report that was answered survives the service being killed at once', async () => {

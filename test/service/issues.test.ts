@@ -22,6 +22,19 @@ test.for<[string, OperationName, unknown, [tag: string, path: (string | number)[
     startRequest({ variants: [{ model: 'm', sandbox: 'x' }] }),
     [['Unexpected', ['variants', 0, 'sandbox']]],
   ],
+  [
+    'a source or a user is of an unknown kind',
+    'evals.start',
+    startRequest({
+      cases: [
+        { id: 'csv', name: 'n', source: { kind: 'git' }, user: { kind: 'human', goal: '', prompt: '' } },
+      ],
+    }),
+    [
+      ['Type', ['cases', 0, 'user', 'kind']],
+      ['Type', ['cases', 0, 'source', 'kind']],
+    ],
+  ],
   ['there are no cases', 'evals.start', startRequest({ cases: [] }), [['Refinement', ['cases']]]],
   ['there are too many trials', 'evals.start', startRequest({ trials: 11 }), [['Refinement', ['trials']]]],
   ['a count is no whole number', 'evals.start', startRequest({ trials: 1.5 }), [['Refinement', ['trials']]]],

@@ -76,7 +76,10 @@ test('an organization never sees or changes what is of another', async () => {
     runs: [],
   });
   expect(await service.succeed('evals.cases.list', {}, other)).toEqual({ cases: [] });
-  expect(await service.succeed('evals.baseline', { caseId: 'csv', variant }, other)).toEqual({ runs: 0 });
+  expect(await service.succeed('evals.baseline', { caseId: 'csv', variant }, other)).toEqual({
+    baselines: [],
+    more: 0,
+  });
   for (const [operation, request] of [
     ['evals.reportTrial', report(run)],
     ['evals.reportTrial', report(batch.id)],
@@ -90,7 +93,7 @@ test('an organization never sees or changes what is of another', async () => {
   // The same names in the other organization are other things.
   expect((await service.succeed('prompts.write', { id: 'p', content: 'theirs' }, other)).version).toBe(1);
   await service.succeed('evals.start', startRequest({ cases: [{ id: 'csv', name: 'Theirs' }] }), other);
-  expect((await service.succeed('prompts.get', { id: 'p' })).content).toBe('ours');
+  expect((await service.succeed('prompts.get', { id: 'p', channel: 'live' })).content).toBe('ours');
   expect(await service.succeed('evals.runs.list', { caseId: 'csv' })).toMatchObject({ total: 1 });
   expect((await service.succeed('evals.cases.list', {})).cases[0]?.name).toBe('CSV');
 });

@@ -28,6 +28,37 @@ test('a channel gives the version it was last pointed to, forwards and back', as
   }
 });
 
+test('without a version or channel, a prompt is what its default channel points to', async () => {
+  await using service = openTestService();
+  const received = async () => (await service.succeed('prompts.get', { id: 'p' })).content;
+  await service.succeed('prompts.write', { id: 'p', content: 'one' });
+  expect(await received()).toBe('one');
+  await service.succeed('prompts.write', { id: 'p', content: 'two' });
+  expect(await received()).toBe('two');
+  await service.succeed('prompts.promote', { id: 'p', channel: 'production', version: 1 });
+  expect(await received()).toBe('one');
+  await service.succeed('prompts.write', { id: 'p', content: 'three' });
+  expect(await received()).toBe('one');
+  await service.succeed('prompts.promote', { id: 'p', channel: 'beta', version: 3 });
+  expect(await received()).toBe('one');
+  await service.succeed('prompts.promote', { id: 'p', channel: 'production', version: 2 });
+  expect(await received()).toBe('two');
+});
+
+test('a prompt that has channels, but not the default one, is not found without a channel', async () => {
+  await using service = openTestService();
+  await service.succeed('prompts.write', { id: 'p', content: 'one' });
+  for (const channel of ['live', 'beta']) {
+    await service.succeed('prompts.promote', { id: 'p', channel, version: 1 });
+  }
+  expect(await service.ask('prompts.get', { id: 'p' })).toMatchObject({
+    status: 404,
+    body: { message: 'The prompt p has no channel production. Its channels: beta, live.' },
+  });
+  expect((await service.succeed('prompts.get', { id: 'p', version: 1 })).version).toBe(1);
+  expect((await service.succeed('prompts.get', { id: 'p', channel: 'beta' })).version).toBe(1);
+});
+
 test('a prompt, version or channel that does not exist is not found', async () => {
   await using service = openTestService();
   await service.succeed('prompts.write', { id: 'p', content: 'one' });

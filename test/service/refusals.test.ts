@@ -117,6 +117,23 @@ test('a body that is not said to be JSON is refused', async () => {
   }
 });
 
+test('whoami, and no other operation, takes a request without a body', async () => {
+  await using service = openTestService();
+  const { port } = await service.service.listen();
+  const headers = { authorization: `Bearer ${service.key}` };
+  const json = { 'content-type': 'application/json' };
+  const ask = async (operation: string, init: RequestInit) =>
+    (await fetch(`http://127.0.0.1:${port}/v1/${operation}`, { method: 'POST', headers, ...init })).status;
+  expect(await ask('auth.whoami', {})).toBe(200);
+  expect(await ask('auth.whoami', { headers: { ...headers, ...json } })).toBe(200);
+  expect(await ask('auth.whoami', { body: '[]', headers: { ...headers, ...json } })).toBe(200);
+  expect(await ask('auth.whoami', { body: '{}' })).toBe(415);
+  const streamed = { body: new Blob(['{}']).stream(), duplex: 'half' } as RequestInit;
+  expect(await ask('auth.whoami', streamed)).toBe(415);
+  expect(await ask('connectors.integrations', {})).toBe(415);
+  expect(await ask('connectors.integrations', { headers: { ...headers, ...json } })).toBe(400);
+});
+
 test.for([
   ['nothing', ''],
   ['half a JSON', '{"a":'],
@@ -125,7 +142,7 @@ test.for([
   ['a NUL byte', '{}\0'],
 ] as const)('a body of %s is a decode error with one issue', async ([, body]) => {
   await using service = openTestService();
-  const answer = await send(service, { body });
+  const answer = await send(service, { body }, 'http://service.test/v1/connectors.integrations');
   expect(answer.status).toBe(400);
   const { issues } = DecodeErrorBody.parse(await answer.json());
   expect(issues).toEqual([{ _tag: 'Type', path: [], message: expect.any(String) }]);

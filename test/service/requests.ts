@@ -108,7 +108,10 @@ const nasty = [
   "'; DROP TABLE runs; --",
 ];
 const strings = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom(...nasty));
-const fieldNames = fc.oneof(fc.string(), fc.constantFrom('x', 'constructor', 'toString', ''));
+const fieldNames = fc
+  .oneof(fc.string(), fc.constantFrom('x', 'constructor', 'toString', ''))
+  // The service refuses it, which has its own test.
+  .filter((name) => name !== '__proto__');
 const integers = fc.oneof(
   fc.integer({ min: -10, max: 10 }),
   fc.maxSafeInteger(),

@@ -1,5 +1,9 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { onlyRun, openTestService, startRequest } from './test-service.ts';
+
+const { suite } = startRequest();
 
 test('a batch has one run for every case and variant, in the order of the request', async () => {
   await using service = openTestService();
@@ -98,8 +102,54 @@ test('variables that would blow a request up beyond measure are refused', async 
     variables: { word: 'x'.repeat(100_000) },
   };
   expect(await service.issues('evals.start', startRequest({ cases: [bomb] }))).toEqual([
-    { _tag: 'Refinement', path: ['cases'], message: expect.stringContaining('variables') },
+    { _tag: 'Refinement', path: ['cases', 0, 'verify'], message: expect.stringContaining('variables') },
   ]);
+  const prompt = '{{word}}'.repeat(100_000);
+  const cases = [
+    { id: 'toml', name: 'TOML' },
+    { ...bomb, verify: '' },
+  ];
+  expect(await service.issues('evals.start', startRequest({ suite: { ...suite, prompt }, cases }))).toEqual([
+    { _tag: 'Refinement', path: ['cases', 1, 'variables'], message: expect.stringContaining('variables') },
+  ]);
+  const sourceFiles = Array.from({ length: 5 }, (_, n) => ({
+    path: `${n}.js`,
+    content: '{{word}}'.repeat(150),
+  }));
+  const many = { ...bomb, verify: '', validator: { name: 'v', source: '', sourceFiles } };
+  expect(await service.issues('evals.start', startRequest({ cases: [many] }))).toEqual([
+    { _tag: 'Refinement', path: ['cases', 0], message: expect.stringContaining('variables') },
+  ]);
+});
+
+test('a long prompt is stored once, however many cases and variants share it', async () => {
+  await using service = openTestService();
+  const prompt = 'p'.repeat(700 * 1024);
+  const { runs } = await service.succeed(
+    'evals.start',
+    startRequest({
+      suite: { ...suite, prompt },
+      cases: Array.from({ length: 100 }, (_, n) => ({ id: `case-${n}`, name: 'n' })),
+      variants: Array.from({ length: 20 }, (_, n) => ({ model: `model-${n}` })),
+    }),
+  );
+  expect(runs).toHaveLength(2_000);
+  const files = readdirSync(service.folder).map((name) => statSync(join(service.folder, name)).size);
+  expect(files.reduce((sum, size) => sum + size)).toBeLessThan(8 * 1024 * 1024);
+  const last = await service.succeed('evals.runs.list', { caseId: 'case-99', variant: 'model-7' });
+  expect(last.runs[0]?.setup?.prompt).toBe(prompt);
+});
+
+test('braces that name no variable do not count as one', async () => {
+  await using service = openTestService();
+  const started = {
+    name: 'n',
+    verify: 'echo {{ {{}} {{unknown}} '.repeat(600),
+    variables: { page: 'x'.repeat(100_000) },
+  };
+  const cases = ['csv', 'toml'].map((id) => ({ id, ...started }));
+  await service.succeed('evals.start', startRequest({ cases }));
+  expect((await onlyRun(service)).setup?.verify).toBe(started.verify);
 });
 
 test('a variant keeps its id from batch to batch, and two equal ones in a request stay apart', async () => {

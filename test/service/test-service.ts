@@ -9,6 +9,7 @@ import type { DecodeErrorBody } from '../../src/contract/errors.ts';
 import { type Permission, permissions } from '../../src/contract/identity.ts';
 import type { OperationName, ResponseOf } from '../../src/contract/operations.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
+import type { Platform } from '../../src/service/platform.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 
 export interface Answer {
@@ -75,7 +76,8 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'offsite-service-'));
 }
 
-export function openTestService(folder = temporaryFolder()): TestService {
+/** @param platform what runs the trials of platform batches, if anything does */
+export function openTestService(folder = temporaryFolder(), platform?: Platform): TestService {
   const logged: string[] = [];
   const lines = new Writable({
     write(line, _, done) {
@@ -88,6 +90,7 @@ export function openTestService(folder = temporaryFolder()): TestService {
     dataFolder: folder,
     clock,
     integrations,
+    ...(platform && { platform }),
     log: pino({ level: 'info' }, lines),
   });
   const keyFor = (organization: string, ...allowed: Permission[]) =>

@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import type { Delivered, Delivery } from '../delivery.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
 import type { Watchdog } from '../loop.ts';
+import type { Delivered, OutboxDelivery } from '../outbox-delivery.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface DeliverParts {
   ledger: Ledger;
-  delivery: Delivery;
+  delivery: OutboxDelivery;
   /** The service's name in the ledger. */
   service: string;
   clock: Clock;

@@ -1,8 +1,8 @@
-import { foundRuns } from '../../bounds/service.ts';
 import type { ListedRun } from '../../client/pages/run-parts.ts';
 import type { FoundRun } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import { mayBeBeingStarted } from '../being-started.ts';
 import type { FoundRunDetails } from '../specify.ts';
 
 /**
@@ -20,13 +20,13 @@ export function queuedOrdinals({ local, status, trials, distribution }: ListedRu
 }
 
 /**
- * Updates the ledger from a listed run. Claims the run if it is new and has trials to run, and removes trials
- * from the queue that another agent has ended. Resolves with whether the run was claimed.
+ * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run, and
+ * removes trials from the queue that another agent has ended. Resolves with whether the run was claimed.
  */
 export async function syncRun(
   record: ListedRun<'setup'>,
   caseId: string,
-  { ledger, service }: { ledger: Ledger; service: string },
+  { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
   if (ledger.batches.findRun(service, batchId, record.id) !== undefined) {
@@ -34,14 +34,15 @@ export async function syncRun(
     return false;
   }
   const ordinals = queuedOrdinals(record);
-  if (ordinals.length === 0) return false;
+  if (ordinals.length === 0 || !mayClaim) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
-  if (mayBeBeingStarted(record, ledger, service)) return false;
+  const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
+  if (mayBeBeingStarted(ledger, service, startedAt)) return false;
   const details: FoundRunDetails = { variant: record.variant };
   const run: FoundRun = {
     service,
     batchId,
-    suite: record.suite?.name ?? '',
+    suite: record.suite?.name ?? record.suite?.id ?? '',
     id: record.id,
     caseId,
     caseName: record.case?.name ?? caseId,
@@ -51,21 +52,6 @@ export async function syncRun(
     ordinals,
   };
   return ledger.batches.claim(run);
-}
-
-/**
- * Whether the run may belong to a batch that this data folder is starting now: the service has the batch, but
- * the ledger does not know its id yet. The next poll decides again.
- */
-function mayBeBeingStarted(record: ListedRun, ledger: Ledger, service: string): boolean {
-  const startedAt = record.startedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(record.startedAt);
-  return ledger.starts.open().some((start) => {
-    if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
-    // If the lock is free, the process is dead and nobody owns the batch.
-    const lock = ledger.takeLock(start.lock);
-    lock?.[Symbol.dispose]();
-    return lock === undefined;
-  });
 }
 
 function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {

@@ -10,6 +10,8 @@ const idleGapMs = 1_000;
 export interface PollTarget {
   kind: 'suite' | 'case';
   id: string;
+  /** For a case that a suite brought: only the runs of this suite are wanted. Its id. */
+  suite?: string;
 }
 
 interface Look {
@@ -136,6 +138,6 @@ export class PollTargets {
   }
 }
 
-function nameOf({ kind, id }: PollTarget): string {
-  return `${kind} ${id}`;
+function nameOf({ kind, id, suite }: PollTarget): string {
+  return suite === undefined ? `${kind} ${id}` : `${kind} ${id} of suite ${suite}`;
 }

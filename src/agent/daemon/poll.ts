@@ -57,7 +57,7 @@ async function lookAtSuite(
   // A service that does not know this filter lists the cases of all suites.
   const own = cases.filter(({ suite }) => suite === undefined || suite.id === target.id);
   const before = targets.size;
-  for (const { id } of own) targets.add({ kind: 'case', id });
+  for (const { id } of own) targets.add({ kind: 'case', id, suite: target.id });
   return targets.size - before;
 }
 
@@ -67,7 +67,7 @@ async function lookAtSuite(
  * the newest.
  */
 async function lookAtCase(
-  { id: caseId }: PollTarget,
+  { id: caseId, suite }: PollTarget,
   known: boolean,
   parts: PollParts,
   signal: AbortSignal,
@@ -76,14 +76,18 @@ async function lookAtCase(
   const setups = { parts: 'setup', of: (run: ListedRun) => queuedOrdinals(run).length > 0 } as const;
   let claimed = 0;
   let inARow = 0;
+  let ofOneSuite: Promise<boolean> | undefined;
   try {
     for await (const record of client.runs({ caseId }, { signal, ...setups })) {
-      if (await syncRun(record, caseId, parts)) {
+      const isOpen = queuedOrdinals(record).length > 0;
+      if (isOpen && suite !== undefined && !record.suite) ofOneSuite ??= isOfOneSuite(caseId, parts, signal);
+      const isWanted = suite === undefined || (record.suite ? record.suite.id === suite : await ofOneSuite);
+      if (await syncRun(record, caseId, { ...parts, mayClaim: isWanted === true })) {
         claimed++;
         log.info({ batch: record.batchId, run: record.id, case: caseId }, 'claimed a run');
         parts.claimed();
       }
-      inARow = queuedOrdinals(record).length === 0 ? inARow + 1 : 0;
+      inARow = isOpen ? 0 : inARow + 1;
       if (known && inARow >= limits.runsPerPage) break;
     }
   } catch (error) {
@@ -91,4 +95,14 @@ async function lookAtCase(
     if (!(error instanceof NotFound)) throw error;
   }
   return claimed;
+}
+
+/**
+ * Whether the service lists this case in one suite only, or says of no case which suite it is of. Then a record
+ * that does not name its suite is taken for the suite that brought the case.
+ */
+async function isOfOneSuite(caseId: string, { client }: PollParts, signal: AbortSignal): Promise<boolean> {
+  const { cases } = await client.call('evals.cases.list', {}, { signal });
+  const suites = cases.flatMap(({ id, suite }) => (id === caseId && suite ? suite.id : []));
+  return new Set(suites).size <= 1;
 }

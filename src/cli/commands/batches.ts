@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { platformService } from '../../ledger/platform.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
@@ -88,6 +89,7 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
   const columns = [
     { title: 'batch', cell: ({ id }: BatchRow) => text`${short(id)}` },
     { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
+    ...(some(isPlatforms) ? [{ title: 'run by', cell: runBy }] : []),
     { title: 'suite', shrinks: true, cell: ({ suite }: BatchRow) => suite },
     { title: 'variants', shrinks: true, cell: ({ variants }: BatchRow) => variantNames(variants) },
     right('passed', ({ passed }) => String(passed)),
@@ -104,6 +106,14 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
   const titles = columns.map(({ title }) => ours(title));
   const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
   return fittedRows(columns, [titles, ...rows], { width, lead: '' });
+}
+
+function isPlatforms({ service }: BatchRow): boolean {
+  return service === platformService;
+}
+
+function runBy(batch: BatchRow): string {
+  return isPlatforms(batch) ? 'platform' : '';
 }
 
 function variantNames(variants: readonly string[]): string {

@@ -1,43 +1,68 @@
 import { Command } from '@commander-js/extra-typings';
-import { compareBatches } from '../../comparison/comparison.ts';
+import { compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
+import { cellsOf } from '../../comparison/cells.ts';
+import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { type Reference, readReference } from '../../comparison/side.ts';
 import { lastBatch } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { hasRegression, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { withConfigAndData } from '../options.ts';
+import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 
 export function compareCommand() {
-  return withConfigAndData(new Command('compare'))
+  return withService(new Command('compare'))
     .description('compare two batches or variants on this machine: is one better, or is it noise?')
-    .argument('<a>', 'the older one: BATCH, BATCH:VARIANT or BATCH+BATCH; ids may be cut short')
+    .argument(
+      '<a>',
+      'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short',
+    )
     .argument('[b]', 'the newer one (default: the last batch)')
+    .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
     .option('--fail-on-regression', 'exit 1 if B is worse than A by more than noise')
-    .option('--json', 'print one JSON document on stdout')
     .action(async (a, b, options) => {
       process.exitCode = await compare(a, b, options);
     });
 }
 
-async function compare(
-  a: string,
-  b: string | undefined,
-  options: CommonOptions & { failOnRegression?: true | undefined },
-): Promise<number> {
+interface CompareOptions extends CommonOptions {
+  baseline?: true | undefined;
+  failOnRegression?: true | undefined;
+}
+
+async function compare(a: string, b: string | undefined, options: CompareOptions): Promise<number> {
+  if (options.baseline && b !== undefined) {
+    throw new OffsiteError('--baseline compares one batch, but two are named', {
+      code: 'OPTION_CONFLICT',
+      kind: 'input',
+      hint: 'Name one batch, or remove --baseline.',
+    });
+  }
   await using context = CommandContext.open(options);
-  const ledger = context.ledger();
-  const compared = compareBatches(
-    ledger,
-    readReference(ledger, a),
-    b === undefined ? lastReference(ledger) : readReference(ledger, b),
-  );
+  const compared = options.baseline
+    ? await comparedWithBaseline(context, a)
+    : comparedBatches(context.ledger(), a, b);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared));
   if (!options.failOnRegression) return exitCodes.done;
-  context.err.print(regressionText(compared, a));
+  context.err.print(regressionText(compared, options.baseline ? 'the baseline' : a));
   return hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
+}
+
+function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {
+  const newer = b === undefined ? lastReference(ledger) : readReference(ledger, b);
+  return compareBatches(ledger, readReference(ledger, a), newer);
+}
+
+async function comparedWithBaseline(context: CommandContext, name: string): Promise<ComparedBatches> {
+  const { signal } = context.interruption();
+  const ledger = context.ledger();
+  const reference = readReference(ledger, name);
+  const cells = cellsOf(ledger, reference);
+  const { client } = await context.service();
+  return compareWithBaselines(ledger, await readBaselines(client, cells, signal), reference);
 }
 
 function lastReference(ledger: Ledger): Reference {

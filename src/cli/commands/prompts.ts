@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
+import { defaultChannel } from '../../contract/catalog.ts';
 import { readText } from '../../suite/yaml-file.ts';
-import { text, whole } from '../../text/printable.ts';
+import { stack, text, whole } from '../../text/printable.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { askService } from '../with-client.ts';
 
@@ -12,7 +13,7 @@ export function promptsCommand() {
 
 function getCommand() {
   return withService(new Command('get'))
-    .description('show a prompt: its newest version, or another; --json prints its exact text')
+    .description('show a prompt as callers receive it, or another version; --json prints its exact text')
     .argument('<id>')
     .option('--version <n>', 'show this version', wholeNumber)
     .option('--channel <name>', 'show the version that this channel points to')
@@ -27,9 +28,9 @@ function getCommand() {
 
 function promoteCommand() {
   return withService(new Command('promote'))
-    .description('point a channel at a version of a prompt')
+    .description('give a version of a prompt to the callers of a channel')
     .argument('<id>')
-    .argument('<channel>')
+    .argument('<channel>', `${defaultChannel} is for callers that name no channel`)
     .argument('<version>', 'from 1', wholeNumber)
     .action((id, channel, version, options) =>
       askService(
@@ -43,7 +44,8 @@ function promoteCommand() {
 function writeCommand() {
   return withService(new Command('write'))
     .description(
-      'append a version to a prompt (only the embedded service can; the specification has no such operation)',
+      'append a version to a prompt (only the embedded service can; the specification has no such operation); ' +
+        'once the prompt has a channel, callers receive a version only after it is promoted',
     )
     .argument('<id>')
     .argument('<file>', "the version's text")
@@ -51,7 +53,11 @@ function writeCommand() {
       askService(
         options,
         (client, signal) => client.call('prompts.write', { id, content: readText(file) }, { signal }),
-        (prompt) => text`${id} has version ${prompt.version}`,
+        ({ version }) =>
+          stack([
+            text`${id} has version ${version}`,
+            text`callers receive it once it is promoted: offsite prompts promote ${id} ${defaultChannel} ${version}`,
+          ]),
       ),
     );
 }

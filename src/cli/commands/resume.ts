@@ -3,6 +3,7 @@ import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -95,6 +96,7 @@ function chosen(ledger: Ledger, service: string, id: string | undefined): Resuma
   if (named.length > 0) return named;
   const found = ledger.batches.find(id);
   const elsewhere = found.find((batch) => batch.service !== service);
+  if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
   const [message, hint] =
     found.length === 0
       ? [`this machine has no batch ${id}`, 'Without an id, all unfinished batches are resumed.']
@@ -112,11 +114,21 @@ function refuseElsewhere(ledger: Ledger, service: string): void {
   const all = [...ledger.batches.open(), ...ledger.starts.open()];
   const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);
   if (elsewhere.length === 0) return;
+  if (elsewhere.every((name) => name === platformService))
+    throw platformsBatch('the unfinished batches are platform batches');
   const others = `the unfinished batches belong to ${elsewhere.join(', ')}`;
   throw new OffsiteError(`nothing to resume at the service ${service}; ${others}`, {
     code: 'NOTHING_TO_RESUME',
     kind: 'input',
     hint: "Name the batch's configuration (--config, OFFSITE_CONFIG) or its service (OFFSITE_URL).",
+  });
+}
+
+function platformsBatch(message: string): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'NOTHING_TO_RESUME',
+    kind: 'input',
+    hint: '`offsite serve` with this data folder continues platform batches.',
   });
 }
 

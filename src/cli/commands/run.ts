@@ -4,7 +4,7 @@ import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.t
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { type BatchEvent, type BatchParts, runBatch } from '../../agent/run-batch.ts';
-import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
+import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -14,9 +14,9 @@ import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
-import { baselineOf, hasRegression, regressionText } from '../compare-to.ts';
+import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodeOfRates, exitCodes } from '../failure.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
@@ -37,9 +37,10 @@ export function runCommand() {
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
     .addOption(
-      new Option('--compare-to <batch>', 'compare the results with a batch on this machine').conflicts(
-        'dryRun',
-      ),
+      new Option(
+        '--compare-to <batch>',
+        "compare the results with a batch on this machine; `baseline`: with the service's baseline",
+      ).conflicts('dryRun'),
     )
     .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
     .addOption(
@@ -78,7 +79,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const { compareTo } = options;
-  const baseline = compareTo === undefined ? undefined : baselineOf(context.ledger(), compareTo, plan);
+  const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
@@ -112,7 +113,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const isAuto = options.trials === 'auto';
   const summary = isAuto ? mergedSummary([first, ...more]) : first;
   const rates = isAuto ? preciseRates(finished) : undefined;
-  const compared = baseline && compareBatches(ledger, baseline, referenceTo(finished, ledger, service));
+  const compared = older?.compare(referenceTo(finished, ledger, service));
   if (options.json) out.json({ ...summary, rates, comparison: compared });
   else {
     out.print(text`\n${summaryTable(summary)}\n`);
@@ -132,8 +133,7 @@ async function run(file: string, options: RunOptions): Promise<number> {
     const unreported = plural(summary.unreported, 'result');
     progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
   }
-  if (compared && baseline && options.failOnRegression)
-    progress.note(regressionText(compared, baseline.name));
+  if (compared && older && options.failOnRegression) progress.note(regressionText(compared, older.name));
   return exitCodeOf(summary, options, compared);
 }
 
@@ -193,8 +193,7 @@ function exitCodeOf(
   { failUnder, failOnRegression }: RunOptions,
   compared: ComparedBatches | undefined,
 ): number {
-  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
-  if (failUnder !== undefined && (summary.passRate ?? 0) < failUnder) return exitCodes.belowThreshold;
-  if (failOnRegression && compared && hasRegression(compared)) return exitCodes.belowThreshold;
-  return exitCodes.done;
+  const code = exitCodeOfRates(summary, failUnder);
+  if (code !== exitCodes.done) return code;
+  return failOnRegression && compared && hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
 }

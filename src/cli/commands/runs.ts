@@ -33,6 +33,7 @@ function runsTable(runs: readonly ListedRun<'results'>[]): Printable {
     [
       { title: 'run' },
       { title: 'batch' },
+      { title: 'suite' },
       { title: 'variant' },
       { title: 'status' },
       { title: 'local' },
@@ -42,9 +43,10 @@ function runsTable(runs: readonly ListedRun<'results'>[]): Printable {
       { title: 'pass rate', align: 'right' },
       { title: 'started' },
     ],
-    runs.map(({ id, batchId, variant, status, local, distribution, startedAt }) => [
+    runs.map(({ id, batchId, suite, variant, status, local, distribution, startedAt }) => [
       id,
       batchId ?? '',
+      suite?.id ?? '',
       [variant?.id, variant?.model, variant?.harness].filter(Boolean).join(' '),
       status ?? '',
       local ? 'local' : '',

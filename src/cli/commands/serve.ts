@@ -1,21 +1,18 @@
 import { once } from 'node:events';
 import { Command } from '@commander-js/extra-typings';
-import { runners } from '../../../runners/index.ts';
-import { systemClock } from '../../clock.ts';
 import { permissions } from '../../contract/identity.ts';
 import { openService } from '../../service/service.ts';
-import { loadConfig } from '../../suite/config-file.ts';
 import { logDestination } from '../../text/log-destination.ts';
 import { text } from '../../text/printable.ts';
-import { dataFolderOf } from '../data-folder.ts';
-import { interruption } from '../interruption.ts';
-import { port } from '../options.ts';
+import { CommandContext } from '../context.ts';
+import { workLog } from '../daemon/work-log.ts';
+import { port, wholeNumber } from '../options.ts';
+import { executorHere } from '../serve/executor-here.ts';
 import { integrationsOf, localOrganization } from '../service-access.ts';
-import { openTerminal } from '../terminal.ts';
 
 export function serveCommand() {
   return new Command('serve')
-    .description('serve the embedded Eval Service over HTTP until stopped')
+    .description('serve the embedded Eval Service over HTTP until stopped, and run its platform batches')
     .option('-p, --port <port>', 'the port (default: any free port)', port, 0)
     .option('--host <host>', 'the address to listen on', '127.0.0.1')
     .option(
@@ -23,30 +20,59 @@ export function serveCommand() {
       'the folder of its database (default: $OFFSITE_HOME or ~/.local/share/offsite)',
     )
     .option('--config <file>', 'the configuration')
-    .option('--quiet', 'do not log each request')
-    .action(async (options) => {
-      const { pino } = await import('pino');
-      const { env } = process;
-      const config = loadConfig({ named: options.config, env });
-      const dataFolder = dataFolderOf(options.data, config, env);
-      const log = pino({ level: options.quiet ? 'warn' : 'info' }, logDestination(openTerminal().err));
-      using interrupted = interruption((message) => log.info(message));
-      await using service = openService({
-        dataFolder,
-        clock: systemClock,
-        integrations: integrationsOf(runners),
-        log,
-      });
-      if (env.OFFSITE_API_KEY) {
-        service.seedKey(env.OFFSITE_API_KEY, {
-          organization: localOrganization,
-          permissions,
-          name: 'OFFSITE_API_KEY',
-        });
-      }
-      interrupted.noteCrashesIn({ dataFolder, redact: (text) => text });
-      const { url } = await service.listen({ host: options.host, port: options.port });
-      openTerminal().out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
-      if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
+    .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
+    .option('--no-executor', 'run no trials: refuse batches that are started without `local: true`')
+    .option('--quiet', 'log neither requests nor trials, only warnings')
+    .action(serve);
+}
+
+interface ServeOptions {
+  port: number;
+  host: string;
+  data?: string | undefined;
+  config?: string | undefined;
+  concurrency?: number | undefined;
+  executor: boolean;
+  quiet?: true | undefined;
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  const { pino } = await import('pino');
+  await using context = CommandContext.open({ config: options.config, dataFolder: options.data });
+  const { env, dataFolder, clock, runners, redact, out, err } = context;
+  const written = logDestination(err);
+  const destination = {
+    write(line: string) {
+      written.write(line);
+      work.logged();
+    },
+  };
+  const log = pino({ level: options.quiet ? 'warn' : 'info' }, destination);
+  using work = workLog(log, { clock, monotonic: () => performance.now() });
+  context.note = (message) => log.info(message);
+  const interrupted = context.interruption();
+
+  const { concurrency } = options;
+  const executor = options.executor
+    ? executorHere(context, { concurrency, log, observe: work.observe })
+    : undefined;
+  await using service = openService({
+    ...{ dataFolder, clock, log },
+    integrations: integrationsOf(runners),
+    ...(executor && { platform: executor }),
+  });
+  if (env.OFFSITE_API_KEY) {
+    service.seedKey(env.OFFSITE_API_KEY, {
+      organization: localOrganization,
+      permissions,
+      name: 'OFFSITE_API_KEY',
     });
+  }
+  const crashes = executor && context.ledger().crashes;
+  interrupted.noteCrashesIn({ dataFolder, redact, ...(crashes && { crashes }) });
+  const { url } = await service.listen({ host: options.host, port: options.port });
+  out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
+  await using _running = executor;
+  executor?.start(service.platform);
+  if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
 }

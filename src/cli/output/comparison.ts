@@ -9,6 +9,8 @@ import { measureTables } from './measure-tables.ts';
 const listed = 20;
 /** How many names a line has. */
 const named = 10;
+/** How many versions of a harness or a profile are named. */
+const shownVersions = 3;
 
 /** Everything that a comparison says, for people. */
 export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: ComparedBatches): Printable {
@@ -49,8 +51,18 @@ function sections(comparison: Comparison): Printable[] {
   ];
 }
 
-function sideName({ batches, variant }: SideSummary): Printable {
-  return text`${batches.join(' + ')} · ${variant}`;
+function sideName({ batches, variant, baseline }: SideSummary): Printable {
+  if (!baseline) return text`${batches.join(' + ')} · ${variant}`;
+  const { runs, harnessVersions, profileVersions } = baseline;
+  const harness = versions(ours('harness'), harnessVersions);
+  const profile = versions(ours('profile'), profileVersions);
+  return text`baseline · ${variant}, ${plural(runs, 'run')}${harness}${profile}`;
+}
+
+function versions(of: Printable, known: readonly string[]): Printable {
+  if (known.length === 0) return ours('');
+  const more = known.length > shownVersions ? ours(` and ${known.length - shownVersions} more`) : ours('');
+  return text`, ${of} ${known.slice(0, shownVersions).join(', ')}${more}`;
 }
 
 function rateTable(a: SideSummary, b: SideSummary): Printable {

@@ -1,4 +1,3 @@
-import { execa } from 'execa';
 import type { Content, Output } from '../../text/output.ts';
 
 interface PagerOptions {
@@ -18,6 +17,7 @@ export async function printPaged(
 ): Promise<void> {
   const pager = env.OFFSITE_PAGER ?? env.PAGER ?? 'less';
   if (!out.isTerminal || !wanted || pager === '' || pager === 'cat') return out.print(content);
+  const { execa } = await import('execa');
   // Ctrl-C belongs to the pager, which decides what it means.
   const ignore = () => undefined;
   process.on('SIGINT', ignore);

@@ -1,6 +1,7 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { platformService } from '../../ledger/platform.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
@@ -58,7 +59,9 @@ export function batchView(
   const waiting = left > 0 ? [text`${plural(left, 'trial')} left`] : [];
   const unreported =
     summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
-  const facts = [text`${batch.suite}`, ours(minute(batch.startedAt)), ...waiting, ...unreported];
+  const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
+  const started = ours(minute(batch.startedAt));
+  const facts = [text`${batch.suite}`, started, ...byPlatform, ...waiting, ...unreported];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,

@@ -7,6 +7,8 @@ import type { Stores } from '../store/stores.ts';
 export interface Call {
   stores: Stores;
   principal: Principal;
+  /** The identifiers of the platform's trials that run in this process. */
+  inProgress: ReadonlySet<string>;
   integrations: readonly Integration[];
   /** Epoch milliseconds. */
   now: number;

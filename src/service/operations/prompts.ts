@@ -6,19 +6,31 @@ import type {
   PromptRequest,
   WritePromptRequest,
 } from '../../contract/catalog.ts';
+import { defaultChannel } from '../../contract/catalog.ts';
 import { refuse } from '../api-error.ts';
 import type { Call } from './call.ts';
 
+/**
+ * A given version, or the one that a channel points to: the default channel if none is named. As long as a prompt
+ * has no channel, nobody has decided anything, and its newest version counts.
+ */
 export function getPrompt(
   { stores, principal }: Call,
   { id, version, channel }: z.output<typeof PromptRequest>,
 ): Prompt {
   const organization = principal.organizationKey;
-  const pointed = channel && stores.prompts.channelVersion(organization, id, channel);
-  if (channel && !pointed) throw refuse(404, `The prompt ${id} does not exist or has no channel ${channel}.`);
-  const prompt = stores.prompts.find(organization, id, pointed || version);
+  const channels = stores.prompts.channels(organization, id);
+  const pointing = channel ?? (version === undefined && channels.size > 0 ? defaultChannel : undefined);
+  const wanted = pointing === undefined ? version : channels.get(pointing);
+  const prompt =
+    pointing !== undefined && wanted === undefined
+      ? undefined
+      : stores.prompts.find(organization, id, wanted);
   if (prompt) return prompt;
-  throw refuse(404, version ? noVersion(id, version) : `The prompt ${id} does not exist.`);
+  if (version !== undefined) throw refuse(404, noVersion(id, version));
+  if (pointing === undefined) throw refuse(404, `The prompt ${id} does not exist.`);
+  const named = [...channels.keys()].slice(0, 20).join(', ');
+  throw refuse(404, `The prompt ${id} has no channel ${pointing}. Its channels: ${named || 'none'}.`);
 }
 
 export function writePrompt(

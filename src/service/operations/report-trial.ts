@@ -10,8 +10,11 @@ import type { Call } from './call.ts';
  * The same report again changes nothing and succeeds. A different report for the same trial is a conflict,
  * because a record never changes. Reports are compared by what is kept of them, which is all of their content
  * in an order that does not depend on the sender.
+ *
+ * A report with the number of a lease is refused if the trial has a newer lease. A report without a number is
+ * accepted even if another agent has claimed the trial, because the specification knows no leases.
  */
-export function reportTrial({ stores, principal, now }: Call, { id, trial }: ReportRequest) {
+export function reportTrial({ stores, principal, now }: Call, { id, trial, attempt }: ReportRequest) {
   const { ordinal, caseName } = trial;
   const run = stores.runs.findReported(principal.organizationKey, id, trial.taskIndex);
   if (!run) throw refuse(404, `There is no run or batch ${id}, or the batch has no run ${trial.taskIndex}.`);
@@ -32,6 +35,12 @@ export function reportTrial({ stores, principal, now }: Call, { id, trial }: Rep
     if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
     throw refuse(409, `Trial ${ordinal} of the run was already reported with different content.`);
   }
+  const lease = stores.leases.read(run.key, ordinal);
+  if (attempt !== undefined && lease && lease.attempt > attempt) {
+    const newer = `lease ${lease.attempt} was granted since, to the agent ${JSON.stringify(lease.agent)}`;
+    throw refuse(409, `The report comes from lease ${attempt} of the trial: ${newer}.`);
+  }
+  stores.leases.remove(run.key, ordinal);
   stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
   return {};
 }

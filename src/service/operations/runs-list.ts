@@ -5,7 +5,7 @@ import type { Call, JsonPieces } from './call.ts';
 
 /** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
 export function listRuns(
-  { stores, principal }: Call,
+  { stores, principal, now, inProgress }: Call,
   { caseId, variant, ...request }: RunsRequest,
 ): JsonPieces {
   const page = Math.max(1, request.page ?? 1);
@@ -23,7 +23,7 @@ export function listRuns(
     yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
     for (const [position, key] of keys.entries()) {
       if (position > 0) yield ',';
-      yield* runRecordPieces(stores.runs.read(key), stores.trials);
+      yield* runRecordPieces(stores.runs.read(key), stores, { now, inProgress });
     }
     yield ']}';
   }

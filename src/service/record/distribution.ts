@@ -1,4 +1,4 @@
-import type { Costs, Distribution } from '../../contract/record.ts';
+import type { Distribution } from '../../contract/record.ts';
 
 /** What the sums over a run's trials need from one ended trial. A missing number was not measured. */
 export interface TrialSummary {
@@ -11,14 +11,16 @@ export interface TrialSummary {
 
 /**
  * The distribution of `trials` planned trials, of which `ended` have ended. Void trials count separately from
- * failed ones. The pass rate covers the scored trials and is left out if there are none; `deterministic` is
- * left out below two.
+ * failed ones. The pass rate and the numbers of commands cover only the scored trials; each is left out if there
+ * is none. `deterministic` is left out below two.
  */
 export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
   const failed = ended.filter(({ verdict }) => verdict === 'failed').length;
   const scored = passed + failed;
-  const commands = ended.flatMap(({ commands }) => commands ?? []).sort((one, other) => one - other);
+  const commands = ended
+    .flatMap(({ verdict, commands }) => (verdict === 'void' ? [] : (commands ?? [])))
+    .sort((one, other) => one - other);
   return {
     trials,
     scored,
@@ -40,29 +42,4 @@ function median(sorted: number[]): number {
   if (sorted.length % 2 === 1) return sorted[upper] ?? 0;
   // Halved before they are added: the sum of two doubles can overflow.
   return (sorted[upper - 1] ?? 0) / 2 + (sorted[upper] ?? 0) / 2;
-}
-
-/**
- * The cost of trials, if they reported it; undefined if none did. It is an estimate (the reporter's prices
- * times its tokens), not a bill. `incomplete` if an ended trial did not report its cost.
- */
-export function costsOf(ended: Pick<TrialSummary, 'costUsd'>[]): Costs | undefined {
-  const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
-  if (known.length === 0) return undefined;
-  const usd = known.reduce((sum, one) => sum + one, 0);
-  // The sum of doubles may leave the range that JSON can express.
-  if (!Number.isFinite(usd)) return undefined;
-  return {
-    estimatedEquivalentUsd: usd,
-    incomplete: known.length < ended.length,
-    components: [
-      {
-        classification: 'estimated',
-        component: 'agent',
-        source: 'reported',
-        explanation: 'usage.costUsd of the reported trials',
-        usd,
-      },
-    ],
-  };
 }

@@ -1,27 +1,43 @@
-import type { RunRecord } from '../../contract/record.ts';
+import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import type { Piece } from '../json-response.ts';
+import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
-import type { TrialStore } from '../store/trials.ts';
-import { costsOf, distributionOf } from './distribution.ts';
+import type { Stores } from '../store/stores.ts';
+import { reportedCosts, sumOfCosts } from './costs.ts';
+import { distributionOf } from './distribution.ts';
+import { isoTime } from './iso-time.ts';
+import { setupOf } from './setup.ts';
 
 /**
- * A run record as pieces of JSON text. The large parts (setup, trials) are stored as JSON text, so they are
- * inserted without parsing, one at a time: a page of large trials is never in memory at once.
+ * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
+ * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
+ * (epoch milliseconds) is `running`, and so is one that this process runs: `inProgress` has its identifier.
  */
-export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<Piece> {
+export function* runRecordPieces(
+  run: RunRow,
+  { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
+  { now, inProgress }: { now: number; inProgress: ReadonlySet<string> },
+): Generator<Piece> {
+  const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
+  const notEnded = Array.from({ length: run.trials }, (_, ordinal): Trial => {
+    const id = trialIdentifier(run.id, ordinal);
+    const isRunning = claimed.has(ordinal) || inProgress.has(id);
+    return { id, ordinal, status: isRunning ? 'running' : 'queued' };
+  });
+  const hasBegun = ended.length > 0 || notEnded.some(({ status }) => status === 'running');
   const fields: RunRecord = {
     id: run.id,
     batchId: run.batchId,
-    status: ended.length === 0 ? 'queued' : isFinished ? 'completed' : 'running',
+    status: isFinished ? 'completed' : hasBegun ? 'running' : 'queued',
     local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
     definitionHash: run.definitionHash,
-    costs: costsOf(ended),
+    ...(run.local ? { costs: reportedCosts(ended) } : platformFields(platform.facts(run.key))),
     distribution: distributionOf(run.trials, ended),
   };
   const texts = {
@@ -29,7 +45,7 @@ export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<Pie
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: run.setupJson,
+    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
@@ -37,11 +53,27 @@ export function* runRecordPieces(run: RunRow, trials: TrialStore): Generator<Pie
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify({ id: trialIdentifier(run.id, ordinal), ordinal, status: 'queued' });
+      JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
 }
 
-function isoTime(epochMillis: number): string {
-  return new Date(epochMillis).toISOString();
+/** What a run of the platform has besides the fields of a reported one. */
+function platformFields(facts: CompletedFacts[]) {
+  return { ...versionsOf(facts), costs: sumOfCosts(facts.map(({ costs }) => costs)) };
+}
+
+/** All versions that the trials of a run had: usually one of each. */
+export function versionsOf(
+  facts: readonly CompletedFacts[],
+): Pick<RunRecord, 'harnessVersion' | 'profileVersion'> {
+  return {
+    harnessVersion: joined(facts.map(({ harnessVersion }) => harnessVersion)),
+    profileVersion: joined(facts.map(({ profileVersion }) => profileVersion)),
+  };
+}
+
+function joined(versions: readonly (string | undefined)[]): string | undefined {
+  const known = new Set(versions.filter((version) => version !== undefined));
+  return known.size === 0 ? undefined : [...known].join(', ');
 }

@@ -1,10 +1,14 @@
-import type { Case, Suite } from '../../contract/definition.ts';
+import { serviceRequests } from '../../bounds/callers.ts';
+import { expandedTexts } from '../../bounds/suite.ts';
+import type { Case, StartRequest, Suite } from '../../contract/definition.ts';
+import type { Issue } from '../../contract/errors.ts';
 import type { Setup } from '../../contract/record.ts';
-import { expandVariables } from '../../suite/variables.ts';
+import { countNames, expandedLength, expandVariables } from '../../suite/variables.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
- * Unknown names stay.
+ * Unknown names stay. It is made whenever it is read, and never stored: a few megabytes of `{{name}}` can stand
+ * for terabytes, and the cases of a batch share one prompt.
  */
 export function setupOf(suite: Suite, { prepare, source, verify, validator, variables = {} }: Case): Setup {
   const expand = (text: string) => expandVariables(text, variables, 'keep');
@@ -21,22 +25,40 @@ export function setupOf(suite: Suite, { prepare, source, verify, validator, vari
 }
 
 /**
- * An upper bound for the number of characters that `setupOf` produces for the case, without producing them: a
- * few megabytes of `{{name}}` can expand to terabytes.
+ * What is too long in the setups of a request, with their variables filled in: a text, or all texts of a case
+ * together. Counts exactly, in a time that grows with the request, and builds no text.
  */
-export function setupSizeBound(suite: Suite, { prepare, verify, validator, variables = {} }: Case): number {
-  const texts = [suite.prompt, prepare?.source, verify, validator?.source].concat(
-    validator?.sourceFiles?.map(({ content }) => content),
-  );
-  const longest = Object.values(variables).reduce<number>(
-    (most, value) => Math.max(most, lengthOf(value)),
-    0,
-  );
-  return texts
-    .map((text = '') => text.length + (text.split('{{').length - 1) * longest)
-    .reduce((sum, length) => sum + length, 0);
+export function oversizedSetups({ suite, cases }: Pick<StartRequest, 'suite' | 'cases'>): Issue[] {
+  const prompt = countNames(suite.prompt);
+  return cases.flatMap((one, index) => {
+    const { variables = {} } = one;
+    // The prompt is the suite's; what the case adds to it is its variables.
+    const promptLength = { path: ['variables'], length: expandedLength(prompt, variables) };
+    const lengths = textsOf(one)
+      .map(({ path, text }) => ({ path, length: expandedLength(countNames(text), variables) }))
+      .concat(promptLength);
+    const tooLong = lengths.filter(({ length }) => length > expandedTexts.bytes.text);
+    if (tooLong.length > 0) {
+      return tooLong.map(({ path }) => issue(['cases', index, ...path], expandedTexts.bytes.text));
+    }
+    const sum = lengths.reduce((all, { length }) => all + length, 0);
+    return sum > serviceRequests.bytes.setup ? [issue(['cases', index], serviceRequests.bytes.setup)] : [];
+  });
 }
 
-function lengthOf(value: unknown): number {
-  return typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0);
+function textsOf({ prepare, verify, validator }: Case): { path: Issue['path']; text: string }[] {
+  return [
+    ...(prepare ? [{ path: ['prepare', 'source'], text: prepare.source }] : []),
+    ...(verify === undefined ? [] : [{ path: ['verify'], text: verify }]),
+    ...(validator ? [{ path: ['validator', 'source'], text: validator.source }] : []),
+    ...(validator?.sourceFiles ?? []).map(({ content }, index) => ({
+      path: ['validator', 'sourceFiles', index, 'content'],
+      text: content,
+    })),
+  ];
+}
+
+function issue(path: Issue['path'], most: number): Issue {
+  const message = `has more than ${most} characters after its variables are replaced`;
+  return { _tag: 'Refinement', path, message };
 }

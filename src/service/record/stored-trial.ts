@@ -1,6 +1,7 @@
 import type { Trial } from '../../contract/record.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, TrialEvent } from '../../contract/report.ts';
-import { costsOf, type TrialSummary } from './distribution.ts';
+import { reportedCosts } from './costs.ts';
+import type { TrialSummary } from './distribution.ts';
 import { storedValidations } from './stored-validations.ts';
 
 /**
@@ -46,7 +47,7 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
       sandboxMs,
       timed: holds('modelMs') && holds('sandboxMs'),
       artifacts,
-      costs: costsOf([summary]),
+      costs: reportedCosts([summary]),
       usage,
       trajectory,
       validations: storedValidations(outcome.validations ?? [], outcome.judgments ?? []),

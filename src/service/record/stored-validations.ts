@@ -6,26 +6,29 @@ import type {
   Validation,
 } from '../../contract/validation.ts';
 
-/**
- * Reported validations as run records carry them. A judgment belongs to the validation with its name (if
- * several have that name, the first judgment to the first validation). Any other judgment becomes its own
- * validation, of kind `judgment`.
- */
+/** Reported validations and judgments as run records carry them. */
 export function storedValidations(reported: ReportedValidation[], judgments: Judgment[]): Validation[] {
-  const waiting = Map.groupBy(judgments, ({ name }) => name);
-  const validations = reported.map((validation) =>
-    storedValidation(validation, waiting.get(validation.name)?.shift()),
-  );
-  const alone = [...waiting.values()].flat();
-  return validations.concat(
-    alone.map((judgment, position) => judgmentAlone(judgment, reported.length + position)),
-  );
+  return withJudgments(reported.map(storedValidation), judgments);
 }
 
-function storedValidation(
-  { calls, logs, input, output, error, ...same }: ReportedValidation,
-  judgment: Judgment | undefined,
-): Validation {
+/**
+ * Gives each judgment to the validation with its name (if several have that name, the first judgment to the
+ * first validation). Any other judgment becomes its own validation, of kind `judgment`.
+ */
+export function withJudgments(validations: Validation[], judgments: Judgment[]): Validation[] {
+  const waiting = Map.groupBy(judgments, ({ name }) => name);
+  const judged = validations.map((validation) => ({
+    ...validation,
+    judgment: waiting.get(validation.name)?.shift() ?? validation.judgment,
+  }));
+  const alone = [...waiting.values()].flat();
+  return [
+    ...judged,
+    ...alone.map((judgment, position) => judgmentAlone(judgment, validations.length + position)),
+  ];
+}
+
+function storedValidation({ calls, logs, input, output, error, ...same }: ReportedValidation): Validation {
   return {
     ...same,
     kind: 'code',
@@ -41,7 +44,6 @@ function storedValidation(
       error: captured(call.error),
     })),
     logs: logs?.map((log) => ({ ...log, level: 'stdout', value: captured(log.value) })),
-    judgment,
   };
 }
 

@@ -23,3 +23,9 @@ export function runVariants(variants: Variant[]): RunVariant[] {
     return { id: times === 1 ? id : `${id}-${times}`, ...named };
   });
 }
+
+/** The variant of a run as a request names it. */
+export function requestedVariant({ model, harness, sandbox }: RunVariant): Variant {
+  if (harness === undefined || sandbox === undefined) return { model };
+  return { model, credentials: { harnessConnectionId: harness, sandboxConnectionId: sandbox } };
+}

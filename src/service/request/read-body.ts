@@ -2,10 +2,16 @@ import { refuse, refuseBody } from '../api-error.ts';
 
 /**
  * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
- * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400).
+ * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400). With `isOptional`, a
+ * body of no bytes needs no type.
  */
-export async function readBody(request: Request, limit: number): Promise<string> {
-  checkContentType(request.headers.get('content-type'));
+export async function readBody(
+  request: Request,
+  { limit, isOptional }: { limit: number; isOptional: boolean },
+): Promise<string> {
+  const type = request.headers.get('content-type');
+  if (isOptional && type === null && (await isEmpty(request))) return '';
+  checkContentType(type);
   const encoding = request.headers.get('content-encoding');
   if (encoding && encoding.toLowerCase() !== 'identity') {
     throw refuse(
@@ -22,6 +28,20 @@ export async function readBody(request: Request, limit: number): Promise<string>
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not UTF-8' }]);
+  }
+}
+
+/** Reads a body of unknown length up to its first byte. */
+async function isEmpty({ headers, body }: Request): Promise<boolean> {
+  const announced = headers.get('content-length');
+  if (announced !== null || !body) return Number(announced) === 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw endedEarly();
+    });
+    if (done) return true;
+    if (value.byteLength > 0) return false;
   }
 }
 

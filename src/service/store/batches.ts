@@ -17,6 +17,7 @@ export interface NewRun {
   batch: number;
   batchCase: number;
   taskIndex: number;
+  suiteId: string;
   caseId: string;
   variant: RunVariant;
   definitionHash: string;
@@ -31,9 +32,12 @@ export interface NewRun {
  */
 export interface BatchStore {
   addBatch(batch: NewBatch): { key: number; id: string };
-  /** `setup` is JSON. Also stores the case for `evals.cases.list`: the latest definition wins. */
-  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case, setup: string): number;
-  /** Adds a queued run and counts it in the lists that contain it. Returns its identifier. */
+  /** Also stores the case for `evals.cases.list`: the latest definition wins. */
+  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case): number;
+  /**
+   * Adds a queued run and counts it in the lists that contain it. A run that is not local is open. Returns
+   * its identifier.
+   */
   addRun(run: NewRun): string;
   /**
    * The newest run of a cell and what a rerun needs; undefined if the batch or the cell is not the
@@ -48,6 +52,8 @@ export interface BatchStore {
 export interface Cell {
   batch: number;
   batchCase: number;
+  suite: Suite;
+  case: Case;
   variant: RunVariant;
   definitionHash: string;
   local: boolean;
@@ -62,7 +68,7 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertCase = database.prepare(
-    'INSERT INTO batch_cases (batch, case_name, definition, setup) VALUES (?, ?, ?, ?)',
+    'INSERT INTO batch_cases (batch, case_name, definition) VALUES (?, ?, ?)',
   );
   const rememberCase = database.prepare(
     `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
@@ -70,18 +76,19 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
   );
   const insertRun = database.prepare(
     `INSERT INTO runs (id, organization, batch, batch_case, task_index, case_id, variant_id, model, variant,
-       definition_hash, local, trials, started_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       definition_hash, local, trials, started_at, suite_id)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const openRun = database.prepare('INSERT INTO open_runs (run) VALUES (?)');
   const countRun = database.prepare(
     `INSERT INTO run_totals (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
      ON CONFLICT DO UPDATE SET total = total + 1`,
   );
   const selectCell = database.prepare(
     `SELECT runs.batch, runs.batch_case AS batchCase, runs.variant, runs.definition_hash AS definitionHash,
-       batches.local, batches.trials,
+       batches.local, batches.trials, batches.suite, batch_cases.definition,
        (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS nextTaskIndex
-     FROM batches JOIN runs ON runs.batch = batches.key
+     FROM batches JOIN runs ON runs.batch = batches.key JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
      ORDER BY runs.key DESC LIMIT 1`,
   );
@@ -103,16 +110,16 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       );
       return { key: Number(lastInsertRowid), id };
     },
-    addCase({ organization, key, suite }, added, setup) {
+    addCase({ organization, key, suite }, added) {
       const name = { id: added.id, name: added.name };
       const entry = { ...name, suite: { id: suite.id, name: suite.name }, tags: added.tags };
       rememberCase.run(organization, suite.id, added.id, JSON.stringify(entry));
-      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added), setup);
+      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added));
       return Number(lastInsertRowid);
     },
     addRun({ organization, caseId, variant, ...run }) {
       const id = newIdentifier('run');
-      insertRun.run(
+      const { lastInsertRowid } = insertRun.run(
         id,
         organization,
         run.batch,
@@ -126,7 +133,9 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         Number(run.local),
         run.trials,
         run.now,
+        run.local ? null : run.suiteId,
       );
+      if (!run.local) openRun.run(lastInsertRowid);
       countRun.run(organization, caseId, 'all', '');
       countRun.run(organization, caseId, 'variant', variant.id);
       countRun.run(organization, caseId, 'model', variant.model);
@@ -138,6 +147,8 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       return {
         batch: Number(row.batch),
         batchCase: Number(row.batchCase),
+        suite: JSON.parse(String(row.suite)),
+        case: JSON.parse(String(row.definition)),
         variant: JSON.parse(String(row.variant)),
         definitionHash: String(row.definitionHash),
         local: row.local === 1,

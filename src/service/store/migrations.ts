@@ -117,4 +117,38 @@ export const migrations: readonly string[] = [
       REFERENCES prompt_versions (organization, prompt_id, version)
   ) STRICT;
   `,
+  `
+  -- The platform's runs whose trials have not all ended. It stays small, so that reading it does not depend
+  -- on how many runs there were.
+  CREATE TABLE open_runs (run INTEGER PRIMARY KEY REFERENCES runs (key)) STRICT;
+
+  -- What a platform's trial has in addition to its row in trials, and what sums need of it. It is a table of
+  -- its own, because columns behind the JSON of trials could be read only past that.
+  CREATE TABLE completed_trials (
+    key INTEGER PRIMARY KEY REFERENCES trials (key),
+    harness_version TEXT, -- JSON
+    profile_version TEXT, -- JSON
+    costs TEXT -- JSON, as run records carry them
+  ) STRICT;
+
+  -- For baselines: the cells of a case, the runs of a cell, newest first, and those of one definition. Only
+  -- runs of the platform have a suite's id here; there were none before.
+  ALTER TABLE runs ADD COLUMN suite_id TEXT;
+  DROP INDEX runs_for_baseline;
+  CREATE INDEX runs_of_baseline ON runs (organization, case_id, suite_id, variant_id) WHERE local = 0;
+  CREATE INDEX runs_of_definition ON runs (organization, case_id, suite_id, variant_id, definition_hash)
+    WHERE local = 0;
+  `,
+  // Setups are made when they are read.
+  'ALTER TABLE batch_cases DROP COLUMN setup',
+  `
+  -- Who may run a trial that has not ended. A lease that has expired keeps its row, because the next lease of
+  -- the trial has the next attempt number.
+  CREATE TABLE leases (
+    trial INTEGER PRIMARY KEY, -- as the key of trials
+    agent TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

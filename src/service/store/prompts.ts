@@ -6,7 +6,8 @@ export interface PromptStore {
   append(organization: number, id: string, content: string, now: number): Prompt;
   /** Without `version`, the newest one. undefined if there is none. */
   find(organization: number, id: string, version?: number): Prompt | undefined;
-  channelVersion(organization: number, id: string, channel: string): number | undefined;
+  /** The version that each channel points to, by the channel's name, in alphabetical order. */
+  channels(organization: number, id: string): Map<string, number>;
   /** The version must exist. */
   point(organization: number, id: string, channel: string, version: number): void;
 }
@@ -22,8 +23,8 @@ export function createPromptStore(database: DatabaseSync): PromptStore {
     `INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at)
      VALUES (?, ?, ?, ?, ?)`,
   );
-  const channel = database.prepare(
-    'SELECT version FROM channels WHERE organization = ? AND prompt_id = ? AND name = ?',
+  const allChannels = database.prepare(
+    'SELECT name, version FROM channels WHERE organization = ? AND prompt_id = ? ORDER BY name',
   );
   const channels = database.prepare(
     'SELECT name FROM channels WHERE organization = ? AND prompt_id = ? AND version = ? ORDER BY name',
@@ -57,9 +58,9 @@ export function createPromptStore(database: DatabaseSync): PromptStore {
         organization,
         version === undefined ? newest.get(organization, id) : exact.get(organization, id, version),
       ),
-    channelVersion(organization, id, name) {
-      const row = channel.get(organization, id, name);
-      return row && Number(row.version);
+    channels(organization, id) {
+      const rows = allChannels.all(organization, id);
+      return new Map(rows.map(({ name, version }) => [String(name), Number(version)]));
     },
     point(organization, id, name, version) {
       point.run(organization, id, name, version);

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Case, Suite } from '../../contract/definition.ts';
 
 /** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
@@ -8,7 +9,9 @@ export interface RunRow {
   caseJson: string;
   suiteJson: string;
   variantJson: string;
-  setupJson: string;
+  /** As they were sent: the run's setup follows from them. */
+  suite: Suite;
+  definition: Case;
   triggerJson: string | null;
   definitionHash: string;
   local: boolean;
@@ -39,6 +42,8 @@ export interface RunStore {
     list: { caseId: string; variant: string | undefined; offset: number; limit: number },
   ): RunPage;
   read(key: number): RunRow;
+  /** A run by its own id. */
+  find(organization: number, id: string): ReportedRun | undefined;
   /** A run by its own id, or by its batch's id and its index in the batch. */
   findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined;
 }
@@ -59,7 +64,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
   };
   const read = database.prepare(
     `SELECT runs.key, runs.id, runs.variant, runs.definition_hash, runs.local, runs.trials, runs.started_at,
-       batches.id AS batchId, batches.suite_name, batches.trigger, batch_cases.case_name, batch_cases.setup
+       batches.id AS batchId, batches.suite, batches.suite_name, batches.trigger, batch_cases.case_name,
+       batch_cases.definition
      FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE runs.key = ?`,
   );
@@ -99,7 +105,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
         caseJson: String(row.case_name),
         suiteJson: String(row.suite_name),
         variantJson: String(row.variant),
-        setupJson: String(row.setup),
+        suite: JSON.parse(String(row.suite)),
+        definition: JSON.parse(String(row.definition)),
         triggerJson: row.trigger === null ? null : String(row.trigger),
         definitionHash: String(row.definition_hash),
         local: row.local === 1,
@@ -107,16 +114,23 @@ export function createRunStore(database: DatabaseSync): RunStore {
         startedAt: Number(row.started_at),
       };
     },
+    find(organization, id) {
+      const row = byRun.get(id, organization);
+      return row && reportedRun(row);
+    },
     findReported(organization, id, taskIndex) {
       const row = byRun.get(id, organization) ?? byBatch.get(id, organization, taskIndex);
-      if (!row) return undefined;
-      return {
-        key: Number(row.key),
-        id: String(row.id),
-        case: JSON.parse(String(row.case_name)),
-        local: row.local === 1,
-        trials: Number(row.trials),
-      };
+      return row && reportedRun(row);
     },
+  };
+}
+
+function reportedRun(row: Record<string, unknown>): ReportedRun {
+  return {
+    key: Number(row.key),
+    id: String(row.id),
+    case: JSON.parse(String(row.case_name)),
+    local: row.local === 1,
+    trials: Number(row.trials),
   };
 }

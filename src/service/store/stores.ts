@@ -1,7 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
+import { createLeaseStore, type LeaseStore } from './leases.ts';
+import { createPlatformStore, type PlatformStore } from './platform-runs.ts';
 import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createTrialStore, type TrialStore } from './trials.ts';
@@ -12,6 +15,9 @@ export interface Stores {
   batches: BatchStore;
   runs: RunStore;
   trials: TrialStore;
+  platform: PlatformStore;
+  baselines: BaselineStore;
+  leases: LeaseStore;
   cases: CaseStore;
   prompts: PromptStore;
 }
@@ -22,6 +28,9 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     batches: createBatchStore(database),
     runs: createRunStore(database),
     trials: createTrialStore(database),
+    platform: createPlatformStore(database),
+    baselines: createBaselineStore(database),
+    leases: createLeaseStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
   };

@@ -17,6 +17,8 @@ export interface TrialStore {
   /** The stored texts of a trial; undefined if it has not been reported. */
   read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined;
   add(trial: NewTrial): void;
+  /** How many trials of a run have ended. */
+  count(run: number): number;
   /** By ordinal. Cheap, because it does not read the trials' JSON. */
   summaries(run: number): Map<number, TrialSummary>;
   /** JSON of one trial, as bytes: it may be long, and to decode it takes four times as long as to read it. */
@@ -24,11 +26,12 @@ export interface TrialStore {
 }
 
 /** Columns of a {@link TrialSummary}. */
-export const summaryColumns = 'verdict, commands, cost_usd, ended_at';
+const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
 /** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
 export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
-const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
+/** The key of a trial. */
+export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
 export function createTrialStore(database: DatabaseSync): TrialStore {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
@@ -37,6 +40,7 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
     `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
+  const count = database.prepare(`SELECT count(*) AS ended FROM trials WHERE key BETWEEN ${keysOfRun('?1')}`);
   const selectSummaries = database.prepare(
     `SELECT key, ${summaryColumns} FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
   );
@@ -50,6 +54,7 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
       const { verdict, commands, costUsd, endedAt } = summary;
       insert.run(keyOf(run, ordinal), verdict, commands ?? null, costUsd ?? null, endedAt, leftovers, record);
     },
+    count: (run) => Number(count.get(run)?.ended),
     summaries(run) {
       const rows = selectSummaries.all(run);
       return new Map(rows.map((row) => [Number(row.key) - keyOf(run, 0), summaryOf(row)]));
@@ -58,7 +63,7 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
   };
 }
 
-export function summaryOf(row: Record<string, unknown>): TrialSummary {
+function summaryOf(row: Record<string, unknown>): TrialSummary {
   return {
     verdict: row.verdict as TrialSummary['verdict'],
     commands: row.commands === null ? undefined : Number(row.commands),

@@ -1,6 +1,7 @@
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
 import { type ListedTrial, tallyOf } from '../../model/grid.ts';
+import { isPlatforms } from '../../model/platform.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { line } from '../parts/foreign.ts';
 import { Heading } from '../parts/heading.tsx';
@@ -32,6 +33,7 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
       <div class="head">
         <Heading title={`${line(batch.suite)} · ${line(batch.id)}`}>{line(batch.suite)}</Heading>
         <span class="dim" title={when(batch.startedAt)}>
+          {isPlatforms(batch.service) && 'run by the platform · '}
           started {ago(batch.startedAt)}
         </span>
         <span class="grow" />

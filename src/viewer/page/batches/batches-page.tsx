@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { passRate } from '../../model/grid.ts';
 import { passRates } from '../../model/pass-rates.ts';
+import { isPlatforms } from '../../model/platform.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
@@ -143,7 +144,7 @@ interface RowProps {
 }
 
 function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, startedAt, unfinished } = batch;
+  const { key, id, suite, service, startedAt, unfinished } = batch;
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
@@ -167,6 +168,7 @@ function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
       </span>
       <span role="cell" class="id">
         {line(id)}
+        {isPlatforms(service) && ' · platform'}
       </span>
       <span role="cell" class="verdicts">
         <TallyBar tally={batch} />

@@ -1,0 +1,55 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { platformService } from '../../ledger/platform.ts';
+import type { OpenPlatformRun, PlatformTrials } from '../../service/platform.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { recordBatch } from '../start-batch.ts';
+import { readPlan } from '../stored-plan.ts';
+
+/**
+ * Finds the batches of commands that died after the service had started the batch and before the ledger knew
+ * its id. Their plans say more than their requests, so they must not run without them.
+ */
+export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger: Ledger): void {
+  for (const start of ledger.starts.open()) {
+    if (start.service !== platformService) continue;
+    using lock = ledger.takeLock(start.lock);
+    // Its command still runs.
+    if (!lock) continue;
+    const known = readPlan(ledger.blobs.readJson(start.plan));
+    const runs = Map.groupBy(platform.openRuns(), ({ batchId }) => batchId);
+    const [found] = [...runs].filter(
+      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, known.plan),
+    );
+    if (!found) {
+      ledger.starts.unknown(start.key, 'the service has no such batch');
+      continue;
+    }
+    const [id, ofBatch] = found;
+    const started = inOrder(ofBatch).map((run, index) => {
+      return { id: run.id, caseId: run.case.id, variantIndex: index % known.plan.variants.length };
+    });
+    recordBatch(known, start, { id, runs: started }, ledger);
+  }
+}
+
+/** Whether these are all runs of a batch that was started as planned. */
+function fits(runs: readonly OpenPlatformRun[], { suite, cases, variants, trials }: SuitePlan): boolean {
+  if (runs.length !== cases.length * variants.length) return false;
+  return inOrder(runs).every((run, index) => {
+    const planned = cases[Math.floor(index / variants.length)];
+    const { model, credentials } = variants[index % variants.length] ?? {};
+    return (
+      run.suite.id === suite.id &&
+      run.trials === trials &&
+      run.variant.model === model &&
+      run.variant.harness === credentials?.harnessConnectionId &&
+      run.variant.sandbox === credentials?.sandboxConnectionId &&
+      isDeepStrictEqual(run.case, planned?.request)
+    );
+  });
+}
+
+function inOrder(runs: readonly OpenPlatformRun[]): OpenPlatformRun[] {
+  return runs.toSorted((one, other) => one.taskIndex - other.taskIndex);
+}

@@ -1,0 +1,124 @@
+import type { Variant } from '../../contract/definition.ts';
+import type { RunVariant } from '../../contract/record.ts';
+import type { Runner } from '../../harness/runner.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { platformService } from '../../ledger/platform.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { PlatformRequest, Refusal } from '../../service/platform.ts';
+import type { Config } from '../../suite/config-file.ts';
+import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
+import { checkSandboxes } from '../../trial/base-image.ts';
+import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
+import { checkModels } from '../../trial/models.ts';
+import { openBatch } from '../batch-run.ts';
+import { noUserModel } from '../specify.ts';
+import { knownVariant } from '../variants.ts';
+import { unknownNames } from './unknown-names.ts';
+import type { Workplace } from './workplace.ts';
+
+export interface RefusalParts {
+  config: Config;
+  runners: readonly Runner[];
+  ledger: Ledger;
+  host: HostEnvironment;
+  /** Throws an OffsiteError if trials cannot run here, for example because there is no engine. */
+  open(): Promise<Workplace>;
+}
+
+/** Why the trials of a platform batch cannot run here; undefined if they can. */
+export async function refusalOf(
+  request: PlatformRequest,
+  parts: RefusalParts,
+  signal: AbortSignal,
+): Promise<Refusal | undefined> {
+  const plan = request.rerunOf === undefined ? undefined : planOf(request.rerunOf, parts.ledger);
+  const unknown = plan ? [] : unknownNames(request.variants, parts);
+  if (unknown.length > 0) return { status: 404, message: sentences(unknown) };
+  try {
+    const { suite, cases } = request;
+    refuseKeys({ suite, cases }, parts.host);
+    await requireMachine(plan ?? (await requestedParts(request, parts)), await parts.open(), signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    return {
+      status: 409,
+      message: sentences([error.message, ...(error.hint === undefined ? [] : [error.hint])]),
+    };
+  }
+}
+
+/** The plan of a batch that `offsite start` kept in this ledger. */
+function planOf(batchId: string, ledger: Ledger): Planned | undefined {
+  const batch = ledger.batches.find(batchId).find(({ service }) => service === platformService);
+  return batch?.plan === undefined ? undefined : openBatch(batch, ledger).plan;
+}
+
+type Planned = Pick<SuitePlan, 'variants' | 'judges'>;
+
+/** What the configuration has for a request. Throws an OffsiteError if something does not fit. */
+function requestedParts({ cases, variants }: PlatformRequest, { config, runners }: RefusalParts): Planned {
+  for (const { id, user, source } of cases) {
+    if (user) throw noUserModel(id);
+    if (source && source.kind !== 'empty') throw sourceUnknown(id, source.kind);
+  }
+  return {
+    variants: variants.map((variant, index) => requestedVariant(variant, index, config, runners)),
+    judges: config.daemon.judges,
+  };
+}
+
+function requestedVariant(
+  variant: Variant,
+  index: number,
+  config: Config,
+  runners: readonly Runner[],
+): PlannedVariant {
+  const known = knownVariant(namesOf(variant), config, runners);
+  if (known.kind === 'known') return known.variant;
+  throw new OffsiteError(`variants[${index}]: ${known.reason}`, {
+    code: 'VARIANT_UNUSABLE',
+    kind: 'input',
+  });
+}
+
+/** A requested variant as a run record names it. */
+export function namesOf({ model, credentials }: Variant): RunVariant {
+  return {
+    id: '',
+    model,
+    harness: credentials?.harnessConnectionId,
+    sandbox: credentials?.sandboxConnectionId,
+  };
+}
+
+/** Throws an OffsiteError if engine, environment or models lack something. */
+async function requireMachine(
+  { variants, judges }: Planned,
+  { engine, revisions }: Workplace,
+  signal: AbortSignal,
+): Promise<void> {
+  const { host, gateway } = revisions.current;
+  for (const { sandbox } of variants) passedEnvironment(sandbox, host);
+  await checkModels({ variants, judges }, gateway);
+  await checkSandboxes(
+    engine,
+    variants.map(({ sandbox }) => sandbox),
+    signal,
+  );
+}
+
+function sourceUnknown(caseId: string, kind: string): OffsiteError {
+  return new OffsiteError(
+    `the case ${caseId} has a source of kind ${JSON.stringify(kind)}; only empty is implemented`,
+    {
+      code: 'SOURCE_UNKNOWN',
+      kind: 'input',
+    },
+  );
+}
+
+/** One text for people who see only the message. */
+function sentences(parts: readonly string[]): string {
+  return `This batch cannot run here: ${parts.map((part) => part.replace(/\.$/, '')).join('. ')}.`;
+}

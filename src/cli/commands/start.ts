@@ -1,0 +1,116 @@
+import { Command } from '@commander-js/extra-typings';
+import type { FinishedBatch } from '../../agent/run-batch.ts';
+import { platformService } from '../../ledger/platform.ts';
+import { loadSuite } from '../../suite/load-suite.ts';
+import { uncarried } from '../../suite/uncarried.ts';
+import { text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
+import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
+import { openProgress, type Progress } from '../output/progress.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { chosenPlan } from '../start/chosen-plan.ts';
+import { checkedHere, type Started, startHere } from '../start/start-here.ts';
+import { startThere } from '../start/start-there.ts';
+import { platformTable, waitForBatch } from '../start/wait-for-batch.ts';
+
+export function startCommand() {
+  return withAllowOutside(withService(new Command('start')))
+    .description(
+      'start a suite as a platform batch: the service runs its trials itself, and they count for baselines. ' +
+        'The embedded service runs them in `offsite serve`, or here if no server runs',
+    )
+    .argument('<file>', 'the suite file (YAML)')
+    .option('--trials <n>', 'trials of each case on each variant (default: as in the file)', wholeNumber)
+    .option('--variant <name...>', 'only these variants of the file')
+    .option('--wait', 'wait for the results, also if another process or another machine runs the trials')
+    .option('--no-wait', 'only start it: leave the trials to a server, even if none runs yet')
+    .option('-c, --concurrency <n>', 'trials at a time, if they run here', wholeNumber)
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--drop-local', 'leave out what a request to another service cannot carry')
+    .action(async (file, options) => {
+      process.exitCode = await start(file, options);
+    });
+}
+
+interface StartOptions extends CommonOptions {
+  trials?: number | undefined;
+  variant?: string[] | undefined;
+  /** Undefined if neither --wait nor --no-wait is given. */
+  wait?: boolean | undefined;
+  concurrency?: number | undefined;
+  failUnder?: number | undefined;
+  dropLocal?: true | undefined;
+  allowOutside?: string[] | undefined;
+}
+
+async function start(file: string, options: StartOptions): Promise<number> {
+  await using context = CommandContext.open(options, { suite: file });
+  const { config, env, dataFolder, host, clock, redact, err } = context;
+  const whole = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
+  const plan = chosenPlan(whole, options);
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
+  context.note = progress.note;
+  context.platform = checkedHere;
+  const interrupted = context.interruption();
+  const { signal } = interrupted;
+  const { client, platform, name: service } = await context.service();
+  // A threshold is for results.
+  const wait = options.wait ?? (options.failUnder === undefined ? undefined : true);
+  let started: Started;
+  if (platform) {
+    interrupted.noteCrashesIn({ dataFolder, redact, crashes: context.ledger().crashes });
+    const { concurrency } = options;
+    const here = { context, progress, platform, concurrency, mayRun: wait !== false };
+    started = await startHere(plan, here, signal);
+  } else {
+    const left = uncarried(file, (index) => plan.variants.some((one) => one === whole.variants[index]));
+    const there = { client, uncarried: left, dropLocal: options.dropLocal === true };
+    started = await startThere(plan, there, signal);
+  }
+  if (started.kind === 'finished') return tellFinished(started.batch, context, progress, options);
+
+  const { batch, next } = started;
+  const trials = plural(batch.runs.length * plan.trials, 'trial');
+  if (wait !== true) {
+    if (options.json) context.out.json(batch);
+    else context.out.print(text`started batch ${batch.id}: ${trials}`);
+    progress.note(next);
+    return exitCodes.done;
+  }
+  progress.note(text`started batch ${batch.id}: ${trials}`);
+  const told = (ended: number) => progress.note(text`${ended} of ${trials} have ended`);
+  const waiting = { client, clock, service, progress: told };
+  const summary = await progress.step('waiting for the results', () =>
+    waitForBatch(batch, plan, waiting, signal),
+  );
+  progress[Symbol.dispose]();
+  if (options.json) context.out.json(summary);
+  else context.out.print(text`\n${platformTable(summary)}\n`);
+  return exitCodeOfRates({ ...summary, unreported: 0 }, options.failUnder);
+}
+
+/** Prints the results of a batch that this process ran. Returns the exit code. */
+function tellFinished(
+  batch: FinishedBatch,
+  context: CommandContext,
+  progress: Progress,
+  { json, failUnder, dataFolder }: StartOptions,
+): number {
+  const { out } = context;
+  progress[Symbol.dispose]();
+  const summary = finishedSummary(
+    batch,
+    { ledger: context.ledger(), service: platformService },
+    json === true,
+  );
+  if (json) out.json(summary);
+  else {
+    out.print(text`\n${summaryTable(summary)}\n`);
+    const see = seeWhy([summary], dataFolder);
+    if (see) progress.note(see);
+  }
+  return exitCodeOfRates(summary, failUnder);
+}

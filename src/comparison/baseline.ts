@@ -1,0 +1,143 @@
+import pLimit from 'p-limit';
+import type { Client } from '../client/client.ts';
+import { UndecodableAnswer } from '../client/errors.ts';
+import { ServiceRefusal } from '../client/refusal.ts';
+import type { Baseline } from '../contract/catalog.ts';
+import type { RequestOf } from '../contract/operations.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { type Cells, cellsOf } from './cells.ts';
+import { type ComparedBatches, compareSides, confidenceOf } from './comparison.ts';
+import { type Reference, type Side, sideOf } from './side.ts';
+
+/** Requests in flight at a time. */
+const atATime = 4;
+
+/**
+ * Asks the service for the baselines of cells. Throws `BASELINES_UNKNOWN` if the service does not have that
+ * operation, which is an addition of Offsite's own, and `BASELINES_EMPTY` if it has none with a verdict for
+ * any of the cells.
+ */
+export async function readBaselines(client: Client, cells: Cells, signal: AbortSignal): Promise<Baseline[]> {
+  const limit = pLimit(atATime);
+  const ask = (request: { caseId: string; variant?: string }) =>
+    limit(() => baselinesOf(client, { suite: cells.suiteId, ...request }, signal));
+  const ids = [...cells.variants.values()];
+  const ofCase = async (caseId: string) => {
+    const { baselines, more } = await ask({ caseId });
+    // A case may have been run on more variants than an answer has.
+    if (more === 0) return baselines;
+    const each = await Promise.all(ids.map((variant) => ask({ caseId, variant })));
+    return each.flatMap((answer) => answer.baselines);
+  };
+  const found = (await Promise.all(cells.cases.map(ofCase))).flat();
+  const known = found.filter(
+    ({ variant, distribution }) => ids.includes(variant.id) && distribution.scored > 0,
+  );
+  if (known.length === 0) throw noBaseline(`${client.origin} has no baseline for these cases and variants`);
+  // Several suites may have the case: the newest counts.
+  const cellOf = (baseline: Baseline) => JSON.stringify([baseline.case.id, baseline.variant.id]);
+  return [...Map.groupBy(known, cellOf).values()].flatMap(([newest]) => newest ?? []);
+}
+
+function noBaseline(message: string): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'BASELINES_EMPTY',
+    kind: 'input',
+    hint: 'Baselines are made of batches that the service runs itself. Results that were reported never count.',
+  });
+}
+
+async function baselinesOf(client: Client, request: RequestOf<'evals.baseline'>, signal: AbortSignal) {
+  try {
+    return await client.call('evals.baseline', request, { signal });
+  } catch (error) {
+    const isRefusal = error instanceof ServiceRefusal || error instanceof UndecodableAnswer;
+    if (!isRefusal || ![404, 405, 501].includes(error.status)) throw error;
+    throw new OffsiteError(`${client.origin} has no baselines`, {
+      code: 'BASELINES_UNKNOWN',
+      kind: 'input',
+      hint: "`evals.baseline` is an operation of Offsite's embedded service. Compare with a batch instead.",
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Compares a reference with the service's baselines of its cells, as the older side. Runs of the reference's
+ * own batches are left out of them. A variant without a baseline is named in `variantsOnlyB`. Throws
+ * `VARIANT_UNKNOWN` and `BASELINES_EMPTY`.
+ */
+export function compareWithBaselines(
+  ledger: Ledger,
+  baselines: readonly Baseline[],
+  reference: Reference,
+): ComparedBatches {
+  const cells = cellsOf(ledger, reference);
+  const own = new Set(reference.batches.map(({ id }) => id));
+  const others = baselines.map(({ runs, ...baseline }) => ({
+    ...baseline,
+    runs: runs.filter(({ batchId }) => !own.has(batchId)),
+  }));
+  const before = new Map(
+    [...cells.variants.keys()].flatMap((name) => {
+      const side = baselineSide(name, cells, others);
+      return side ? [[name, side] as const] : [];
+    }),
+  );
+  if (before.size === 0)
+    throw noBaseline(`the service has no baseline for ${reference.name}, besides itself`);
+  const confidence = confidenceOf(before.size);
+  const redefined = redefinedCases([...before.keys()], cells, baselines);
+  return {
+    comparisons: [...before].map(([name, side]) =>
+      compareSides(side, sideOf(ledger, reference.batches, name), { confidence, redefined }),
+    ),
+    variantsOnlyA: [],
+    variantsOnlyB: [...cells.variants.keys()].filter((name) => !before.has(name)),
+  };
+}
+
+/** The baselines of a variant as a side of a comparison; undefined if there is none. */
+function baselineSide(name: string, { variants }: Cells, baselines: readonly Baseline[]): Side | undefined {
+  const own = baselines.filter(({ variant, runs }) => variant.id === variants.get(name) && runs.length > 0);
+  if (own.length === 0) return undefined;
+  const runs = own.flatMap((baseline) => baseline.runs);
+  const known = (versions: (string | undefined)[]) => [
+    ...new Set(versions.filter((version) => version !== undefined)),
+  ];
+  return {
+    batches: [...new Set(runs.map(({ batchId }) => batchId))],
+    variant: name,
+    cases: own.map((baseline) => {
+      const sum = (count: 'passed' | 'failed' | 'voided') =>
+        baseline.runs.reduce((total, run) => total + run[count], 0);
+      return {
+        ...{ id: baseline.case.id, passed: sum('passed'), failed: sum('failed'), void: sum('voided') },
+        values: { durationMs: [], tokens: [], costUsd: [] },
+      };
+    }),
+    unfinished: 0,
+    unreadable: 0,
+    baseline: {
+      runs: runs.length,
+      harnessVersions: known(runs.map(({ harnessVersion }) => harnessVersion)),
+      profileVersions: known(runs.map(({ profileVersion }) => profileVersion)),
+    },
+  };
+}
+
+/** The cases whose baselines ask or check something else. Undefined if that is not known. */
+function redefinedCases(
+  names: readonly string[],
+  cells: Cells,
+  baselines: readonly Baseline[],
+): string[] | undefined {
+  const compared = names.flatMap((name) =>
+    baselines
+      .filter(({ variant }) => variant.id === cells.variants.get(name))
+      .map(({ case: { id }, definitionHash: was }) => ({ id, was, is: cells.definition(id, name) })),
+  );
+  if (compared.some(({ is }) => is === undefined)) return undefined;
+  return [...new Set(compared.filter(({ was, is }) => was !== is).map(({ id }) => id))];
+}

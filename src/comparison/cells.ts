@@ -1,0 +1,54 @@
+import type { Case, Variant } from '../contract/definition.ts';
+import { listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { definitionHash } from '../service/record/definition-hash.ts';
+import { runVariants } from '../service/record/variant.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { knownPlan, type Reference, variantsOf } from './side.ts';
+
+/** The cells that a service is asked about. */
+export interface Cells {
+  /** Undefined for a batch that this agent did not plan. */
+  suiteId: string | undefined;
+  cases: string[];
+  /** The service's ids of the variants, by the names that the ledger gives them. */
+  variants: Map<string, string>;
+  /** The hash of what a cell asks and checks; undefined if that is not known. */
+  definition(caseId: string, variant: string): string | undefined;
+}
+
+/** The cells of a planned suite. `prompt` is the prompt's text, if it is known. */
+export function plannedCells({ suite, cases, variants }: SuitePlan, prompt?: string): Cells {
+  const requested: Variant[] = variants.map(({ model, credentials }) => ({ model, credentials }));
+  const ids = runVariants(requested).map(({ id }) => id);
+  const byId = new Map<string, Case>(cases.map(({ request }) => [request.id, request]));
+  const byName = new Map(variants.map(({ name }, index) => [name, requested[index]]));
+  return {
+    suiteId: suite.id,
+    cases: [...byId.keys()],
+    variants: new Map(variants.map(({ name }, index) => [name, ids[index] ?? name])),
+    definition(caseId, name) {
+      const [planned, variant] = [byId.get(caseId), byName.get(name)];
+      if (prompt === undefined || !planned || !variant) return undefined;
+      return definitionHash(prompt, planned)(variant);
+    },
+  };
+}
+
+/**
+ * The cells of a reference. If the ledger does not have its plan, its variants have the service's ids as their
+ * names. Throws `VARIANT_UNKNOWN`.
+ */
+export function cellsOf(ledger: Ledger, reference: Reference): Cells {
+  const { batches } = reference;
+  const trials = batches.flatMap(({ key }) => listTrials(ledger.records, key));
+  const names = variantsOf(ledger, reference);
+  const known = batches[0] && knownPlan(ledger, batches[0]);
+  const cells = known && plannedCells(known.plan, known.prompt);
+  return {
+    suiteId: cells?.suiteId,
+    cases: [...new Set(trials.map(({ caseId }) => caseId))],
+    variants: new Map(names.map((name) => [name, cells?.variants.get(name) ?? name])),
+    definition: (caseId, variant) => cells?.definition(caseId, variant),
+  };
+}

@@ -1,0 +1,11 @@
+/**
+ * The name in the ledger of the embedded service's own part: the batches that it runs itself, as a platform
+ * does. Their results are handed to the service and never reported.
+ */
+export const platformService = 'platform';
+
+/** The lock that the executor of platform batches holds while it runs. It guards all of their trials. */
+export const platformLock = 'platform';
+
+/** The lock that `offsite serve` holds besides, so that other commands know who works off their batches. */
+export const servingLock = 'serving';

@@ -1,0 +1,68 @@
+import type { Case, StartRequest, Suite } from '../contract/definition.ts';
+import type { RunVariant, Setup } from '../contract/record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+
+/**
+ * Runs the trials of platform batches: those that are started without `local: true`. A service without one
+ * refuses them.
+ */
+export interface Platform {
+  /**
+   * Why such a batch cannot be started now, or undefined. Asked before `evals.start` and before
+   * `evals.rerunCell` of a platform batch. 409 if nothing can run trials here, 404 if the request names a
+   * connection or a model that the configuration does not have.
+   */
+  refusal(request: PlatformRequest): Promise<Refusal | undefined>;
+  /** Called after runs were queued and are on disk. Must not throw. */
+  queued(): void;
+}
+
+/** A batch that the platform is to run. */
+export interface PlatformRequest extends StartRequest {
+  /** The batch of which one cell is run again, if that is what the request is. */
+  rerunOf?: string;
+}
+
+export interface Refusal {
+  status: 404 | 409;
+  message: string;
+}
+
+/** A platform run with trials that have not ended, and everything that is needed to run them. */
+export interface OpenPlatformRun {
+  id: string;
+  batchId: string;
+  /** The run's place in its batch, from 0. */
+  taskIndex: number;
+  suite: Suite;
+  /** The definition as it was sent. */
+  case: Case;
+  /** The texts of the definition, with the case's variables filled in. */
+  setup: Setup;
+  variant: RunVariant;
+  trials: number;
+  /** The ordinals of the trials that have ended, ascending. */
+  ended: number[];
+}
+
+/** What the service offers to whoever runs the trials of platform batches. */
+export interface PlatformTrials {
+  /**
+   * The platform runs with trials that have not ended, oldest first, of all organizations. It costs as much
+   * as there are such runs, however many have ended.
+   *
+   * @param known ids of runs to leave out. Their definitions are not read, so that asking often is cheap.
+   */
+  openRuns(known?: ReadonlySet<string>): OpenPlatformRun[];
+  /**
+   * Records an ended trial and resolves when it is on disk. A trial is recorded once: for a trial that is
+   * recorded already, nothing changes and the answer is `already`. Throws `RUN_UNKNOWN` if there is no such
+   * platform run or if it has no such trial.
+   */
+  complete(runId: string, ordinal: number, result: TrialRecord): Promise<'recorded' | 'already'>;
+  /**
+   * Shows a trial as `running` until the answer is disposed or the trial is recorded. Only this process
+   * knows it, and only while it runs.
+   */
+  running(runId: string, ordinal: number): Disposable;
+}

@@ -1,0 +1,56 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { keyOf, keysOfRun } from './trials.ts';
+
+/** An agent's right to run a trial. */
+export interface Lease {
+  agent: string;
+  /** From 1. Each new lease of a trial has a larger number. */
+  attempt: number;
+  /** Epoch milliseconds. The row stays after that. */
+  expiresAt: number;
+}
+
+/** The newest lease of each trial that was claimed and has not ended. */
+export interface LeaseStore {
+  read(run: number, ordinal: number): Lease | undefined;
+  /** Stores a trial's newest lease. */
+  put(run: number, ordinal: number, lease: Lease): void;
+  /** Forgets the lease of a trial that has ended. */
+  remove(run: number, ordinal: number): void;
+  /** The ordinals of a run's trials whose lease has not expired. */
+  held(run: number, now: number): Set<number>;
+}
+
+export function createLeaseStore(database: DatabaseSync): LeaseStore {
+  const select = database.prepare('SELECT agent, attempt, expires_at FROM leases WHERE trial = ?');
+  const put = database.prepare(
+    `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE
+     SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`,
+  );
+  const remove = database.prepare('DELETE FROM leases WHERE trial = ?');
+  const selectHeld = database.prepare(
+    `SELECT trial FROM leases WHERE trial BETWEEN ${keysOfRun('?1')} AND expires_at > ?2`,
+  );
+
+  return {
+    read(run, ordinal) {
+      const row = select.get(keyOf(run, ordinal));
+      if (!row) return undefined;
+      return {
+        agent: String(row.agent),
+        attempt: Number(row.attempt),
+        expiresAt: Number(row.expires_at),
+      };
+    },
+    put(run, ordinal, { agent, attempt, expiresAt }) {
+      put.run(keyOf(run, ordinal), agent, attempt, expiresAt);
+    },
+    remove(run, ordinal) {
+      remove.run(keyOf(run, ordinal));
+    },
+    held(run, now) {
+      return new Set(selectHeld.all(run, now).map(({ trial }) => Number(trial) - keyOf(run, 0)));
+    },
+  };
+}

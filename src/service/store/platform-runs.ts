@@ -1,0 +1,132 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Case, Suite } from '../../contract/definition.ts';
+import type { Costs } from '../../contract/record.ts';
+import type { OpenPlatformRun } from '../platform.ts';
+import { setupOf } from '../record/setup.ts';
+import { keyOf, keysOfRun } from './trials.ts';
+
+/** What a completed trial has in addition to a reported one. */
+export interface CompletedFacts {
+  harnessVersion: string | undefined;
+  profileVersion: string | undefined;
+  costs: Costs | undefined;
+}
+
+export interface PlatformRun {
+  key: number;
+  taskIndex: number;
+  caseName: string;
+  model: string;
+  trials: number;
+}
+
+/** The runs that the platform itself works off, of all organizations. */
+export interface PlatformStore {
+  /** Oldest first, without those whose ids are in `known`. */
+  openRuns(known: ReadonlySet<string>): OpenPlatformRun[];
+  /** A platform run by its id; undefined if there is none. */
+  find(runId: string): PlatformRun | undefined;
+  /** Adds what a completed trial has besides its row in {@link TrialStore}, which must be there. */
+  complete(run: number, ordinal: number, facts: CompletedFacts): void;
+  /** A run is no longer open. */
+  close(run: number): void;
+  /** Of a run's completed trials, by ordinal. */
+  facts(run: number): CompletedFacts[];
+}
+
+/** Columns of {@link CompletedFacts}. */
+const factColumns = 'harness_version, profile_version, costs';
+
+export function createPlatformStore(database: DatabaseSync): PlatformStore {
+  // CROSS JOIN keeps SQLite from reading all runs to find the open ones.
+  const selectOpen = database.prepare(
+    `SELECT runs.key, runs.id, runs.batch, runs.batch_case, runs.task_index, runs.variant, runs.trials,
+       batches.id AS batchId
+     FROM open_runs CROSS JOIN runs ON runs.key = open_runs.run CROSS JOIN batches ON batches.key = runs.batch
+     ORDER BY open_runs.run`,
+  );
+  const selectSuite = database.prepare('SELECT suite FROM batches WHERE key = ?');
+  const selectCase = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
+  const selectEnded = database.prepare(
+    `SELECT key FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
+  );
+  const selectRun = database.prepare(
+    `SELECT runs.key, runs.task_index, runs.model, runs.trials, batch_cases.case_name
+     FROM runs JOIN batch_cases ON batch_cases.key = runs.batch_case WHERE runs.id = ? AND runs.local = 0`,
+  );
+  const insert = database.prepare(
+    'INSERT INTO completed_trials (key, harness_version, profile_version, costs) VALUES (?, ?, ?, ?)',
+  );
+  const close = database.prepare('DELETE FROM open_runs WHERE run = ?');
+  const selectFacts = database.prepare(
+    `SELECT ${factColumns} FROM completed_trials
+     WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
+  );
+
+  return {
+    openRuns(known) {
+      const rows = selectOpen.all().filter(({ id }) => !known.has(String(id)));
+      // Runs share the texts of their case, which may be large.
+      const suites = lookup((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
+      const cases = lookup((key, batch: number) => {
+        const definition: Case = JSON.parse(String(selectCase.get(key)?.definition));
+        return { case: definition, setup: setupOf(suites(batch), definition) };
+      });
+      return rows.map((row) => ({
+        id: String(row.id),
+        batchId: String(row.batchId),
+        taskIndex: Number(row.task_index),
+        suite: suites(Number(row.batch)),
+        ...cases(Number(row.batch_case), Number(row.batch)),
+        variant: JSON.parse(String(row.variant)),
+        trials: Number(row.trials),
+        ended: selectEnded.all(Number(row.key)).map(({ key }) => Number(key) - keyOf(Number(row.key), 0)),
+      }));
+    },
+    find(runId) {
+      const row = selectRun.get(runId);
+      if (!row) return undefined;
+      return {
+        key: Number(row.key),
+        taskIndex: Number(row.task_index),
+        caseName: JSON.parse(String(row.case_name)).name,
+        model: String(row.model),
+        trials: Number(row.trials),
+      };
+    },
+    complete(run, ordinal, { harnessVersion, profileVersion, costs }) {
+      const texts = [harnessVersion, profileVersion, costs].map((value) =>
+        value === undefined ? null : JSON.stringify(value),
+      );
+      insert.run(keyOf(run, ordinal), ...texts);
+    },
+    close(run) {
+      close.run(run);
+    },
+    facts: (run) => selectFacts.all(run).map(factsOf),
+  };
+}
+
+function factsOf(row: Record<string, unknown>): CompletedFacts {
+  const value = (column: string) => {
+    const text = row[column];
+    return typeof text === 'string' ? JSON.parse(text) : undefined;
+  };
+  return {
+    harnessVersion: value('harness_version'),
+    profileVersion: value('profile_version'),
+    costs: value('costs'),
+  };
+}
+
+/** Reads the value of each key once. */
+function lookup<More extends unknown[], Value>(
+  read: (key: number, ...more: More) => Value,
+): (key: number, ...more: More) => Value {
+  const found = new Map<number, Value>();
+  return (key, ...more) => {
+    const value = found.get(key) ?? read(key, ...more);
+    found.set(key, value);
+    return value;
+  };
+}
