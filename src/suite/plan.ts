@@ -121,14 +121,28 @@ export interface RunDetails extends CaseExtras {
   user: { goal: string; prompt: string } | undefined;
 }
 
-/** The request that starts the planned batch. `prompt` is the prompt's text. */
+/**
+ * The request that starts the planned batch. `prompt` is the prompt's text. The specification does not say which
+ * fields a service requires, so the request has each one whose value is known.
+ */
 export function startRequest(plan: SuitePlan, prompt: string): StartRequest {
   return {
     suite: { id: plan.suite.id, name: plan.suite.name, prompt },
-    cases: plan.cases.map(({ request }) => request),
+    cases: plan.cases.map(({ request }) => wholeCase(request)),
     variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
     trials: plan.trials,
     local: true,
+  };
+}
+
+/** The case with what its missing fields mean. What it does not have (a user, a script) stays missing. */
+function wholeCase({ validator, ...request }: Case): Case {
+  return {
+    source: { kind: 'empty' },
+    tags: [],
+    variables: {},
+    ...request,
+    ...(validator && { validator: { capture: true, manifest: [], sourceFiles: [], ...validator } }),
   };
 }
 
