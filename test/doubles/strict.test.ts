@@ -1,7 +1,8 @@
 import { test as base, expect } from 'vitest';
-import { type Ended, offsite, start } from '../cli/offsite.ts';
-import { openPlace, type Place } from '../cli/place.ts';
-import { type Double, slots } from './http.ts';
+import { start } from '../cli/offsite.ts';
+import { openPlace } from '../cli/place.ts';
+import { interruptRun, succeed } from './commands.ts';
+import { slots } from './http.ts';
 import { openStrictDouble } from './strict.ts';
 import { allTrials, startedElsewhere, writeWork } from './work.ts';
 
@@ -10,31 +11,6 @@ const test = base.concurrent;
 
 /** Starts real commands and containers. */
 const slow = { timeout: 120_000 };
-
-async function succeed(place: Place, args: string[], { env }: Double): Promise<Ended> {
-  const ended = await offsite(place, args, { env });
-  expect(ended.exitCode, ended.stderr).toBe(0);
-  return ended;
-}
-
-/** Cuts the connection of the first report at the given moment, by killing the command that sent it. */
-async function interrupt(double: Double, place: Place, suite: string, when: 'before' | 'after') {
-  const reached = Promise.withResolvers<void>();
-  double.onReport = (now) => {
-    if (now === when) reached.resolve();
-    return now === when ? new Promise(() => undefined) : undefined;
-  };
-  const running = start(place, ['run', suite], { env: double.env });
-  await Promise.race([
-    reached.promise,
-    running.ended.then(({ stderr }) => {
-      throw new Error(`ended without a report: ${stderr}`);
-    }),
-  ]);
-  running.kill('SIGKILL');
-  await running.ended;
-  double.onReport = undefined;
-}
 
 test('a strict service records what `offsite run` reports', slow, async () => {
   using place = openPlace();
@@ -52,7 +28,7 @@ test.for(['before', 'after'] as const)(
     using place = openPlace();
     await using double = await openStrictDouble();
     const { suite, config } = writeWork(place);
-    await interrupt(double, place, suite, when);
+    await interruptRun(place, suite, double, when);
     await succeed(place, ['resume', ...config], double);
     expect(slots(double)).toEqual(allTrials);
   },
