@@ -29,7 +29,7 @@ export function fill(
     stores.keys.seed(key, { organization: 'Bench', permissions: ['evals:read', 'evals:write'] });
     const principal = stores.keys.find(key);
     if (!principal) throw new Error('the key that was just seeded is not there');
-    const call = { stores, principal, integrations: [], now };
+    const call = { stores, principal, inProgress: new Set<string>(), integrations: [], now };
     const start = (added: Case, count: number, trials: number) => {
       const variants = Array.from({ length: count }, (_, index) => ({ model: `model-${index}` }));
       return startBatch(call, { suite, cases: [added], variants, trials, local: true }).runs;
