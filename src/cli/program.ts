@@ -34,6 +34,7 @@ import { serveCommand } from './commands/serve.ts';
 import { shellCommand } from './commands/shell.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
+import { tasksCommand } from './commands/tasks.ts';
 import { viewCommand } from './commands/view.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { exitCodes, printFailure } from './failure.ts';
@@ -82,6 +83,7 @@ export function commands(): Command[] {
     shellCommand(),
     compareCommand(),
     checkCommand(),
+    tasksCommand(),
     daemonCommand(),
     enqueueCommand(),
     statusCommand(),
