@@ -4,7 +4,7 @@ import fc from 'fast-check';
  * A way to describe requests by hand, as the specification shows them, and not from the service's own schemas. A
  * description gives values that must be accepted, and ways to make one thing wrong in such a value.
  */
-interface Described {
+export interface Described {
   values: fc.Arbitrary<unknown>;
   /** Every way to make one thing wrong in this value, which is one of `values`. */
   faults(value: unknown, path: Path): Fault[];
