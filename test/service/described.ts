@@ -14,11 +14,11 @@ type Path = (string | number)[];
 
 export interface Fault {
   path: Path;
-  /** What stands there instead; {@link removed} if nothing does. */
+  /** What stands there instead; `removed` if nothing does. */
   wrong: unknown;
 }
 
-export const removed = Symbol('removed');
+const removed = Symbol('removed');
 
 function scalar(values: fc.Arbitrary<unknown>, ...wrongs: unknown[]): Described {
   return { values, faults: (_, path) => wrongs.map((wrong) => ({ path, wrong })) };
