@@ -135,7 +135,8 @@ const outcome = object(
 
 const started = object({ _tag: oneOf('Started'), model: string, sessionId: string, at: number });
 
-function reportedTrial(value: unknown, path: (string | number)[]): Issue[] {
+/** A reported trial with every field that its `voidFields` do not name. */
+export function reportedTrial(value: unknown, path: (string | number)[]): Issue[] {
   const found = (value as { outcome?: unknown } | null)?.outcome ?? {};
   return object(
     {
