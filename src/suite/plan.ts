@@ -16,6 +16,8 @@ export interface SuitePlan {
   variants: PlannedVariant[];
   /** Models that validators may use. */
   judges: string[];
+  /** The address of what started the batch: a run of a CI system. */
+  trigger?: string | undefined;
 }
 
 /** The suite's prompt: its text, or the prompt's id at the service. */
@@ -142,6 +144,7 @@ export function startRequest(
     variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
     trials: plan.trials,
     local: by === 'local',
+    ...(plan.trigger !== undefined && { trigger: { url: plan.trigger } }),
   };
 }
 

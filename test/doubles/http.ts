@@ -73,6 +73,8 @@ export interface Recorded {
 export interface Double extends Listening {
   /** What the command line needs to use it. */
   env: { OFFSITE_URL: string; OFFSITE_API_KEY: string };
+  /** What started each batch, as far as it was told. */
+  triggers: unknown[];
   /** Each report that was recorded, in order. */
   recorded: Recorded[];
   /** Starts a batch as somebody else would. */

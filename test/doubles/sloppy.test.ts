@@ -9,7 +9,7 @@ import { allTrials, startedElsewhere, writeWork } from './work.ts';
 const test = base.concurrent;
 
 /** Starts real commands and containers. */
-const slow = { timeout: 120_000 };
+const slow = { timeout: 240_000 };
 
 const ways: [string, Partial<Sloppiness>][] = [
   ['counts pages from 1 and takes reports by run', {}],

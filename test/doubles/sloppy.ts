@@ -201,6 +201,7 @@ export async function openSloppyDouble(sloppiness: Partial<Sloppiness> = {}): Pr
     ...listening,
     env: { OFFSITE_URL: listening.url, OFFSITE_API_KEY: key },
     recorded,
+    triggers: [],
     onReport: undefined,
     async start(request) {
       begin(request as Start);

@@ -10,7 +10,7 @@ import { allTrials, startedElsewhere, writeWork } from './work.ts';
 const test = base.concurrent;
 
 /** Starts real commands and containers. */
-const slow = { timeout: 120_000 };
+const slow = { timeout: 240_000 };
 
 test('a strict service records what `offsite run` reports', slow, async () => {
   using place = openPlace();
@@ -19,6 +19,20 @@ test('a strict service records what `offsite run` reports', slow, async () => {
   const { stderr } = await succeed(place, ['run', suite], double);
   expect(slots(double)).toEqual(allTrials);
   expect(stderr).toMatch(/refuses trajectory events/);
+});
+
+test('a strict service that wants to know what started a batch is told in CI', slow, async () => {
+  using place = openPlace();
+  await using double = await openStrictDouble();
+  const { suite } = writeWork(place);
+  const env = {
+    ...double.env,
+    GITHUB_SERVER_URL: 'https://github.example',
+    GITHUB_REPOSITORY: 'acme/app',
+    GITHUB_RUN_ID: '7',
+  };
+  await succeed(place, ['run', suite], { ...double, env });
+  expect(double.triggers).toEqual([{ url: 'https://github.example/acme/app/actions/runs/7' }]);
 });
 
 test.for(['before', 'after'] as const)(

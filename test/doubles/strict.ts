@@ -135,7 +135,8 @@ const outcome = object(
 
 const started = object({ _tag: oneOf('Started'), model: string, sessionId: string, at: number });
 
-function reportedTrial(value: unknown, path: (string | number)[]): Issue[] {
+/** A reported trial with every field that its `voidFields` do not name. */
+export function reportedTrial(value: unknown, path: (string | number)[]): Issue[] {
   const found = (value as { outcome?: unknown } | null)?.outcome ?? {};
   return object(
     {
@@ -187,6 +188,7 @@ interface Start {
   variants: { model: string; credentials: Record<'harnessConnectionId' | 'sandboxConnectionId', string> }[];
   trials: number;
   local: boolean;
+  trigger?: unknown;
 }
 
 interface Run {
@@ -216,6 +218,7 @@ export async function openStrictDouble(
   const key = `strict-${randomUUID()}`;
   const runs: Run[] = [];
   const recorded: Recorded[] = [];
+  const triggers: unknown[] = [];
 
   async function answer(asked: Asked): Promise<Answered> {
     try {
@@ -250,6 +253,7 @@ export async function openStrictDouble(
     }),
     'evals.start': (request: Start) => {
       const batch = randomUUID();
+      triggers.push(request.trigger);
       const added = request.cases.flatMap((one) =>
         request.variants.map((_, variantIndex) => addRun(batch, request, one, variantIndex, request.trials)),
       );
@@ -324,6 +328,7 @@ export async function openStrictDouble(
     ...listening,
     env: { OFFSITE_URL: listening.url, OFFSITE_API_KEY: key },
     recorded,
+    triggers,
     onReport: undefined,
     async start(request) {
       const issues = startRequest(request, []);

@@ -14,7 +14,7 @@ type Path = (string | number)[];
 
 export interface Fault {
   path: Path;
-  /** What stands there instead; {@link removed} if nothing does. */
+  /** What stands there instead; `removed` if nothing does. */
   wrong: unknown;
 }
 
