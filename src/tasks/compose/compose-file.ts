@@ -38,10 +38,9 @@ const Duration = z
   );
 
 /** `512m`, `2gb`, or a number of bytes. */
+const size = 'expected a size such as 512m or 2g, or a number of bytes';
 const Size = z
-  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?\s*[bkmg]?b?$/i)], {
-    error: 'expected a size such as 512m or 2g, or a number of bytes',
-  })
+  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?\s*[bkmg]?b?$/i, size)], { error: size })
   .transform((size) => {
     if (typeof size === 'number') return size;
     const power =
@@ -54,8 +53,9 @@ const Size = z
     return Math.round(Number.parseFloat(size) * 1024 ** power);
   });
 
+const cores = 'expected a number of cores';
 const Cpus = z
-  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?$/)], { error: 'expected a number of cores' })
+  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?$/, cores)], { error: cores })
   .transform(Number);
 
 const Healthcheck = z.object({
