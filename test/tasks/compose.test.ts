@@ -133,6 +133,14 @@ volumes: { data: {} }
   expect(obstaclesOf(found)).toEqual([`services ${file}:3:3`, `volume ${file}:8:9`]);
 });
 
+test('keys are merged from anchors', () => {
+  const found = composed(
+    'x-common: &common\n  environment: { A: "1" }\n  user: me\nservices:\n  main:\n    <<: *common\n    user: other\n',
+  );
+  expect(taskOf(found).environment).toMatchObject({ env: { A: '1' }, user: 'other' });
+  expect(obstaclesOf(found)).toEqual([]);
+});
+
 describe('variables', () => {
   test('have the values that the task gives them', () => {
     const found = composed(
