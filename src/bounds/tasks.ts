@@ -1,4 +1,4 @@
-import { bytes, channel, characters, KiB, MiB, times } from './channel.ts';
+import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for task sets, which are other people's folders. */
 
@@ -24,10 +24,16 @@ export const taskSets = channel({
 
 export const taskDigests = channel({
   sender: "a task's author",
-  over: 'the files of a task, to compare them with its digest',
+  over: 'the files of a task, to put them into place, and to compare them with its digest',
   bytes: { files: bytes(4096 * MiB, 'the files of a task; above it, the digest is not checked') },
-  time: 'one pass over bytes that are bounded',
-  count: { files: times(100_000, 'files of a task'), depth: times(64, 'levels of its folders') },
+  // A pattern with wildcards can take long for each name.
+  time: { ignored: milliseconds(10_000, 'comparing the names of files with patterns of ignored ones') },
+  count: {
+    files: times(100_000, 'files of a task'),
+    depth: times(64, 'levels of its folders'),
+    patterns: times(500, 'patterns of ignored files'),
+    wildcards: times(4, 'wildcards of a pattern'),
+  },
 });
 
 export const taskRows = channel({

@@ -18,6 +18,11 @@ export interface YamlFile<Value> {
   issue(path: Path, message: string): FileIssue;
 }
 
+export interface YamlOptions extends Pick<ReadOptions, 'reach'> {
+  /** Whether the key `<<` merges other maps into its own, as in YAML 1.1. */
+  merge?: boolean;
+}
+
 /**
  * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem and its position, or
  * an `input` error if the file cannot be read.
@@ -25,7 +30,7 @@ export interface YamlFile<Value> {
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
-  { reach }: Pick<ReadOptions, 'reach'> = {},
+  { reach, merge = false }: YamlOptions = {},
 ): YamlFile<z.output<Schema>> {
   const text = readText(file, { maximumBytes: yamlFiles.bytes.file, ...(reach && { reach }) });
   const unbounded = boundsProblem(text);
@@ -35,7 +40,10 @@ export function readYamlFile<Schema extends z.ZodType>(
   }
   const lines = new LineCounter();
   // Repeated keys are checked below, because this parser's check takes quadratic time.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  const document = parseDocument(text, {
+    ...{ lineCounter: lines, prettyErrors: false, merge },
+    uniqueKeys: false,
+  });
   const positionOf = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };

@@ -45,8 +45,9 @@ export function deprecated<Schema extends z.ZodType>(schema: Schema, use: string
   return schema.optional().meta({ deprecated: true, use });
 }
 
-/** A finite number of seconds, read as milliseconds. */
+/** A number of seconds, read as milliseconds. */
 export const Seconds = z
   .number()
   .min(0)
+  .max(1e9)
   .transform((seconds) => Math.round(seconds * 1000));

@@ -14,13 +14,23 @@ import { issueAt, type TaskFolder } from './task-folder.ts';
 export function filesBelow(task: TaskFolder, from: string, ignored: readonly string[] = []): string[] {
   const filter = ignore().add([...ignored]);
   const found: string[] = [];
+  let matching = 0;
+  const isIgnored = (name: string) => {
+    if (ignored.length === 0) return false;
+    const begun = performance.now();
+    const is = filter.ignores(name);
+    matching += performance.now() - begun;
+    if (matching > taskDigests.time.ignored)
+      throw new BadFile([issueAt(from, 'takes too long to compare with the patterns of ignored files')]);
+    return is;
+  };
   const look = (folder: string, depth: number) => {
     if (depth > taskDigests.count.depth)
       throw new BadFile([issueAt(folder, `is more than ${taskDigests.count.depth} folders deep`)]);
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name);
       const name = slashed(task.path, path);
-      if (ignored.length > 0 && filter.ignores(entry.isDirectory() ? `${name}/` : name)) continue;
+      if (isIgnored(entry.isDirectory() ? `${name}/` : name)) continue;
       if (entry.isDirectory()) look(path, depth + 1);
       else if (isFile(task, path, entry)) found.push(slashed(from, path));
       if (found.length > taskDigests.count.files)
@@ -50,8 +60,18 @@ function targetOf(path: string): string {
   }
 }
 
-/** The patterns of a file such as `.gitignore`; none if there is no such file. */
+/** The patterns of a file such as `.gitignore`; none if there is no such file. Throws {@link BadFile}. */
 export function ignorePatterns(task: TaskFolder, name: string): string[] {
   if (!task.isFile(name)) return [];
-  return task.text(name).split(/\r?\n/);
+  const patterns: string[] = [];
+  for (const [index, line] of task.text(name).split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    patterns.push(line);
+    const { patterns: most, wildcards } = taskDigests.count;
+    const at = { ...issueAt(task.at(name), `has more than ${most} patterns`), line: index + 1 };
+    if (patterns.length > most) throw new BadFile([at]);
+    if (line.split(/\*+/).length > wildcards + 1)
+      throw new BadFile([{ ...at, message: `has more than ${wildcards} wildcards in a pattern` }]);
+  }
+  return patterns;
 }

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { taskSets } from '../bounds/tasks.ts';
 import { Identifier } from '../contract/primitives.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import { readDataset } from './harbor/dataset.ts';
 import { isRegistry, readRegistry } from './harbor/registry.ts';
@@ -80,6 +80,7 @@ class Search {
 
   look(folder: string, depth: number): void {
     const entries = this.#entriesOf(folder);
+    if (!entries) return;
     const names = new Set(entries.map(({ name }) => name));
     const [, format] =
       taskFiles.find(([file, each]) => names.has(file) && (this.#format ?? each) === each) ?? [];
@@ -104,8 +105,17 @@ class Search {
       throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, folder);
   }
 
-  #entriesOf(folder: string): Dirent[] {
-    const entries = readdirSync(folder, { withFileTypes: true });
+  /** Undefined, with a note, for a folder that cannot be read. */
+  #entriesOf(folder: string): Dirent[] | undefined {
+    let entries: Dirent[];
+    try {
+      entries = readdirSync(folder, { withFileTypes: true });
+    } catch (error) {
+      // Node replaces bytes of a name that are not UTF-8, so that there is no such folder.
+      const why = folder.includes('\uFFFD') ? 'its name is not UTF-8' : messageOf(error);
+      this.notes.push(issueAt(folder, `cannot be read: ${why}`));
+      return undefined;
+    }
     this.#entries += entries.length;
     if (this.#entries > taskSets.count.entries)
       throw tooMuch(`has more than ${taskSets.count.entries} files and folders to look at`, folder);
@@ -130,9 +140,9 @@ function inRows(file: string): FoundTasks {
   return { tasks, notes: [] };
 }
 
-/** An id becomes the id of a case. A name of a file that is not UTF-8 cannot. */
+/** An id becomes the id of a case. */
 function problemOf(id: string, place: string, line = 1): Pick<FoundTask, 'problem'> {
-  if (Identifier.safeParse(id).success && !id.includes('\uFFFD')) return {};
+  if (Identifier.safeParse(id).success) return {};
   const message = 'has a name that cannot be the id of a case';
   return { problem: { ...issueAt(place, message), line } };
 }

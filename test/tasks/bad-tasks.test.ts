@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readTask } from '../../src/tasks/read-task.ts';
 import { issuesOf, notesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -154,6 +155,33 @@ describe('links', () => {
     set.link('task/instruction.md', 'instruction.md');
     expect(issuesOf(found)).toEqual([expect.stringMatching(/ELOOP|too many/i)]);
   });
+});
+
+describe('patterns of ignored files', () => {
+  test.each([
+    ['*a*a*a*a*a*b', /^\.harborignore:2:1: has more than 4 wildcards/],
+    ['x\n'.repeat(600), /^\.harborignore:501:1: has more than 500 patterns/],
+  ])('are bounded: %j', (pattern, issue) => {
+    const found = set.harbor('task', {
+      '.harborignore': `${pattern.length < 100 ? '# a\n' : ''}${pattern}\n`,
+    });
+    expect(issuesOf(found)).toEqual([expect.stringMatching(issue)]);
+  });
+
+  test('take seconds at most, whatever the names', () => {
+    const patterns = Array.from({ length: 100 }, (_, n) => `*a*a*a*${n}`).join('\n');
+    const found = set.harbor('task', { '.harborignore': patterns, [`tests/${'a'.repeat(250)}`]: '' });
+    const begun = performance.now();
+    readTask(found);
+    expect(performance.now() - begun).toBeLessThan(60_000);
+  }, 90_000);
+});
+
+test('an instruction that is one line of marks is read in no time', () => {
+  const line = `#${'canary'.repeat(100_000)}\r${' '.repeat(100_000)}x`;
+  const begun = performance.now();
+  taskOf(set.harbor('task', { 'instruction.md': line }));
+  expect(performance.now() - begun).toBeLessThan(20_000);
 });
 
 test('notes are bounded', () => {

@@ -29,7 +29,7 @@ const timeUnits = { h: 3_600_000, m: 60_000, s: 1000, ms: 1, us: 0.001 } as cons
 /** `1m30s`, read as milliseconds. */
 const Duration = z
   .string()
-  .regex(/^(\d+(\.\d+)?(h|ms|us|m|s))+$/, 'expected a duration such as 30s or 1m30s')
+  .regex(/^(\d{1,9}(\.\d{1,9})?(h|ms|us|m|s)){1,6}$/, 'expected a duration such as 30s or 1m30s')
   .transform((text) =>
     [...text.matchAll(/([\d.]+)(h|ms|us|m|s)/g)].reduce(
       (sum, [, amount, unit]) => sum + Number(amount) * timeUnits[unit as keyof typeof timeUnits],
@@ -38,10 +38,9 @@ const Duration = z
   );
 
 /** `512m`, `2gb`, or a number of bytes. */
+const size = 'expected a size such as 512m or 2g, or a number of bytes';
 const Size = z
-  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?\s*[bkmg]?b?$/i)], {
-    error: 'expected a size such as 512m or 2g, or a number of bytes',
-  })
+  .union([z.number().positive(), z.string().regex(/^\d{1,15}(\.\d+)?\s*[bkmg]?b?$/i, size)], { error: size })
   .transform((size) => {
     if (typeof size === 'number') return size;
     const power =
@@ -54,8 +53,9 @@ const Size = z
     return Math.round(Number.parseFloat(size) * 1024 ** power);
   });
 
+const cores = 'expected a number of cores';
 const Cpus = z
-  .union([z.number().positive(), z.string().regex(/^\d+(\.\d+)?$/)], { error: 'expected a number of cores' })
+  .union([z.number().positive(), z.string().regex(/^\d{1,6}(\.\d+)?$/, cores)], { error: cores })
   .transform(Number);
 
 const Healthcheck = z.object({

@@ -19,7 +19,7 @@ export interface Composed {
 /** Reads a compose file of a task. Throws {@link BadFile} with its problems. */
 export function readCompose(request: ComposeRequest): Composed {
   const { folder, remarks, file, mainName, base } = request;
-  const document = readYamlFile(file, z.unknown(), { reach: folder.reach });
+  const document = readYamlFile(file, z.unknown(), { reach: folder.reach, merge: true });
   const value = interpolated(document.value, {
     variables: request.variables,
     onUnset: (name, path) => remarks.uses('compose-variable', document.issue(path, name)),

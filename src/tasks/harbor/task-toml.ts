@@ -53,7 +53,7 @@ const McpServer = z.object({
 /** `2G`, as the deprecated keys have it. */
 const Size = z
   .string()
-  .regex(/^\d+(\.\d+)?\s*[KMGT]i?B?$/i, 'expected a size such as 512M or 2G')
+  .regex(/^\d{1,9}(\.\d+)?\s*[KMGT]i?B?$/i, 'expected a size such as 512M or 2G')
   .transform((size) => {
     const unit =
       'kmgt'.indexOf(
@@ -69,9 +69,9 @@ const Environment = z.object({
   docker_image: Text.optional(),
   build_timeout_sec: Seconds.default(600_000),
   os: z.enum(['linux', 'windows']).default('linux'),
-  cpus: z.number().positive().optional(),
-  memory_mb: z.number().positive().optional(),
-  storage_mb: z.number().positive().optional(),
+  cpus: z.number().positive().max(1e6).optional(),
+  memory_mb: z.number().positive().max(1e9).optional(),
+  storage_mb: z.number().positive().max(1e9).optional(),
   gpus: z.int().min(0).default(0),
   gpu_types: z.array(Text).optional(),
   tpu: z.object({ type: Text, topology: Text.optional() }).optional(),

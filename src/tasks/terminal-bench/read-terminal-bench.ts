@@ -28,7 +28,7 @@ interface Source {
 export function readTerminalBenchTask(path: string): Task {
   const folder = new TaskFolder(path);
   if (!folder.isFile('task.yaml')) throw new BadFile([issueAt(folder.at('task.yaml'), 'is missing')]);
-  const document = readYamlFile(folder.at('task.yaml'), z.unknown(), { reach: folder.reach });
+  const document = readYamlFile(folder.at('task.yaml'), z.unknown(), { reach: folder.reach, merge: true });
   const remarks = new Remarks();
   const source: Source = { folder, document, remarks };
   const yaml = checkDocument(document, TaskYaml, remarks);
@@ -139,7 +139,10 @@ function readSolution({ folder, remarks }: Source): TaskSolution | undefined {
     return { kind: 'script', files, command: ['bash', to], env: {} };
   }
   if (!folder.isFile('solution.yaml')) return undefined;
-  const document = readYamlFile(folder.at('solution.yaml'), z.unknown(), { reach: folder.reach });
+  const document = readYamlFile(folder.at('solution.yaml'), z.unknown(), {
+    reach: folder.reach,
+    merge: true,
+  });
   const commands = checkDocument(document, SolutionYaml, remarks);
   remarks.uses('typed-solution', document.issue([], ''));
   return { kind: 'commands', commands: commands.map(({ command }) => command) };
