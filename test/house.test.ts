@@ -19,6 +19,7 @@ const rooms = [
   'engine',
   'ledger',
   'client',
+  'tasks',
   'suite',
   'record',
   'contract',

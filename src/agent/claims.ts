@@ -107,6 +107,8 @@ export class ServiceClaims implements Claims, AsyncDisposable {
         signal,
         deadlineMs: claimAnswers.time.call,
       });
+      // The number goes into the ledger and into requests.
+      if (!Number.isSafeInteger(attempt) || attempt < 1) throw unusable(attempt);
       this.#down = undefined;
       return attempt;
     } catch (error) {
@@ -157,6 +159,11 @@ export class ServiceClaims implements Claims, AsyncDisposable {
 
 function noAnswer(): OffsiteError {
   return new OffsiteError('the service does not answer', { code: 'NO_SERVICE', kind: 'infrastructure' });
+}
+
+function unusable(attempt: number): OffsiteError {
+  const message = `the service gave a lease the number ${attempt}`;
+  return new OffsiteError(message, { code: 'LEASE_UNUSABLE', kind: 'infrastructure' });
 }
 
 /** Milliseconds until a service is asked again what it offers. */

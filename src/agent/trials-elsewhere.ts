@@ -23,7 +23,7 @@ export class TrialsElsewhere {
 
   /** Milliseconds until the next of them may be free; undefined if there are none. */
   get nextMs(): number | undefined {
-    if (this.#until.size === 0) return undefined;
-    return Math.max(0, Math.min(...this.#until.values()) - this.#monotonic());
+    if (this.keys().length === 0) return undefined;
+    return [...this.#until.values()].reduce((one, other) => Math.min(one, other)) - this.#monotonic();
   }
 }

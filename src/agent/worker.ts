@@ -9,13 +9,13 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../trial/build-event.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { Admission, requireRoomForResults } from './admission.ts';
+import { Ahead } from './ahead.ts';
 import { BatchContexts } from './batch-contexts.ts';
 import { type CircuitEvent, Circuits } from './circuits.ts';
 import { type Claims, noClaims } from './claims.ts';
 import type { ConfigRevision, ConfigRevisions } from './config-revision.ts';
 import { type AttemptEvent, finishTrial } from './finish-trial.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
-import type { Lease } from './lease.ts';
 import { NotClaimed } from './not-claimed.ts';
 import { MachineCheck, type NotReady, specify } from './specify.ts';
 import { TrialsElsewhere } from './trials-elsewhere.ts';
@@ -106,7 +106,7 @@ export class Worker implements AsyncDisposable {
   readonly #circuits: Circuits;
   readonly #batches: BatchContexts;
   readonly #check: MachineCheck;
-  readonly #claims: Claims;
+  readonly #ahead: Ahead;
   readonly #elsewhere: TrialsElsewhere;
   readonly #flight: Flight<WorkedTrial>;
   readonly #builds = new Map<string, OpenBuild>();
@@ -123,7 +123,6 @@ export class Worker implements AsyncDisposable {
     const { engine, ledger, clock, monotonic, revisions, scope } = parts;
     this.#parts = parts;
     this.waiting = new WaitingRuns(monotonic);
-    this.#claims = parts.claims ?? noClaims;
     this.#elsewhere = new TrialsElsewhere(monotonic);
     this.#check = new MachineCheck(engine);
     this.#admission = new Admission({
@@ -134,11 +133,17 @@ export class Worker implements AsyncDisposable {
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
       // Another agent may have what this one lacks.
-      if (event.kind === 'waiting') for (const one of this.#flight.trials) giveBack(one);
+      if (event.kind === 'waiting') for (const one of this.#flight.trials) this.#ahead.giveBack(one);
       this.#changed();
     };
     this.#circuits = new Circuits({ ...parts, observe });
     this.#flight = new Flight((model) => this.#circuits.isOpen(model));
+    this.#ahead = new Ahead({
+      flight: this.#flight,
+      claims: parts.claims ?? noClaims,
+      stopped: this.#stopped.signal,
+      isHeld: () => this.#isHeld,
+    });
     this.#batches = new BatchContexts({
       ...parts,
       buildPermits: this.#admission.builds,
@@ -367,7 +372,7 @@ export class Worker implements AsyncDisposable {
       batch: this.#batches.budgetOf(trial.batch, config.budgets.batch),
     };
     const circuits = this.#circuits;
-    const claim = (signal: AbortSignal) => this.#claim(inFlight, signal);
+    const claim = (signal: AbortSignal) => this.#ahead.claim(inFlight, signal);
     const parts = { ...this.#parts, admission, circuits, gateway, sandboxes, budgets, claim };
     try {
       await builds.ready(trial.runId, spec, admitted);
@@ -379,7 +384,7 @@ export class Worker implements AsyncDisposable {
       if (error instanceof NotClaimed) this.#leave(inFlight, error);
       else this.#putBack(inFlight, admitted.aborted ? undefined : { error });
     } finally {
-      giveBack(inFlight);
+      this.#ahead.giveBack(inFlight);
       // A trial that was put back gets another spec the next time, which this sandbox would not be found by.
       sandboxes.forget(spec);
     }
@@ -389,42 +394,7 @@ export class Worker implements AsyncDisposable {
     inFlight.state = 'running';
     inFlight.running = { phase: 'sandbox', at: this.#parts.monotonic() };
     this.#parts.observe({ kind: 'begun', trial: inFlight.trial });
-    void this.#startAhead();
-  }
-
-  /**
-   * Starts the sandbox of the trial that gets the next permit, while another one works. Claims the trial
-   * first: the sandbox would be of no use if another agent has the trial. Never rejects.
-   */
-  async #startAhead(): Promise<void> {
-    for (;;) {
-      const next = this.#flight.trials.find(({ state, isAhead }) => state === 'ready' && !isAhead);
-      if (!next || this.#isHeld) return;
-      next.isAhead = true;
-      const lease = this.#claims.acquire(next.trial, this.#stopped.signal);
-      next.lease = lease;
-      try {
-        await lease;
-      } catch (error) {
-        // Its turn may have come meanwhile; then it meets the same error.
-        if (next.lease !== lease) return;
-        next.lease = undefined;
-        if (!(error instanceof NotClaimed)) return;
-        next.canceling.abort(error);
-        continue;
-      }
-      if (next.lease === lease) next.context.sandboxes.startAhead(next.spec, this.#stopped.signal);
-      return;
-    }
-  }
-
-  /** The lease under which the trial's sandbox was started ahead, or a new one. */
-  #claim(inFlight: WorkedTrial, signal: AbortSignal): Promise<Lease> {
-    const { lease, trial } = inFlight;
-    inFlight.lease = undefined;
-    // From now on it is too late to claim it ahead: a second lease would end this one.
-    inFlight.isAhead = true;
-    return lease ?? this.#claims.acquire(trial, signal);
+    void this.#ahead.start();
   }
 
   #observe(inFlight: WorkedTrial, event: AttemptEvent): void {
@@ -528,13 +498,6 @@ export class Worker implements AsyncDisposable {
     resolve();
     this.#parts.changed?.();
   }
-}
-
-/** Gives a trial back that was claimed to start its sandbox ahead. */
-function giveBack(inFlight: WorkedTrial): void {
-  const { lease } = inFlight;
-  inFlight.lease = undefined;
-  lease?.then((held) => held[Symbol.dispose]()).catch(() => undefined);
 }
 
 function isOutage(error: unknown): boolean {

@@ -16,7 +16,14 @@ type Numbers<Given extends Dimension> = Given extends string
   ? Readonly<Record<never, number>>
   : { readonly [Name in keyof Given]: number };
 
-export type Sender = 'the sandbox' | 'a model' | 'the service' | "the suite's author" | 'a caller' | 'anyone';
+export type Sender =
+  | 'the sandbox'
+  | 'a model'
+  | 'the service'
+  | "the suite's author"
+  | "a task's author"
+  | 'a caller'
+  | 'anyone';
 
 export interface Told<
   Bytes extends Dimension = Dimension,

@@ -6,10 +6,11 @@ import * as model from './model.ts';
 import * as sandbox from './sandbox.ts';
 import * as service from './service.ts';
 import * as suite from './suite.ts';
+import * as tasks from './tasks.ts';
 
 /** Every channel by its name in the code, grouped by sender and sorted. */
 export const channels: Readonly<Record<string, Channel>> = Object.fromEntries(
-  [sandbox, model, service, suite, grading, callers, anybody].flatMap((sender) =>
+  [sandbox, model, service, suite, tasks, grading, callers, anybody].flatMap((sender) =>
     // Not every module loader keeps the names in one order.
     Object.entries<Channel>(sender).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   ),

@@ -6,11 +6,16 @@ import type { Records } from './records.ts';
  * processes of a data folder share it: its locks keep them from running the same trial.
  */
 export function agentIdOf(records: Records): string {
-  return records.transaction(() => {
-    const known = records.get('SELECT id FROM agent');
-    if (known) return String(known.id);
-    const id = `agent-${randomUUID()}`;
-    records.run('INSERT INTO agent (id) VALUES (?)', id);
-    return id;
-  });
+  return knownIn(records) ?? records.transaction(() => knownIn(records) ?? addedTo(records));
+}
+
+function knownIn(records: Records): string | undefined {
+  const row = records.get('SELECT id FROM agent');
+  return row && String(row.id);
+}
+
+function addedTo(records: Records): string {
+  const id = `agent-${randomUUID()}`;
+  records.run('INSERT INTO agent (id) VALUES (?)', id);
+  return id;
 }

@@ -9,7 +9,7 @@ import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
-import { bodyOf } from './json-response.ts';
+import { bodyOf, type Piece } from './json-response.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
@@ -110,7 +110,7 @@ async function answer(
   tell?.queued();
   return json(
     context,
-    'pieces' in response ? bodyOf(response.pieces as Iterable<string>) : JSON.stringify(response),
+    'pieces' in response ? bodyOf(response.pieces as Iterable<Piece>) : JSON.stringify(response),
   );
 }
 
@@ -143,7 +143,7 @@ function failed(context: Context<Environment>, { status, body, headers }: ApiErr
 
 function json(
   context: Context<Environment>,
-  body: string | ReadableStream<Uint8Array>,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
   status: 200 | ApiError['status'] | 500 = 200,
   headers: Readonly<Record<string, string>> = {},
 ): Response {

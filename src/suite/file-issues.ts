@@ -10,7 +10,8 @@ export interface FileIssue {
   message: string;
 }
 
-function printFileIssue({ file, line, column, path, message }: FileIssue): string {
+/** `file:line:column: path: message`, as editors and CI logs expect. */
+export function printFileIssue({ file, line, column, path, message }: FileIssue): string {
   return `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`;
 }
 

@@ -16,6 +16,8 @@ export interface SuitePlan {
   variants: PlannedVariant[];
   /** Models that validators may use. */
   judges: string[];
+  /** The address of what started the batch: a run of a CI system. */
+  trigger?: string | undefined;
 }
 
 /** The suite's prompt: its text, or the prompt's id at the service. */
@@ -125,7 +127,8 @@ export interface RunDetails extends CaseExtras {
 }
 
 /**
- * The request that starts the planned batch.
+ * The request that starts the planned batch. The specification does not say which fields a service requires, so
+ * the request has each one whose value is known.
  *
  * @param prompt the prompt's text
  * @param by who runs the trials: `local` if they are reported, `platform` if the service runs them
@@ -137,10 +140,22 @@ export function startRequest(
 ): StartRequest {
   return {
     suite: { id: plan.suite.id, name: plan.suite.name, prompt },
-    cases: plan.cases.map(({ request }) => request),
+    cases: plan.cases.map(({ request }) => wholeCase(request)),
     variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
     trials: plan.trials,
-    ...(by === 'local' && { local: true }),
+    local: by === 'local',
+    ...(plan.trigger !== undefined && { trigger: { url: plan.trigger } }),
+  };
+}
+
+/** The case with what its missing fields mean. What it does not have (a user, a script) stays missing. */
+function wholeCase({ validator, ...request }: Case): Case {
+  return {
+    source: { kind: 'empty' },
+    tags: [],
+    variables: {},
+    ...request,
+    ...(validator && { validator: { capture: true, manifest: [], sourceFiles: [], ...validator } }),
   };
 }
 

@@ -5,9 +5,10 @@ import { printPath } from '../contract/errors.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
+import { schemaProblems } from './schema-problems.ts';
 import { boundsProblem, documentProblem } from './yaml-bounds.ts';
 
-type Path = (string | number)[];
+type Path = readonly (string | number)[];
 
 /** A YAML file that matches a schema, with a way to find the position of a value. */
 export interface YamlFile<Value> {
@@ -17,6 +18,11 @@ export interface YamlFile<Value> {
   issue(path: Path, message: string): FileIssue;
 }
 
+export interface YamlOptions extends Pick<ReadOptions, 'reach'> {
+  /** Whether the key `<<` merges other maps into its own, as in YAML 1.1. */
+  merge?: boolean;
+}
+
 /**
  * Reads a YAML file and checks it by `schema`. Throws {@link BadFile} with every problem and its position, or
  * an `input` error if the file cannot be read.
@@ -24,8 +30,9 @@ export interface YamlFile<Value> {
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
+  { reach, merge = false }: YamlOptions = {},
 ): YamlFile<z.output<Schema>> {
-  const text = readText(file, { maximumBytes: yamlFiles.bytes.file });
+  const text = readText(file, { maximumBytes: yamlFiles.bytes.file, ...(reach && { reach }) });
   const unbounded = boundsProblem(text);
   if (unbounded) {
     const { offset, message } = unbounded;
@@ -33,7 +40,10 @@ export function readYamlFile<Schema extends z.ZodType>(
   }
   const lines = new LineCounter();
   // Repeated keys are checked below, because this parser's check takes quadratic time.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  const document = parseDocument(text, {
+    ...{ lineCounter: lines, prettyErrors: false, merge },
+    uniqueKeys: false,
+  });
   const positionOf = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
@@ -52,7 +62,7 @@ export function readYamlFile<Schema extends z.ZodType>(
   });
   const result = schema.safeParse(toValue(document, file));
   if (!result.success) {
-    const issues = result.error.issues.flatMap(flatten);
+    const issues = schemaProblems(result.error);
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
     const [first] = shown;
     const more = issues.length - shown.length;
@@ -107,43 +117,6 @@ function offsetOf(document: Document, path: Path): number {
     if (isNode(node) && node.range) return node.range[0];
   }
   return isNode(document.contents) && document.contents.range ? document.contents.range[0] : 0;
-}
-
-/**
- * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
- * meant.
- */
-function flatten(issue: z.core.$ZodIssue): { path: Path; message: string }[] {
-  const path = issue.path as Path;
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown key; check its spelling' }));
-  }
-  if (issue.code === 'invalid_union') {
-    const meant = issue.errors.find((issues) =>
-      issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
-    );
-    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }));
-  }
-  if (issue.code === 'invalid_key') {
-    return issue.issues.map(({ message }) => ({ path, message: expectation(message) }));
-  }
-  if (isMissing(issue)) {
-    return [
-      { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },
-    ];
-  }
-  return [{ path, message: expectation(issue.message) }];
-}
-
-/** Zod states the received value only in its message. */
-function isMissing(issue: z.core.$ZodIssue): boolean {
-  if (issue.code === 'invalid_union')
-    return issue.errors.length > 0 && issue.errors.every((member) => member.every(isMissing));
-  return /received undefined$/.test(issue.message);
-}
-
-function expectation(message: string): string {
-  return message.replace(/^Invalid input: /, '');
 }
 
 function firstLine(text: string): string {

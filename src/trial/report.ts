@@ -19,7 +19,7 @@ export interface ReportSubject {
 
 /**
  * The report that the service gets for a trial: the measured fields, and in `voidFields` the names of the
- * fields that are not valid. The outputs of steps and the changed files stay in the ledger, because the wire
+ * fields that are missing. The outputs of steps and the changed files stay in the ledger, because the wire
  * has no field for them.
  */
 export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
@@ -75,6 +75,7 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
     ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
     voidFields: [
       ...fields.filter(([, value]) => value === undefined).map(([name]) => name),
+      ...(result.sandboxId === undefined ? ['sandboxId'] : []),
       ...(unmeasured.length === usageFields.length ? ['usage'] : unmeasured.map((field) => `usage.${field}`)),
     ],
   };

@@ -8,22 +8,20 @@ export function capturedText(text: string, format: 'text' | 'json' = 'text'): Ca
 
 /**
  * What a report may contain of a validation. The specification has no kind, status, formats, states, levels,
- * methods, judgment or metadata.
+ * methods, judgment or metadata. It does not say which of the other fields a service requires, so a validation
+ * without calls or logs has empty lists.
  */
 export function reportedForm(validation: Validation): ReportedValidation {
   const { kind, status, judgment, metadata, input, output, error, calls, logs, ...same } = validation;
   return {
+    truncated: false,
     ...same,
     ...reportedTexts({ input, output, error }),
-    ...(calls && {
-      calls: calls.map(({ method, input, output, error, ...call }) => ({
-        ...call,
-        ...reportedTexts({ input, output, error }),
-      })),
-    }),
-    ...(logs && {
-      logs: logs.map(({ level, value, ...log }) => ({ ...log, ...reportedTexts({ value }) })),
-    }),
+    calls: (calls ?? []).map(({ method, input, output, error, ...call }) => ({
+      ...call,
+      ...reportedTexts({ input, output, error }),
+    })),
+    logs: (logs ?? []).map(({ level, value, ...log }) => ({ ...log, ...reportedTexts({ value }) })),
   };
 }
 

@@ -226,3 +226,21 @@ test('a service that answers 404 is asked again what it offers; a run that it do
   using lease = await claims.acquire(found(), signal);
   expect(lease.number).toBe(1);
 });
+
+test.for([1.5, 0, -1, 1e300])('a lease with the number %d is none', async (attempt) => {
+  service.alter = (operation, body) =>
+    operation === 'evals.claimTrial' ? JSON.stringify({ attempt, expiresAt: 'never' }) : body;
+  const claims = claimsOf('a');
+  expect((await reasonOf(claims.acquire(found(), signal))).why).toEqual({ kind: 'unasked' });
+  using lease = await claims.acquire(planned(1), signal);
+  expect(lease.number).toBeUndefined();
+});
+
+test('a trial that is free again at once is not claimed again without a pause', async () => {
+  using lease = await claimsOf('a').acquire(found(), signal);
+  await takeOver('a');
+  await service.ask('evals.claimTrial', { id: run, ordinal: 0, agent: 'another', seconds: 0 });
+  await pass(leaseMs / 3);
+  await expect.poll(() => lease.lost.aborted).toBe(true);
+  expect(lease.lost.reason).toMatchObject({ why: { kind: 'held', waitMs: 1_000 } });
+});

@@ -32,7 +32,7 @@ const conflict = json(409, { _tag: 'Conflict', message: 'recorded with other con
 const success = json(200, {});
 
 /** Delivers a queued report of each of `times` trials to a service that answers so. */
-async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report) {
+async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, lease?: number) {
   await using service = await scriptedService(...steps);
   await using client = createClient({
     url: service.url,
@@ -58,12 +58,14 @@ async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report) {
   const outcomes = [];
   for (let ordinal = 1; ordinal <= times; ordinal++) {
     const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
-    await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...sent, ordinal } });
+    const finished = { verdict: 'passed', result: {}, report: { ...sent, ordinal }, lease } as const;
+    await ledger.trials.finish(attempt, finished);
     const pending = ledger.outbox.ofTrial(attempt.trial);
     if (!pending) throw new Error('the report is not queued');
     outcomes.push(await delivery.deliver(pending, AbortSignal.timeout(10_000)));
   }
-  return { outcomes, warnings, sent: sentTo(service), left: ledger.outbox.pending() };
+  const withdrawn = ledger.records.all('SELECT withdrawn FROM trials').map((row) => row.withdrawn);
+  return { outcomes, warnings, sent: sentTo(service), left: ledger.outbox.pending(), withdrawn };
 }
 
 function sentTo(service: ScriptedService) {
@@ -199,6 +201,36 @@ describe('a report', () => {
   ])('stays queued while the key is refused with %d, since a key can be replaced', async (status, tag) => {
     const refused = await deliver([json(status, { _tag: tag, message: 'not you' })]);
     expect(refused.left).toMatchObject([{ state: 'queued', tries: 1 }]);
+  });
+
+  test('of a leased trial carries the number of its lease', async () => {
+    const { outcomes, sent } = await deliver([success], 1, report, 3);
+    expect(outcomes).toEqual([{ kind: 'delivered' }]);
+    expect(sent).toEqual([{ id: 'run_1', trial: report, attempt: 3 }]);
+  });
+
+  test.each([
+    ['runs', { id: 't', ordinal: 1, status: 'running' }],
+    ['has reported', { id: 't', ordinal: 1, status: 'reported', sandboxId: 'another' }],
+  ])(
+    'of a leased trial that another agent %s leaves the outbox: nobody needs to decide',
+    async (_, trial) => {
+      const runs = [{ id: 'run_1', trials: [trial] }];
+      const list = json(200, { page: 1, pageSize: 20, total: 1, runs });
+      const own = { ...report, sandboxId: 'own' };
+      const { outcomes, left, withdrawn } = await deliver([conflict, list], 1, own, 3);
+      expect(outcomes).toMatchObject([
+        { kind: 'superseded', answer: expect.stringContaining('recorded with') },
+      ]);
+      expect(left).toEqual([]);
+      expect(withdrawn).toEqual(['elsewhere']);
+    },
+  );
+
+  test('goes out without its lease where the service has stopped knowing leases', async () => {
+    const { outcomes, sent } = await deliver([refusalAt('attempt'), success], 1, report, 3);
+    expect(outcomes).toEqual([{ kind: 'delivered' }]);
+    expect(sent.map(({ attempt }) => attempt)).toEqual([3, undefined]);
   });
 
   test('of a run that this agent found is never sent by its batch: its index there is not known', async () => {

@@ -5,16 +5,24 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
+import { ServiceClaims } from '../../src/agent/claims.ts';
 import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { NotClaimed } from '../../src/agent/not-claimed.ts';
+import { createClient } from '../../src/client/client.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import type { StartResponse } from '../../src/contract/definition.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { openFlakyService } from '../cli/flaky-service.ts';
+import { openPlace } from '../cli/place.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
+import { startRequest } from '../service/test-service.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { handClock } from './test-clock.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -59,10 +67,17 @@ function absent(engine: Engine, probes: number): Engine {
   };
 }
 
+interface Circumstances extends Pick<AttemptParts, 'claim'> {
+  attempts?: number;
+  breaking?: typeof failing;
+  /** Sees each event when it happens. */
+  during?: (event: AttemptEvent) => void;
+}
+
 async function finish(
   spec: TrialSpec,
   failures: number,
-  { attempts = 3, breaking = failing }: { attempts?: number; breaking?: typeof failing } = {},
+  { attempts = 3, breaking = failing, claim, during }: Circumstances = {},
 ) {
   await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
@@ -91,13 +106,22 @@ async function finish(
     circuits,
     random: Math.random,
     attempts,
+    claim,
   };
   const { signal } = new AbortController();
   const signals = { signal, admitted: signal };
-  const result = await finishTrial(spec, key, parts, signals, (event) => events.push(event));
+  const observe = (event: AttemptEvent) => {
+    events.push(event);
+    during?.(event);
+  };
+  const finished = finishTrial(spec, key, parts, signals, observe);
+  await finished.catch(() => undefined);
   const kept = ledger.records
     .all('SELECT number, ending, cause, result FROM attempts ORDER BY number')
     .map(({ number, ending, cause, result }) => ({ number, ending, cause, hasResult: result !== null }));
+  const result = await finished.catch((error: unknown) => {
+    throw Object.assign(error as Error, { kept, pending: ledger.outbox.pending() });
+  });
   return {
     kept,
     result,
@@ -148,5 +172,37 @@ test('an agent that fails, and a prepare that fails, are not run again', async (
   const unprepared = await finish(specOf('true', { prepare: 'exit 1', verify: 'true' }), 0);
   expect(unprepared.told).toMatchObject([
     { kind: 'finished', result: { verdict: 'void', cause: { kind: 'task' } } },
+  ]);
+});
+
+test('a finished result of a trial that another agent has got meanwhile is kept, and not reported', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { runs } = (await service.ask('evals.start', startRequest())) as StartResponse;
+  const trial = { runId: runs[0]?.id ?? '', ordinal: 0, origin: 'found' } as const;
+  const { OFFSITE_URL: url, OFFSITE_API_KEY: apiKey } = service.env;
+  await using client = createClient({ url, apiKey, clock: systemClock });
+  const clock = handClock();
+  const claims = new ServiceClaims({ client, agent: 'own', clock, monotonic: () => 0, leaseMs: 60_000 });
+  const claim = (agent: string, seconds: number) =>
+    service.ask('evals.claimTrial', { id: trial.runId, ordinal: 0, agent, seconds });
+  let slept: Promise<unknown> | undefined;
+  const failure = await finish(specOf('true', { verify: 'true' }), 0, {
+    claim: (signal) => claims.acquire(trial, signal),
+    during(event) {
+      if (event.kind !== 'phase' || event.phase !== 'harness') return;
+      // The machine sleeps for longer than its lease, and its timers stand still.
+      clock.set(clock.now() + 60_000);
+      slept = claim('own', 0).then(() => claim('another', 60));
+    },
+  }).then(
+    () => undefined,
+    (error) => error,
+  );
+  await slept;
+  expect(failure).toBeInstanceOf(NotClaimed);
+  expect(failure).toMatchObject({ why: { kind: 'held' }, pending: [] });
+  expect(failure.kept).toEqual([
+    { number: 1, ending: 'lost', cause: expect.stringContaining('another'), hasResult: true },
   ]);
 });

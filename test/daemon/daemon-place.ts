@@ -20,7 +20,7 @@ export interface DaemonPlace extends AsyncDisposable {
     more?: { variant?: object; case?: object; trials?: number; suite?: string },
   ): Promise<string[]>;
   /** Starts the daemon as a process of its own and waits until it works. Ended with the place, if it is not before. */
-  daemon(args?: string[], env?: Record<string, string>): Promise<Running>;
+  daemon(args?: string[], env?: Record<string, string>, dataFolder?: string): Promise<Running>;
   /** Has a daemon drain all that is queued, and end. */
   drained(): Promise<Ended>;
   /** Another command in the same data folder. */
@@ -40,9 +40,10 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
   const daemons: Running[] = [];
   const command = (...args: string[]) => offsite(place, [...args, '--config', config], { env: service.env });
   const status = async () => (await askDaemon(place.dataFolder, 'GET', '/status')) as DaemonStatus;
-  const begin = (args: string[], env: Record<string, string> = {}) => {
+  const begin = (args: string[], env: Record<string, string> = {}, dataFolder?: string) => {
     const running = start(place, ['daemon', '--config', config, ...args], {
       env: { ...service.env, ...env },
+      ...(dataFolder !== undefined && { dataFolder }),
     });
     daemons.push(running);
     return running;
@@ -76,8 +77,8 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
       })) as { runs: { id: string }[] };
       return started.runs.map(({ id }) => id);
     },
-    async daemon(args = [], env = {}) {
-      const running = begin(args, env);
+    async daemon(args = [], env = {}, dataFolder) {
+      const running = begin(args, env, dataFolder);
       await running.printed(/the daemon is working/);
       return running;
     },

@@ -9,9 +9,14 @@ export async function letGo(run: string): Promise<void> {
   await using engine = await connectEngine({ instance: `test-let-go-${process.pid}` });
   const filters = { label: [`offsite.run=${run}`] };
   for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
-    const exec = await dockerOf(engine)
-      .getContainer(Id)
-      .exec({ Cmd: ['touch', '/tmp/go'] });
-    await exec.start({ Detach: true });
+    try {
+      const exec = await dockerOf(engine)
+        .getContainer(Id)
+        .exec({ Cmd: ['touch', '/tmp/go'] });
+      await exec.start({ Detach: true });
+    } catch (error) {
+      // A daemon that lost the trial may remove its sandbox at this moment.
+      if (![404, 409].includes((error as { statusCode?: number }).statusCode ?? 0)) throw error;
+    }
   }
 }

@@ -97,6 +97,18 @@ const bare = async (args: string[], env: Record<string, string> = {}) => [
   await offsite(place, args, { env, dataFolder: null }),
 ];
 
+/** Tasks whose names, texts and keys are hostile, and a task that cannot be read. */
+function hostileTasks(): string {
+  const folder = `sets/${hostileName.replaceAll('/', '').slice(0, 80)}`;
+  const key = JSON.stringify(hostileName);
+  const toml = `[task]\n${key} = ${key}\n[environment]\ndocker_image = ${key}\nskills_dir = "/s"\n`;
+  for (const name of ['task.toml', 'instruction.md', 'tests/test.sh'])
+    place.write(`${folder}/${name}`, name === 'task.toml' ? toml : hostileText);
+  place.write(`${folder} unreadable/task.toml`, `[environment]\ncpus = ${key}\n[agent]\nuser = [${key}]\n`);
+  place.write('sets/rows.jsonl', `${JSON.stringify({ instance_id: hostileName, [hostileName]: 1 })}\n`);
+  return join(place.folder, 'project', 'sets');
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -145,6 +157,16 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     const print = `${say}; printf '%s\\n' *`;
     const args = ['shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
     return [await offsite(place, args, { dataFolder: null }), ...(await plain('shell', hostileName))];
+  },
+  tasks: async () => {
+    const sets = hostileTasks();
+    return [
+      ...(await bare(['tasks', sets, '--details'])),
+      ...(await bare(['tasks', sets, '--json'])),
+      ...(await bare(['tasks', join(sets, 'rows.jsonl')])),
+      ...(await bare(['tasks', join(sets, hostileName)])),
+      ...(await bare(['tasks', sets, '--include', hostileName])),
+    ];
   },
   compare: async () => {
     const { batchId } = JSON.parse(ran.stdout);

@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { openService } from '../../src/service/service.ts';
 import { openTestService, report, startRequest, startRun } from './test-service.ts';
 
 test('runs are listed newest first, 20 to a page, and every run once', async () => {
@@ -14,6 +17,43 @@ test('runs are listed newest first, 20 to a page, and every run once', async () 
     expect([page, pageSize, total]).toEqual([index + 1, 20, 45]);
   }
 });
+
+test('a page has the runs of its place, whatever was listed and started before, also by another process', async () => {
+  const models = ['small', 'large'];
+  const step = fc.oneof(
+    fc.record({ start: fc.array(fc.constantFrom(...models), { minLength: 1, maxLength: 20 }) }),
+    fc.record({ page: fc.integer({ min: 1, max: 8 }), variant: fc.constantFrom(undefined, ...models) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 40 }), async (steps) => {
+      await using service = openTestService();
+      const folder = service.folder;
+      const other = openService({ dataFolder: folder, clock: systemClock, integrations: [] });
+      const newestFirst: { id: string; model: string }[] = [];
+      for (const [index, one] of steps.entries()) {
+        if ('start' in one) {
+          const body = JSON.stringify(startRequest({ variants: one.start.map((model) => ({ model })) }));
+          const headers = { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' };
+          const asked = new Request('http://service.test/v1/evals.start', { method: 'POST', headers, body });
+          const answer = await (index % 2 ? other : service.service).fetch(asked);
+          const { runs } = (await answer.json()) as { runs: { id: string; variantIndex: number }[] };
+          for (const { id, variantIndex } of runs)
+            newestFirst.unshift({ id, model: one.start[variantIndex] ?? '' });
+          continue;
+        }
+        const listed = newestFirst.filter(({ model }) => one.variant === undefined || model === one.variant);
+        const { runs, total } = await service.succeed('evals.runs.list', { caseId: 'csv', ...one });
+        const expected = listed.slice((one.page - 1) * 20, one.page * 20);
+        expect([total, ...runs.map(({ id }) => id)]).toEqual([
+          listed.length,
+          ...expected.map(({ id }) => id),
+        ]);
+      }
+      await other.close();
+    }),
+    { numRuns: 8 },
+  );
+}, 120_000);
 
 test('pages count from 1; 0 and none are the first', async () => {
   await using service = openTestService();

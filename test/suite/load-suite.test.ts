@@ -66,11 +66,14 @@ cases:
         {
           id: 'a',
           name: 'a',
+          source: { kind: 'empty' },
+          tags: [],
           variables: { task: 'it' },
           verify: 'test -f x',
           validator: {
             name: 'check.ts',
             source: 'export {};\n',
+            capture: true,
             manifest: [
               { index: 0, name: 'first' },
               { index: 1, name: 'second' },
@@ -87,6 +90,22 @@ cases:
     });
     expect(plan.cases[0]?.local.artifacts).toEqual(['*.log', 'out/**']);
     expect(plan.variants[0]?.profile.run).toBe('true');
+  });
+
+  test('is sent with what its missing fields mean', () => {
+    const plan = load(
+      `suite: { id: s, prompt: p }\n${variants}cases: [{ id: a, validator: { source: x } }]\n`,
+    );
+    expect(startRequest(plan, 'p').cases).toEqual([
+      {
+        id: 'a',
+        name: 'a',
+        source: { kind: 'empty' },
+        tags: [],
+        variables: {},
+        validator: { name: 'validator', source: 'x', capture: true, manifest: [], sourceFiles: [] },
+      },
+    ]);
   });
 
   test('takes connection ids from the configuration', () => {

@@ -33,6 +33,7 @@ describe('a report', () => {
       'validations',
       'artifacts',
       'judgments',
+      'sandboxId',
     ]);
   });
 

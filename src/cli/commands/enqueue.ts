@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import { ciRun } from '../ci-run.ts';
 import { CommandContext } from '../context.ts';
 import { suiteOptions, withAllowOutside, withConfigAndData } from '../options.ts';
 
@@ -10,9 +11,9 @@ export function enqueueCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .action(async (file, options) => {
       await using context = CommandContext.open(options, { suite: file });
-      const { config, dataFolder, host, runners, out } = context;
+      const { config, dataFolder, env, host, runners, out } = context;
       const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
-      const ticket = await writeTicket(dataFolder, plan);
+      const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
       out.print(`queued as ${ticket}; \`offsite status\` shows the daemon's progress`);
     });
 }

@@ -14,6 +14,7 @@ import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
+import { ciRun } from '../ci-run.ts';
 import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
@@ -73,7 +74,8 @@ async function run(file: string, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, out, err } = context;
-  const plan = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
+  const read = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
+  const plan = { ...read, trigger: ciRun(env) };
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();

@@ -6,6 +6,7 @@ const fixed: [name: string, of: (config: Config) => unknown][] = [
   ['engine', ({ engine }) => engine],
   ['dataFolder', ({ dataFolder }) => dataFolder],
   ['caBundle', ({ caBundle }) => caBundle],
+  ['lease', ({ lease }) => lease],
   ['snapshots', ({ snapshots }) => snapshots],
   ['daemon.listen', ({ daemon }) => daemon.listen],
 ];

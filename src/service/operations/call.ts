@@ -1,4 +1,5 @@
 import type { Integration } from '../../contract/catalog.ts';
+import type { Piece } from '../json-response.ts';
 import type { Principal } from '../store/keys.ts';
 import type { Stores } from '../store/stores.ts';
 
@@ -15,5 +16,5 @@ export interface Call {
 
 /** An answer that is built while it is sent: pieces of one JSON text. */
 export interface JsonPieces {
-  pieces: Iterable<string>;
+  pieces: Iterable<Piece>;
 }

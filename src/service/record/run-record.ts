@@ -1,5 +1,6 @@
 import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
+import type { Piece } from '../json-response.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
@@ -17,7 +18,7 @@ export function* runRecordPieces(
   run: RunRow,
   { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
   { now, inProgress }: { now: number; inProgress: ReadonlySet<string> },
-): Generator<string> {
+): Generator<Piece> {
   const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../contract/definition.ts';
+import { createRunPages, type ReadRunPage } from './run-pages.ts';
 
 /** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
@@ -28,19 +29,9 @@ export interface ReportedRun {
   trials: number;
 }
 
-export interface RunPage {
-  total: number;
-  /** Newest first. */
-  keys: number[];
-}
-
 /** Reads runs, always of one organization. */
 export interface RunStore {
-  /** One page of a case's runs. `variant` is a variant's id or, if the case has no such variant, a model. */
-  page(
-    organization: number,
-    list: { caseId: string; variant: string | undefined; offset: number; limit: number },
-  ): RunPage;
+  page: ReadRunPage;
   read(key: number): RunRow;
   /** A run by its own id. */
   find(organization: number, id: string): ReportedRun | undefined;
@@ -49,19 +40,6 @@ export interface RunStore {
 }
 
 export function createRunStore(database: DatabaseSync): RunStore {
-  const total = database.prepare(
-    'SELECT total FROM run_totals WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?',
-  );
-  const newest = 'ORDER BY key DESC LIMIT ? OFFSET ?';
-  const pages = {
-    all: database.prepare(`SELECT key FROM runs WHERE organization = ? AND case_id = ? AND '' = ? ${newest}`),
-    variant: database.prepare(
-      `SELECT key FROM runs WHERE organization = ? AND case_id = ? AND variant_id = ? ${newest}`,
-    ),
-    model: database.prepare(
-      `SELECT key FROM runs WHERE organization = ? AND case_id = ? AND model = ? ${newest}`,
-    ),
-  };
   const read = database.prepare(
     `SELECT runs.key, runs.id, runs.variant, runs.definition_hash, runs.local, runs.trials, runs.started_at,
        batches.id AS batchId, batches.suite, batches.suite_name, batches.trigger, batch_cases.case_name,
@@ -77,24 +55,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
      WHERE batches.id = ? AND runs.organization = ? AND runs.task_index = ?`,
   );
 
-  function totalOf(organization: number, caseId: string, filter: keyof typeof pages, value: string): number {
-    return Number(total.get(organization, caseId, filter, value)?.total ?? 0);
-  }
-
   return {
-    page(organization, { caseId, variant, offset, limit }) {
-      const value = variant ?? '';
-      let filter: keyof typeof pages = variant === undefined ? 'all' : 'variant';
-      let runs = totalOf(organization, caseId, filter, value);
-      if (filter === 'variant' && runs === 0) {
-        filter = 'model';
-        runs = totalOf(organization, caseId, filter, value);
-      }
-      // An offset far past the end may not be an integer that SQLite accepts.
-      if (offset >= runs) return { total: runs, keys: [] };
-      const rows = pages[filter].all(organization, caseId, value, limit, offset);
-      return { total: runs, keys: rows.map((row) => Number(row.key)) };
-    },
+    page: createRunPages(database),
     read(key) {
       const row = read.get(key);
       if (!row) throw new Error(`run ${key} is listed but not there`);

@@ -21,8 +21,8 @@ export interface TrialStore {
   count(run: number): number;
   /** By ordinal. Cheap, because it does not read the trials' JSON. */
   summaries(run: number): Map<number, TrialSummary>;
-  /** JSON of one trial. */
-  record(run: number, ordinal: number): string | undefined;
+  /** JSON of one trial, as bytes: it may be long, and to decode it takes four times as long as to read it. */
+  record(run: number, ordinal: number): Uint8Array | undefined;
 }
 
 /** Columns of a {@link TrialSummary}. */
@@ -35,7 +35,7 @@ export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
 export function createTrialStore(database: DatabaseSync): TrialStore {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
-  const selectRecord = database.prepare('SELECT record FROM trials WHERE key = ?');
+  const selectRecord = database.prepare('SELECT CAST(record AS BLOB) AS record FROM trials WHERE key = ?');
   const insert = database.prepare(
     `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -59,7 +59,7 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
       const rows = selectSummaries.all(run);
       return new Map(rows.map((row) => [Number(row.key) - keyOf(run, 0), summaryOf(row)]));
     },
-    record: (run, ordinal) => selectRecord.get(keyOf(run, ordinal))?.record as string | undefined,
+    record: (run, ordinal) => selectRecord.get(keyOf(run, ordinal))?.record as Uint8Array | undefined,
   };
 }
 

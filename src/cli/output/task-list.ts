@@ -1,0 +1,79 @@
+import { printFileIssue } from '../../suite/file-issues.ts';
+import type { ListedTask, TaskCounts } from '../../tasks/list-tasks.ts';
+import { explanation } from '../../tasks/supported.ts';
+import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
+
+const none = ours('–');
+
+/** One line for each task. */
+export function taskTable(tasks: readonly ListedTask[]): Printable {
+  const titles = ['task', 'format', 'environment', 'graded', 'solution', 'steps', 'notes', 'runs here'];
+  const numbers = ['steps', 'notes'];
+  return table(
+    titles.map((title) => ({ title, align: numbers.includes(title) ? 'right' : 'left' })),
+    tasks.map(rowOf),
+  );
+}
+
+function rowOf(task: ListedTask): Value[] {
+  const { id, format, hasSolution, steps, notes } = task;
+  return [
+    id,
+    format,
+    environmentOf(task),
+    gradingOf(task),
+    hasSolution === undefined ? none : hasSolution ? 'yes' : 'no',
+    steps ?? none,
+    notes.length,
+    runsOf(task),
+  ];
+}
+
+function environmentOf({ environment }: ListedTask): Value {
+  if (!environment) return none;
+  const { kind, services } = environment;
+  return services.length === 0 ? kind : `${kind} + ${plural(services.length, 'service')}`;
+}
+
+const readings = {
+  'reward-files': 'rewards',
+  'printed-tests': 'printed tests',
+  'named-tests': 'named tests',
+  unknown: 'unknown parser',
+} as const;
+
+function gradingOf({ verifier }: ListedTask): Value {
+  if (!verifier) return none;
+  return `${readings[verifier.reading]}, ${verifier.mode === 'shared' ? 'same sandbox' : 'other sandbox'}`;
+}
+
+function runsOf({ state, obstacles: [first, ...others] }: ListedTask): Value {
+  if (state === 'unreadable') return text`CANNOT BE READ`;
+  if (!first) return 'yes';
+  return others.length === 0 ? text`no: ${first.message}` : text`no: ${first.message}; ${others.length} more`;
+}
+
+/** Everything that is to be known of a task, with its places. */
+export function taskDetails({ id, notes, obstacles }: ListedTask): Printable {
+  return stack([
+    text`\n${id}`,
+    ...obstacles.map((each) => text`  does not run: ${printFileIssue(each)}`),
+    ...notes.map((each) => text`  note: ${printFileIssue(each)}`),
+  ]);
+}
+
+export function taskTotals({ tasks, run, doNotRun, unreadable, obstacles, notes }: TaskCounts): Printable {
+  const counts = (title: string, by: Readonly<Record<string, number>>) =>
+    Object.entries(by).map(([kind, count]) => {
+      const why = explanation(kind);
+      const told = why === undefined ? '' : ` (${why})`;
+      return text`  ${ours(title)} ${plural(count, 'task')}: ${kind}${ours(told)}`;
+    });
+  return stack([
+    text`\n${plural(tasks, 'task')}: ${run} can run here, ${doNotRun} cannot, ${unreadable} cannot be read`,
+    ...counts('cannot run', obstacles),
+    ...counts('noted of', notes),
+  ]);
+}

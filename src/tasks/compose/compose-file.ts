@@ -1,0 +1,173 @@
+import { z } from 'zod';
+
+/** The keys of a compose file that Offsite reads. Keys that are not here are obstacles. */
+
+const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const Texts = z.array(Scalar);
+
+/** A text for a shell, or a program with its arguments. */
+const Command = z.union([z.string(), Texts], { error: 'expected a text, or a list of texts' });
+
+/** `KEY: value`, or `- KEY=value`. Without a value, it is the host's. */
+const Variables = z.union(
+  [
+    z.record(z.string(), Scalar.nullable()),
+    Texts.transform((lines) =>
+      Object.fromEntries(
+        lines.map((line) => {
+          const [key = '', ...value] = line.split('=');
+          return [key, value.length === 0 ? null : value.join('=')];
+        }),
+      ),
+    ),
+  ],
+  { error: 'expected a map, or a list of KEY=value' },
+);
+
+const timeUnits = { h: 3_600_000, m: 60_000, s: 1000, ms: 1, us: 0.001 } as const;
+
+/** `1m30s`, read as milliseconds. */
+const Duration = z
+  .string()
+  .regex(/^(\d{1,9}(\.\d{1,9})?(h|ms|us|m|s)){1,6}$/, 'expected a duration such as 30s or 1m30s')
+  .transform((text) =>
+    [...text.matchAll(/([\d.]+)(h|ms|us|m|s)/g)].reduce(
+      (sum, [, amount, unit]) => sum + Number(amount) * timeUnits[unit as keyof typeof timeUnits],
+      0,
+    ),
+  );
+
+/** `512m`, `2gb`, or a number of bytes. */
+const size = 'expected a size such as 512m or 2g, or a number of bytes';
+const Size = z
+  .union([z.number().positive(), z.string().regex(/^\d{1,15}(\.\d+)?\s*[bkmg]?b?$/i, size)], { error: size })
+  .transform((size) => {
+    if (typeof size === 'number') return size;
+    const power =
+      'kmg'.indexOf(
+        size
+          .replaceAll(/[\d.\s]/g, '')
+          .charAt(0)
+          .toLowerCase() || 'b',
+      ) + 1;
+    return Math.round(Number.parseFloat(size) * 1024 ** power);
+  });
+
+const cores = 'expected a number of cores';
+const Cpus = z
+  .union([z.number().positive(), z.string().regex(/^\d{1,6}(\.\d+)?$/, cores)], { error: cores })
+  .transform(Number);
+
+const Healthcheck = z.object({
+  test: Command.optional(),
+  interval: Duration.default(30_000),
+  timeout: Duration.default(30_000),
+  start_period: Duration.default(0),
+  start_interval: Duration.default(5000),
+  retries: z.coerce.number().int().min(0).default(3),
+  disable: z.boolean().optional(),
+});
+
+const conditions = ['service_started', 'service_healthy', 'service_completed_successfully'] as const;
+
+const DependsOn = z.union(
+  [
+    z.array(z.string()),
+    z.record(
+      z.string(),
+      z.object({
+        condition: z.enum(conditions).default('service_started'),
+        required: z.boolean().optional(),
+        restart: z.boolean().optional(),
+      }),
+    ),
+  ],
+  { error: 'expected a list of services, or a map with their conditions' },
+);
+
+const Volume = z.union(
+  [
+    z.string(),
+    z.object({
+      type: z.enum(['bind', 'volume', 'tmpfs']),
+      source: z.string().optional(),
+      target: z.string(),
+      read_only: z.boolean().optional(),
+    }),
+  ],
+  { error: 'expected source:target, or a map with type, source and target' },
+);
+
+const ConfigUse = z.union([z.string(), z.object({ source: z.string(), target: z.string().optional() })], {
+  error: 'expected the name of a config, or a map with source and target',
+});
+
+const Service = z.object({
+  image: z.string().optional(),
+  build: z
+    .union(
+      [
+        z.string(),
+        z.object({
+          context: z.string().default('.'),
+          dockerfile: z.string().default('Dockerfile'),
+          target: z.string().optional(),
+          args: Variables.default({}),
+        }),
+      ],
+      { error: 'expected a folder, or a map with context, dockerfile, target and args' },
+    )
+    .optional(),
+  command: Command.nullish(),
+  entrypoint: Command.nullish(),
+  environment: Variables.default({}),
+  working_dir: z.string().optional(),
+  user: Scalar.optional(),
+  healthcheck: Healthcheck.optional(),
+  depends_on: DependsOn.default([]),
+  volumes: z.array(Volume).default([]),
+  configs: z.array(ConfigUse).default([]),
+  cpus: Cpus.optional(),
+  mem_limit: Size.optional(),
+  deploy: z
+    .object({
+      resources: z
+        .object({
+          limits: z.object({ cpus: Cpus.optional(), memory: Size.optional() }).optional(),
+          reservations: z
+            .object({
+              cpus: Cpus.optional(),
+              memory: Size.optional(),
+              devices: z.array(z.unknown()).optional(),
+            })
+            .optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  ports: z.array(z.unknown()).optional(),
+  // They change how the container is named, shown or ended, and not what runs in it.
+  container_name: z.unknown().optional(),
+  expose: z.unknown().optional(),
+  labels: z.unknown().optional(),
+  logging: z.unknown().optional(),
+  stdin_open: z.unknown().optional(),
+  tty: z.unknown().optional(),
+  init: z.unknown().optional(),
+  pull_policy: z.unknown().optional(),
+  stop_grace_period: z.unknown().optional(),
+  stop_signal: z.unknown().optional(),
+});
+
+export const ComposeFile = z.object({
+  name: z.unknown().optional(),
+  version: z.unknown().optional(),
+  services: z.record(z.string(), Service),
+  volumes: z.record(z.string(), z.unknown()).nullish(),
+  configs: z
+    .record(z.string(), z.object({ content: z.string().optional(), file: z.string().optional() }))
+    .nullish(),
+});
+
+export type ComposeFile = z.output<typeof ComposeFile>;
+export type ServiceTable = z.output<typeof Service>;

@@ -1,0 +1,96 @@
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { taskSets } from '../../bounds/tasks.ts';
+import { BadFile } from '../../suite/file-issues.ts';
+import { schemaProblems } from '../../suite/schema-problems.ts';
+import { readYamlFile } from '../../suite/yaml-file.ts';
+import type { TaskService } from '../task.ts';
+import { unknownKeys } from '../unknown-keys.ts';
+import { ComposeFile, type ServiceTable } from './compose-file.ts';
+import { interpolated } from './interpolate.ts';
+import { readService } from './service.ts';
+import type { ComposeRequest, ComposeSource } from './source.ts';
+
+export interface Composed {
+  main: TaskService;
+  services: readonly TaskService[];
+}
+
+/** Reads a compose file of a task. Throws {@link BadFile} with its problems. */
+export function readCompose(request: ComposeRequest): Composed {
+  const { folder, remarks, file, mainName, base } = request;
+  const document = readYamlFile(file, z.unknown(), { reach: folder.reach, merge: true });
+  const value = interpolated(document.value, {
+    variables: request.variables,
+    onUnset: (name, path) => remarks.uses('compose-variable', document.issue(path, name)),
+  });
+  const result = ComposeFile.safeParse(value);
+  if (!result.success) {
+    const problems = schemaProblems(result.error).slice(0, taskSets.count.listed);
+    throw new BadFile(problems.map(({ path, message }) => document.issue(path, message)));
+  }
+  for (const { path } of unknownKeys(ComposeFile, value)) {
+    const key = String(path.at(-1));
+    if (key.startsWith('x-')) continue;
+    if (ignoredKeys.has(key)) remarks.note('not-used', document.issue(path, 'is ignored'));
+    else remarks.uses('compose-key', document.issue(path, key));
+  }
+  const compose = result.data;
+  const source: ComposeSource = { ...request, document, project: dirname(file), compose };
+  const { [mainName]: mainTable, ...others } = compose.services;
+  if (!mainTable && !base)
+    throw new BadFile([document.issue(['services'], `has no service ${mainName}, in which the agent works`)]);
+  const main = readService(
+    source,
+    mainName,
+    mainTable ?? ComposeFile.shape.services.valueType.parse({}),
+    base,
+  );
+  noteSettings(source, main, mainTable);
+  const services = Object.entries(others).map(([name, table]) => {
+    remarks.uses('services', document.issue(['services', name], name));
+    return readService(source, name, table, undefined, main.source);
+  });
+  requireKnown(source, [main, ...services]);
+  return { main, services };
+}
+
+/** Settings of the main container that are not among those of an environment. */
+function noteSettings(
+  { document, remarks, mainName }: ComposeSource,
+  main: TaskService,
+  table: ServiceTable | undefined,
+): void {
+  const settings: [boolean, keyof ServiceTable][] = [
+    [main.command !== undefined && !isIdle(main.command), 'command'],
+    [main.entrypoint !== undefined, 'entrypoint'],
+    [main.healthcheck !== undefined, 'healthcheck'],
+    [main.files.some(({ kind }) => kind === 'file'), 'volumes'],
+    [main.files.some(({ kind }) => kind === 'content'), 'configs'],
+  ];
+  for (const [isGiven, key] of settings)
+    if (isGiven && table) remarks.uses('main-setting', document.issue(['services', mainName, key], key));
+}
+
+/** Whether a command only keeps its container alive, as Offsite does too. */
+function isIdle(command: string | readonly string[]): boolean {
+  const words = typeof command === 'string' ? command : command.join(' ');
+  return /^((\/bin\/)?(ba)?sh -c )?["']?(exec )?(sleep infinity|tail -f \/dev\/null)["']?$/.test(
+    words.trim(),
+  );
+}
+
+/** They matter to a person who runs the file by hand. */
+const ignoredKeys: ReadonlySet<string> = new Set(['restart', 'hostname']);
+
+function requireKnown({ document }: ComposeSource, services: readonly TaskService[]): void {
+  const names = services.map(({ name }) => name);
+  const unknown = services.flatMap(({ name, dependsOn }) =>
+    dependsOn
+      .filter(({ service }) => !names.includes(service))
+      .map(({ service }) =>
+        document.issue(['services', name, 'depends_on'], `names ${service}, which is no service of the file`),
+      ),
+  );
+  if (unknown.length > 0) throw new BadFile(unknown);
+}

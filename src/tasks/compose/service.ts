@@ -1,0 +1,118 @@
+import { resolve } from 'node:path';
+import { BadFile } from '../../suite/file-issues.ts';
+import type { ContainerSource, ServiceHealthcheck, TaskService, TaskVariable } from '../task.ts';
+import { isBelow } from '../task-folder.ts';
+import type { ServiceTable } from './compose-file.ts';
+import { mainImage } from './interpolate.ts';
+import { readServiceFiles } from './service-files.ts';
+import type { ComposeSource } from './source.ts';
+
+/**
+ * A service of a compose file.
+ *
+ * @param base what it starts from if the file does not say it
+ * @param main what the main service starts from, for a service of the same image
+ */
+export function readService(
+  source: ComposeSource,
+  name: string,
+  table: ServiceTable,
+  base: ContainerSource | undefined,
+  main?: ContainerSource,
+): TaskService {
+  const { document, remarks } = source;
+  const at = (keys: string[], message = '') => document.issue(['services', name, ...keys], message);
+  for (const [index] of table.ports?.entries() ?? [])
+    remarks.uses('published-port', document.issue(['services', name, 'ports', index], ''));
+  const { limits, reservations } = table.deploy?.resources ?? {};
+  if (reservations?.devices) remarks.uses('gpu', at(['deploy', 'resources', 'reservations', 'devices']));
+  return {
+    name,
+    source: readSource(source, name, table, base, main),
+    command: table.command ?? undefined,
+    entrypoint: table.entrypoint ?? undefined,
+    env: variablesOf(source, table.environment, ['services', name, 'environment']),
+    workdir: table.working_dir,
+    user: table.user,
+    healthcheck: healthcheckOf(table),
+    dependsOn: dependenciesOf(table),
+    files: readServiceFiles(source, name, table),
+    cpus: table.cpus ?? limits?.cpus,
+    memoryBytes: table.mem_limit ?? limits?.memory,
+  };
+}
+
+function readSource(
+  source: ComposeSource,
+  name: string,
+  table: ServiceTable,
+  base: ContainerSource | undefined,
+  main: ContainerSource | undefined,
+): ContainerSource {
+  const { document, folder, project, remarks } = source;
+  const { image, build } = table;
+  if (build !== undefined) {
+    const { context, dockerfile, target, args } =
+      typeof build === 'string'
+        ? { context: build, dockerfile: 'Dockerfile', target: undefined, args: {} }
+        : build;
+    const at = (message: string) => document.issue(['services', name, 'build'], message);
+    const path = resolve(project, context);
+    const file = resolve(path, dockerfile);
+    if (/^(\w+:\/\/|git@)/.test(context) || ![path, file].every((each) => isBelow(folder.path, each))) {
+      remarks.uses('outside-path', at(context));
+      return { kind: 'unnamed' };
+    }
+    if (!folder.isFile(file.slice(folder.path.length + 1)))
+      throw new BadFile([at(`there is no file ${file}`)]);
+    const given = variablesOf(source, args, ['services', name, 'build', 'args']);
+    if (Object.keys(given).length > 0) remarks.uses('build-args', at(''));
+    return { kind: 'build', context: path, dockerfile: file, target, args: given };
+  }
+  if (image === mainImage) {
+    const same = main ?? base;
+    if (same) return same;
+  } else if (image !== undefined && image !== '') return { kind: 'image', image };
+  if (base) return base;
+  throw new BadFile([document.issue(['services', name], 'has neither an image nor a build')]);
+}
+
+function variablesOf(
+  { document, remarks, variables }: ComposeSource,
+  given: Readonly<Record<string, string | null>>,
+  path: readonly string[],
+): Record<string, TaskVariable> {
+  const read = (name: string, value: string | null): TaskVariable => {
+    const known = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (value !== null || known !== undefined) return value ?? known ?? '';
+    remarks.uses('host-variable', document.issue([...path, name], name));
+    return { fromHost: name, otherwise: undefined };
+  };
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
+}
+
+function healthcheckOf({ healthcheck }: ServiceTable): ServiceHealthcheck | undefined {
+  if (!healthcheck?.test || healthcheck.disable) return undefined;
+  const { test, interval, timeout, start_period, start_interval, retries } = healthcheck;
+  const [kind, ...rest] = typeof test === 'string' ? ['CMD-SHELL', test] : test;
+  if (kind === 'NONE') return undefined;
+  return {
+    command: kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test,
+    intervalMs: interval,
+    timeoutMs: timeout,
+    startPeriodMs: start_period,
+    startIntervalMs: start_interval,
+    retries,
+  };
+}
+
+const untilOf = {
+  service_started: 'started',
+  service_healthy: 'healthy',
+  service_completed_successfully: 'ended',
+} as const;
+
+function dependenciesOf({ depends_on: given }: ServiceTable): TaskService['dependsOn'] {
+  if (Array.isArray(given)) return given.map((service) => ({ service, until: 'started' }));
+  return Object.entries(given).map(([service, { condition }]) => ({ service, until: untilOf[condition] }));
+}

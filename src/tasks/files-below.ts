@@ -1,0 +1,77 @@
+import { type Dirent, readdirSync, realpathSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import ignore from 'ignore';
+import { taskDigests } from '../bounds/tasks.ts';
+import { BadFile } from '../suite/file-issues.ts';
+import { issueAt, type TaskFolder } from './task-folder.ts';
+
+/**
+ * The files below a folder of a task, as paths from `from` with slashes, sorted. A link is a file, and must
+ * stay in the task. Throws {@link BadFile} for one that leads out, and for too many files.
+ *
+ * @param ignored patterns as in a `.gitignore` of the task's folder
+ */
+export function filesBelow(task: TaskFolder, from: string, ignored: readonly string[] = []): string[] {
+  const filter = ignore().add([...ignored]);
+  const found: string[] = [];
+  let matching = 0;
+  const isIgnored = (name: string) => {
+    if (ignored.length === 0) return false;
+    const begun = performance.now();
+    const is = filter.ignores(name);
+    matching += performance.now() - begun;
+    if (matching > taskDigests.time.ignored)
+      throw new BadFile([issueAt(from, 'takes too long to compare with the patterns of ignored files')]);
+    return is;
+  };
+  const look = (folder: string, depth: number) => {
+    if (depth > taskDigests.count.depth)
+      throw new BadFile([issueAt(folder, `is more than ${taskDigests.count.depth} folders deep`)]);
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      const name = slashed(task.path, path);
+      if (isIgnored(entry.isDirectory() ? `${name}/` : name)) continue;
+      if (entry.isDirectory()) look(path, depth + 1);
+      else if (isFile(task, path, entry)) found.push(slashed(from, path));
+      if (found.length > taskDigests.count.files)
+        throw new BadFile([issueAt(folder, `has more than ${taskDigests.count.files} files`)]);
+    }
+  };
+  look(from, 1);
+  return found.toSorted();
+}
+
+function slashed(from: string, to: string): string {
+  return relative(from, to).split(sep).join('/');
+}
+
+/** Pipes, sockets and devices are not files. */
+function isFile(task: TaskFolder, path: string, entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isFile();
+  if (!task.contains(targetOf(path))) throw task.outside(path);
+  return true;
+}
+
+function targetOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    throw new BadFile([issueAt(path, 'is a link that leads nowhere')]);
+  }
+}
+
+/** The patterns of a file such as `.gitignore`; none if there is no such file. Throws {@link BadFile}. */
+export function ignorePatterns(task: TaskFolder, name: string): string[] {
+  if (!task.isFile(name)) return [];
+  const patterns: string[] = [];
+  for (const [index, line] of task.text(name).split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    patterns.push(line);
+    const { patterns: most, wildcards } = taskDigests.count;
+    const at = { ...issueAt(task.at(name), `has more than ${most} patterns`), line: index + 1 };
+    if (patterns.length > most) throw new BadFile([at]);
+    if (line.split(/\*+/).length > wildcards + 1)
+      throw new BadFile([{ ...at, message: `has more than ${wildcards} wildcards in a pattern` }]);
+  }
+  return patterns;
+}

@@ -1,0 +1,183 @@
+import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { taskSets } from '../bounds/tasks.ts';
+import { Identifier } from '../contract/primitives.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { FileIssue } from '../suite/file-issues.ts';
+import { readDataset } from './harbor/dataset.ts';
+import { isRegistry, readRegistry } from './harbor/registry.ts';
+import type { FoundTask } from './located.ts';
+import { rowId } from './swe-bench/row.ts';
+import { rowsOf } from './swe-bench/rows.ts';
+import type { TaskFormat } from './task.ts';
+import { issueAt } from './task-folder.ts';
+
+/** The tasks at a path, none of which is read yet. */
+export interface FoundTasks {
+  /** In the order of their paths, or of their rows. */
+  tasks: FoundTask[];
+  /** What was found beside them, and is not a task. */
+  notes: FileIssue[];
+}
+
+/** The file that makes a folder a task. */
+const taskFiles: readonly [file: string, format: TaskFormat][] = [
+  ['task.toml', 'harbor'],
+  ['task.yaml', 'terminal-bench'],
+];
+
+/**
+ * Finds the tasks at a path: the folder of a task, a folder with tasks at some depth, a `dataset.toml`, a
+ * `registry.json`, or a file of rows in JSON Lines. Throws an `input` error if there is none.
+ *
+ * @param format finds only tasks of this format
+ */
+export function findTasks(path: string, format?: TaskFormat): FoundTasks {
+  const found = located(resolve(path), format);
+  if (found.tasks.length === 0) {
+    const kind = format === undefined ? '' : ` in the format ${format}`;
+    throw notFound(`there is no task${kind} in ${path}`);
+  }
+  return { tasks: withoutDoubles(found.tasks), notes: found.notes };
+}
+
+function located(path: string, format: TaskFormat | undefined): FoundTasks {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) return inFolder(realpathSync(path), format);
+  if (!stats?.isFile()) throw notFound(`there is no file or folder ${path}`);
+  const name = basename(path);
+  if (taskFiles.some(([file]) => file === name) || name === 'dataset.toml')
+    return inFolder(dirname(path), format);
+  if (name === 'registry.json' || (name.endsWith('.json') && isRegistry(path))) return readRegistry(path);
+  if (/\.(jsonl|ndjson)$/.test(name) || format === 'swe-bench') return inRows(path);
+  throw notFound(`${path} is no file of tasks: expected dataset.toml, registry.json or *.jsonl`);
+}
+
+function inFolder(folder: string, format: TaskFormat | undefined): FoundTasks {
+  const search = new Search(format);
+  search.look(folder, 0);
+  const { tasks, notes } = search;
+  const names = readdirSync(folder);
+  if (format !== undefined && format !== 'harbor') return { tasks, notes };
+  if (names.includes('dataset.toml')) return readDataset(folder, { tasks, notes });
+  if (!names.includes('registry.json') || tasks.some(({ place }) => place === folder))
+    return { tasks, notes };
+  const registry = join(folder, 'registry.json');
+  if (isRegistry(registry)) return tasks.length === 0 ? readRegistry(registry) : { tasks, notes };
+  return { tasks, notes: [...notes, issueAt(registry, 'is no registry of tasks, and is ignored')] };
+}
+
+/** Looks for folders of tasks, and not for tasks within a task. */
+class Search {
+  readonly tasks: FoundTask[] = [];
+  readonly notes: FileIssue[] = [];
+  readonly #format: TaskFormat | undefined;
+  #entries = 0;
+
+  constructor(format: TaskFormat | undefined) {
+    this.#format = format;
+  }
+
+  look(folder: string, depth: number): void {
+    const entries = this.#entriesOf(folder);
+    if (!entries) return;
+    const names = new Set(entries.map(({ name }) => name));
+    const [, format] =
+      taskFiles.find(([file, each]) => names.has(file) && (this.#format ?? each) === each) ?? [];
+    if (format !== undefined || looksLikeTask(names, this.#format)) {
+      this.#add(folder, format ?? 'harbor');
+      return;
+    }
+    if (depth >= taskSets.count.depth) return;
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+      if (entry.isDirectory()) this.look(path, depth + 1);
+      else if (entry.isSymbolicLink() && leadsToFolder(path))
+        this.notes.push(issueAt(path, 'is a link to a folder, which is not followed'));
+    }
+  }
+
+  #add(folder: string, format: TaskFormat): void {
+    const id = basename(folder);
+    this.tasks.push({ id, format, place: folder, ...problemOf(id, folder) });
+    if (this.tasks.length > taskSets.count.tasks)
+      throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, folder);
+  }
+
+  /** Undefined, with a note, for a folder that cannot be read. */
+  #entriesOf(folder: string): Dirent[] | undefined {
+    let entries: Dirent[];
+    try {
+      entries = readdirSync(folder, { withFileTypes: true });
+    } catch (error) {
+      // Node replaces bytes of a name that are not UTF-8, so that there is no such folder.
+      const why = folder.includes('\uFFFD') ? 'its name is not UTF-8' : messageOf(error);
+      this.notes.push(issueAt(folder, `cannot be read: ${why}`));
+      return undefined;
+    }
+    this.#entries += entries.length;
+    if (this.#entries > taskSets.count.entries)
+      throw tooMuch(`has more than ${taskSets.count.entries} files and folders to look at`, folder);
+    return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+}
+
+/** A task of Harbor whose `task.toml` was forgotten: it is listed, with the reason. */
+function looksLikeTask(names: ReadonlySet<string>, format: TaskFormat | undefined): boolean {
+  if (format !== undefined && format !== 'harbor') return false;
+  return names.has('instruction.md') && names.has('environment') && names.has('tests');
+}
+
+function inRows(file: string): FoundTasks {
+  const tasks: FoundTask[] = [];
+  for (const { text, ...row } of rowsOf(file)) {
+    const id = rowId(text, { file, line: row.line });
+    tasks.push({ id, format: 'swe-bench', place: file, row, ...problemOf(id, file, row.line) });
+    if (tasks.length > taskSets.count.tasks)
+      throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, file);
+  }
+  return { tasks, notes: [] };
+}
+
+/** An id becomes the id of a case. */
+function problemOf(id: string, place: string, line = 1): Pick<FoundTask, 'problem'> {
+  if (Identifier.safeParse(id).success) return {};
+  const message = 'has a name that cannot be the id of a case';
+  return { problem: { ...issueAt(place, message), line } };
+}
+
+/** The second task of one id is a problem, since results are found by the id. */
+function withoutDoubles(tasks: readonly FoundTask[]): FoundTask[] {
+  const first = new Map<string, FoundTask>();
+  return tasks.map((task) => {
+    const other = first.get(task.id);
+    if (!other) {
+      first.set(task.id, task);
+      return task;
+    }
+    const where = other.row ? `${other.place}:${other.row.line}` : other.place;
+    const problem = { ...issueAt(task.place, `has the same id as ${where}`), line: task.row?.line ?? 1 };
+    return { ...task, problem };
+  });
+}
+
+function leadsToFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function notFound(message: string): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'NO_TASKS',
+    kind: 'input',
+    hint: 'A task is a folder with a task.toml or a task.yaml, or a row of a file in JSON Lines.',
+  });
+}
+
+function tooMuch(message: string, where: string): OffsiteError {
+  return new OffsiteError(`the task set ${message}; the search ended at ${where}`, {
+    code: 'NO_TASKS',
+    kind: 'input',
+    hint: 'Name a folder further down.',
+  });
+}

@@ -1,0 +1,72 @@
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { taskDigests, taskSets } from '../../bounds/tasks.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { FileIssue } from '../../suite/file-issues.ts';
+import { checkDocument } from '../document.ts';
+import type { FoundTask } from '../located.ts';
+import { Remarks } from '../supported.ts';
+import { isBelow, issueAt } from '../task-folder.ts';
+import { readTomlFile } from '../toml-file.ts';
+import { fileDigest } from './digest.ts';
+
+const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hexadecimal digits');
+
+const DatasetToml = z.object({
+  dataset: z.object({
+    name: z.string().min(1),
+    version: z.string().optional(),
+    description: z.string().optional(),
+    keywords: z.array(z.string()).optional(),
+    authors: z.array(z.object({ name: z.string().optional(), email: z.string().optional() })).optional(),
+  }),
+  tasks: z.array(z.object({ name: z.string().min(1), digest: Digest.optional() })).default([]),
+  files: z.array(z.object({ path: z.string().min(1), digest: Digest.optional() })).default([]),
+});
+
+interface Found {
+  tasks: FoundTask[];
+  notes: FileIssue[];
+}
+
+/**
+ * The tasks that a folder's `dataset.toml` names, which are found by the last part of their names. Those that
+ * are not in the folder, and those that it does not name, are told.
+ */
+export function readDataset(folder: string, found: Found): Found {
+  const remarks = new Remarks();
+  const document = readTomlFile(join(folder, 'dataset.toml'), { maximumBytes: taskSets.bytes.dataset });
+  const { tasks: named, files } = checkDocument(document, DatasetToml, remarks);
+  const byId = new Map(found.tasks.map((task) => [task.id, task]));
+  const tasks = named.map(({ name, digest }, index): FoundTask => {
+    const id = basename(name);
+    const at = document.issue(['tasks', index, 'name'], name);
+    const task = byId.get(id);
+    byId.delete(id);
+    if (!task) return { id, format: 'harbor', place: join(folder, id), absent: at };
+    return digest === undefined ? task : { ...task, expected: { digest, at } };
+  });
+  const others = [...byId.values()].map((task) => ({
+    ...task,
+    remark: issueAt(task.place, `is not named in ${document.file}`),
+  }));
+  const fileNotes = files.flatMap(({ path, digest }, index) => {
+    const differs = digest !== undefined && digestOf(folder, path) !== digest;
+    const message = `${path} is missing, or differs from its digest`;
+    return differs ? [document.issue(['files', index, 'path'], message)] : [];
+  });
+  return { tasks: [...tasks, ...others], notes: [...found.notes, ...remarks.notes, ...fileNotes] };
+}
+
+/** Undefined for a file that is missing, too large, or outside of the folder. */
+function digestOf(folder: string, path: string): string | undefined {
+  const file = join(folder, path);
+  if (!isBelow(folder, file)) return undefined;
+  try {
+    const read = fileDigest(file, taskDigests.bytes.files);
+    return read && `sha256:${read.digest}`;
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    return undefined;
+  }
+}

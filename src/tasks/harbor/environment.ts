@@ -1,0 +1,129 @@
+import { MiB } from '../../bounds/channel.ts';
+import { BadFile } from '../../suite/file-issues.ts';
+import { readCompose } from '../compose/read-compose.ts';
+import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskService } from '../task.ts';
+import { issueAt } from '../task-folder.ts';
+import type { Path } from '../unknown-keys.ts';
+import { composeVariables } from './compose-variables.ts';
+import { type HarborSource, readNetwork, readVariables } from './source.ts';
+import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
+
+/**
+ * The environment that a table and a folder define: `environment/`, or `tests/` for a separate verifier.
+ * Throws `BadFile` if they define none.
+ *
+ * @param path where the table is in `task.toml`
+ */
+export function readEnvironment(
+  source: HarborSource,
+  table: EnvironmentTable,
+  { path, folder }: { path: Path; folder: readonly string[] },
+): TaskEnvironment {
+  const { document, remarks } = source;
+  const at = (key: string, message = '') => document.issue([...path, key], message);
+  if (table.os === 'windows') remarks.uses('windows', at('os'));
+  if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
+  if (table.tpu) remarks.uses('tpu', at('tpu'));
+  if (table.skills_dir !== undefined) remarks.uses('skills', at('skills_dir'));
+  if (table.mcp_servers.length > 0) remarks.uses('mcp-servers', at('mcp_servers'));
+  if (table.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
+  const containers = readContainers(source, table, { path, folder });
+  const { main } = containers;
+  const memory = table.memory_mb === undefined ? table.memory : Math.round(table.memory_mb * MiB);
+  // Beside a compose file, they are only values for its variables.
+  const env = readVariables(source, table.env, [...path, 'env']);
+  return {
+    ...containers,
+    workdir: table.workdir ?? main?.workdir,
+    user: main?.user,
+    env: main?.env ?? env,
+    cpus: table.cpus ?? main?.cpus,
+    memoryBytes: memory ?? main?.memoryBytes,
+    diskBytes: table.storage_mb === undefined ? table.storage : Math.round(table.storage_mb * MiB),
+    gpus: table.gpus,
+    os: table.os,
+    network: readNetwork(source, table, path) ?? olderNetwork(source, table, path),
+    healthcheck: table.healthcheck && healthcheckOf(table.healthcheck),
+    mcpServers: table.mcp_servers.map(({ transport, url, command, ...server }) => ({
+      ...server,
+      transport: transport === 'streamable-http' ? 'http' : transport,
+      url,
+      command,
+    })),
+    skillsFolder: table.skills_dir,
+    buildTimeoutMs: table.build_timeout_sec,
+  };
+}
+
+/** By the deprecated key, else public. */
+function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path) {
+  const { allow_internet: isOpen } = table;
+  const isClosed = isOpen === false;
+  const at = document.issue(isOpen === undefined ? path : [...path, 'allow_internet'], '');
+  remarks.uses(isClosed ? 'closed-network' : 'open-network', at);
+  return { mode: isClosed ? ('none' as const) : ('public' as const) };
+}
+
+export function healthcheckOf(table: HealthcheckTable): TaskHealthcheck {
+  return {
+    command: table.command,
+    intervalMs: table.interval_sec,
+    timeoutMs: table.timeout_sec,
+    startPeriodMs: table.start_period_sec,
+    startIntervalMs: table.start_interval_sec,
+    retries: table.retries,
+  };
+}
+
+interface Containers {
+  source: ContainerSource;
+  services: readonly TaskService[];
+  main: TaskService | undefined;
+  files: string | undefined;
+}
+
+function readContainers(
+  harbor: HarborSource,
+  table: EnvironmentTable,
+  { path, folder: names }: { path: Path; folder: readonly string[] },
+): Containers {
+  const { folder, document, remarks } = harbor;
+  const context = folder.at(...names);
+  // Throws if it leads elsewhere.
+  folder.kind(...names);
+  const hasDockerfile = folder.isFile(...names, 'Dockerfile');
+  const compose = [...names, 'docker-compose.yaml'];
+  const image = table.docker_image;
+  const imageAt = document.issue([...path, 'docker_image'], '');
+  const built: ContainerSource = {
+    kind: 'build',
+    context,
+    dockerfile: folder.at(...names, 'Dockerfile'),
+    target: undefined,
+    args: {},
+  };
+  const base = image === undefined ? (hasDockerfile ? built : undefined) : { kind: 'image' as const, image };
+  if (image !== undefined && hasDockerfile)
+    remarks.note('not-used', {
+      ...imageAt,
+      message: `is used in place of ${folder.at(...names, 'Dockerfile')}`,
+    });
+  if (folder.isFile(...compose)) {
+    const { main, services } = readCompose({
+      folder,
+      remarks,
+      file: folder.at(...compose),
+      mainName: 'main',
+      base,
+      variables: composeVariables(context, table),
+    });
+    return { source: main.source, services, main, files: undefined };
+  }
+  if (!base) throw new BadFile([issueAt(context, noEnvironment)]);
+  const files = image !== undefined && !hasDockerfile ? folder.folder(...names) : undefined;
+  if (files !== undefined) remarks.uses('environment-files', imageAt);
+  return { source: base, services: [], main: undefined, files };
+}
+
+const noEnvironment =
+  'has neither a Dockerfile nor a docker-compose.yaml, and task.toml names no docker_image';

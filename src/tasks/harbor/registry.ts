@@ -1,0 +1,82 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { taskSets } from '../../bounds/tasks.ts';
+import { printPath } from '../../contract/errors.ts';
+import { messageOf } from '../../offsite-error.ts';
+import { parseCheckedJson } from '../../parse-json.ts';
+import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import { readText } from '../../suite/yaml-file.ts';
+import { checkDocument, type TaskDocument } from '../document.ts';
+import type { FoundTask } from '../located.ts';
+import { Remarks } from '../supported.ts';
+import { isBelow, issueAt } from '../task-folder.ts';
+
+const Registry = z.array(
+  z.object({
+    name: z.string().min(1),
+    version: z.string().optional(),
+    description: z.string().optional(),
+    tasks: z.array(
+      z.object({
+        name: z.string().min(1),
+        git_url: z.string().nullish(),
+        git_commit_id: z.string().nullish(),
+        path: z.string().min(1),
+      }),
+    ),
+  }),
+);
+
+/** Whether a file looks like a registry, and not like a file of another program with the same name. */
+export function isRegistry(file: string): boolean {
+  try {
+    return Array.isArray(parseCheckedJson(readJson(file)));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The tasks that an older registry names. Those that are folders beside it can be read. The others would have
+ * to be fetched. Throws {@link BadFile}.
+ */
+export function readRegistry(file: string): { tasks: FoundTask[]; notes: FileIssue[] } {
+  const remarks = new Remarks();
+  const document = jsonDocument(file);
+  const registry = checkDocument(document, Registry, remarks);
+  const folder = dirname(file);
+  const tasks = registry.flatMap(({ tasks }, set) =>
+    tasks.map(({ name, path, git_url: url, git_commit_id: commit }, index): FoundTask => {
+      const place = join(folder, path);
+      const id = basename(name);
+      if (isBelow(folder, place) && isTaskIn(folder, place)) return { id, format: 'harbor', place };
+      const from = [url, commit, path].filter((part) => part != null).join(' ');
+      return { id, format: 'harbor', place, absent: document.issue([set, 'tasks', index], from) };
+    }),
+  );
+  return { tasks, notes: remarks.notes };
+}
+
+/** Whether a folder is a task, and no link leads from it to elsewhere. */
+function isTaskIn(folder: string, place: string): boolean {
+  return existsSync(join(place, 'task.toml')) && isBelow(realpathSync(folder), realpathSync(place));
+}
+
+function readJson(file: string): string {
+  return readText(file, { maximumBytes: taskSets.bytes.json });
+}
+
+/** JSON has no positions here: its issues name the path of the value. */
+function jsonDocument(file: string): TaskDocument {
+  const issue: TaskDocument['issue'] = (path, message) => ({
+    ...issueAt(file, message),
+    path: printPath(path),
+  });
+  try {
+    return { file, value: parseCheckedJson(readJson(file)), issue };
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new BadFile([issueAt(file, messageOf(error))]);
+    throw error;
+  }
+}

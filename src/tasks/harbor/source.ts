@@ -1,0 +1,55 @@
+import type { FileIssue } from '../../suite/file-issues.ts';
+import type { TaskDocument } from '../document.ts';
+import type { Remarks } from '../supported.ts';
+import type { TaskNetwork, TaskVariable } from '../task.ts';
+import type { TaskFolder } from '../task-folder.ts';
+import type { Path } from '../unknown-keys.ts';
+
+/** What a reader of a task's parts works with. */
+export interface HarborSource {
+  folder: TaskFolder;
+  /** The task's `task.toml`. */
+  document: TaskDocument;
+  remarks: Remarks;
+}
+
+interface NetworkTable {
+  network_mode?: 'public' | 'no-network' | 'allowlist' | undefined;
+  allowed_hosts?: string[] | undefined;
+}
+
+/** The network that a table asks for; undefined if it says nothing. */
+export function readNetwork(
+  { document, remarks }: HarborSource,
+  { network_mode: mode, allowed_hosts: hosts }: NetworkTable,
+  path: Path,
+): TaskNetwork | undefined {
+  const at = (key: string, message = ''): FileIssue => document.issue([...path, key], message);
+  if (mode === undefined && hosts === undefined) return undefined;
+  if (mode === 'allowlist' || (mode === undefined && hosts !== undefined)) {
+    remarks.uses('listed-hosts', at(mode === undefined ? 'allowed_hosts' : 'network_mode'));
+    return { mode: 'allowlist', hosts: hosts ?? [] };
+  }
+  if (hosts !== undefined && hosts.length > 0)
+    remarks.note('not-used', at('allowed_hosts', `is ignored, because network_mode is ${mode}`));
+  remarks.uses(mode === 'public' ? 'open-network' : 'closed-network', at('network_mode'));
+  return { mode: mode === 'public' ? 'public' : 'none' };
+}
+
+/** A value that is as a whole `${NAME}` or `${NAME:-text}` stands for a variable of the machine. */
+const fromHost = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/s;
+
+export function readVariables(
+  { document, remarks }: HarborSource,
+  variables: Readonly<Record<string, string>>,
+  path: Path,
+): Record<string, TaskVariable> {
+  const read = (key: string, value: string): TaskVariable => {
+    const [, name, otherwise] = fromHost.exec(value) ?? [];
+    if (name === undefined) return value;
+    const feature = otherwise === undefined ? 'host-variable' : 'host-variable-default';
+    remarks.uses(feature, document.issue([...path, key], value));
+    return { fromHost: name, otherwise };
+  };
+  return Object.fromEntries(Object.entries(variables).map(([key, value]) => [key, read(key, value)]));
+}

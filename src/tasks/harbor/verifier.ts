@@ -1,0 +1,109 @@
+import { BadFile } from '../../suite/file-issues.ts';
+import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
+import type { Path } from '../unknown-keys.ts';
+import { readEnvironment } from './environment.ts';
+import { type HarborSource, readNetwork, readVariables } from './source.ts';
+import type { TaskToml, VerifierTable } from './task-toml.ts';
+
+/** Where files of the task are put in the container. */
+const testsFolder = '/tests';
+
+export interface VerifierRequest {
+  toml: TaskToml;
+  /** The table of the step, if it is one of a task with several. */
+  step: { table: VerifierTable; path: Path; folder: readonly string[] } | undefined;
+  /** Patterns of files that are not put into place. */
+  ignored: readonly string[];
+}
+
+/** The verifier of a task, or of one of its steps, for which the task's own is the fallback. */
+export function readVerifier(source: HarborSource, request: VerifierRequest): TaskVerifier {
+  const { document, remarks } = source;
+  const { toml, step } = request;
+  const table = step?.table ?? toml.verifier;
+  const path = step?.path ?? ['verifier'];
+  const at = (key: string, message = '') => document.issue([...path, key], message);
+  const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
+  if (mode === 'separate') remarks.uses('separate-verifier', at('environment_mode'));
+  const user = table.user ?? toml.verifier.user;
+  if (user !== undefined) remarks.uses('verifier-user', at('user', user));
+  const { tests, script } = readTests(source, request, mode);
+  const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
+  const collect = table.collect ?? toml.verifier.collect ?? [];
+  if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
+  return {
+    mode,
+    environment: mode === 'separate' ? readSeparate(source, request) : undefined,
+    timeoutMs: table.timeout_sec,
+    env: readVariables(source, variables, [...path, 'env']),
+    user,
+    network: readNetwork(source, table, path),
+    tests,
+    command: ['bash', script],
+    reading: {
+      kind: 'reward-files',
+      json: '/logs/verifier/reward.json',
+      text: '/logs/verifier/reward.txt',
+    },
+    collect: collect.map(
+      ({ timeout_sec: timeoutMs, command, service, user }): CollectHook => ({
+        command,
+        service,
+        timeoutMs,
+        user,
+      }),
+    ),
+  };
+}
+
+/** Where a table says that the verifier runs. An environment of its own implies `separate`. */
+function modeOf(
+  { document }: HarborSource,
+  table: VerifierTable,
+  path: Path,
+): TaskVerifier['mode'] | undefined {
+  if (table.environment_mode === 'shared' && table.environment)
+    throw new BadFile([document.issue([...path, 'environment'], 'contradicts environment_mode = "shared"')]);
+  return table.environment_mode ?? (table.environment && 'separate');
+}
+
+/**
+ * The environment of a separate verifier: by its own table's image, or by a folder of tests that can be
+ * built. Undefined for a fresh one of the task's.
+ */
+function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): TaskEnvironment | undefined {
+  const own = step?.table.environment && { table: step.table.environment, path: step.path };
+  const shared = toml.verifier.environment && { table: toml.verifier.environment, path: ['verifier'] };
+  const { table, path } = own ?? shared ?? { table: toml.environment, path: undefined };
+  const at = path ? [...path, 'environment'] : ['environment'];
+  const folders = step ? [[...step.folder, 'tests'], ['tests']] : [['tests']];
+  const folder = folders.find((names) =>
+    ['Dockerfile', 'docker-compose.yaml'].some((name) => source.folder.isFile(...names, name)),
+  );
+  if (folder) return readEnvironment(source, table, { path: at, folder });
+  if (!path) return undefined;
+  return readEnvironment(source, table, { path: at, folder: ['environment'] });
+}
+
+/** The folders of tests, and the script that the verifier runs. */
+function readTests(
+  source: HarborSource,
+  { toml, step, ignored }: VerifierRequest,
+  mode: TaskVerifier['mode'],
+): { tests: PlacedFolder[]; script: string } {
+  const { folder, document, remarks } = source;
+  const name = toml.environment.os === 'windows' ? 'test.bat' : 'test.sh';
+  const places = step ? [['tests'], [...step.folder, 'tests']] : [['tests']];
+  const tests = places.flatMap((names): PlacedFolder[] => {
+    const from = folder.folder(...names);
+    return from === undefined ? [] : [{ from, to: testsFolder, ignored }];
+  });
+  // An image of a separate verifier may have its own.
+  const isInImage =
+    mode === 'separate' && (step?.table.environment ?? toml.verifier.environment)?.docker_image;
+  if (!isInImage && !places.some((names) => folder.isFile(...names, name))) {
+    const path = folder.at(...(places.at(-1) ?? []), name);
+    remarks.uses('no-tests', { ...document.issue([], `${path} is missing`), file: path });
+  }
+  return { tests, script: `${testsFolder}/${name}` };
+}

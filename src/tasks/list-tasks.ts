@@ -1,0 +1,104 @@
+import type { FileIssue } from '../suite/file-issues.ts';
+import { findTasks } from './find-tasks.ts';
+import { type ReadTask, readTask } from './read-task.ts';
+import { selectTasks, type TaskSelection } from './selection.ts';
+import type { Note, Obstacle } from './supported.ts';
+import type { RewardReading, Task, TaskFormat } from './task.ts';
+
+/** A task as a list shows it: without its texts, so that a set of thousands takes little memory. */
+export interface ListedTask {
+  id: string;
+  format: TaskFormat;
+  /** The path of its folder, or of the file that has it as a row. */
+  place: string;
+  state: 'runs' | 'does not run' | 'unreadable';
+  name?: string;
+  environment?: { kind: Task['environment']['source']['kind']; services: string[] };
+  verifier?: { mode: Task['verifier']['mode']; reading: RewardReading['kind'] };
+  hasSolution?: boolean;
+  /** How many steps it has; 1 for a task without steps. */
+  steps?: number;
+  keywords?: readonly string[];
+  notes: readonly Note[];
+  obstacles: readonly Obstacle[];
+  /** What is wrong with its files, if it is unreadable. */
+  issues: readonly FileIssue[];
+}
+
+export interface TaskListOptions extends TaskSelection {
+  format?: TaskFormat | undefined;
+}
+
+export interface TaskList {
+  tasks: ListedTask[];
+  /** What was found beside the tasks. */
+  notes: readonly FileIssue[];
+}
+
+/** Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for. */
+export function listTasks(path: string, { format, ...selection }: TaskListOptions = {}): TaskList {
+  const { tasks, notes } = findTasks(path, format);
+  return { tasks: selectTasks(tasks, selection).map((found) => listed(readTask(found))), notes };
+}
+
+function listed(read: ReadTask): ListedTask {
+  if (read.kind !== 'task') {
+    const { id, format, place } = read.found;
+    const nothing = { notes: [], obstacles: [], issues: [] };
+    return read.kind === 'absent'
+      ? { id, format, place, state: 'does not run', ...nothing, obstacles: read.obstacles }
+      : { id, format, place, state: 'unreadable', ...nothing, issues: read.issues };
+  }
+  const { id, name, format, place, environment, verifier, solution, steps, keywords, notes, obstacles } =
+    read.task;
+  return {
+    ...{ id, format, place },
+    state: obstacles.length === 0 ? 'runs' : 'does not run',
+    name,
+    environment: {
+      kind: environment.source.kind,
+      services: environment.services.map((service) => service.name),
+    },
+    verifier: { mode: verifier.mode, reading: verifier.reading.kind },
+    hasSolution:
+      steps.length === 0 ? solution !== undefined : steps.every((step) => step.solution !== undefined),
+    steps: Math.max(1, steps.length),
+    keywords,
+    ...{ notes, obstacles, issues: [] },
+  };
+}
+
+/** How many tasks of a list have something. */
+export interface TaskCounts {
+  tasks: number;
+  run: number;
+  doNotRun: number;
+  unreadable: number;
+  /** Tasks by what they ask for and cannot get; a task may have several. */
+  obstacles: Readonly<Record<string, number>>;
+  /** Tasks by what was noted of them. */
+  notes: Readonly<Record<string, number>>;
+}
+
+export function countTasks(tasks: readonly ListedTask[]): TaskCounts {
+  const inState = (state: ListedTask['state']) => tasks.filter((task) => task.state === state).length;
+  return {
+    tasks: tasks.length,
+    run: inState('runs'),
+    doNotRun: inState('does not run'),
+    unreadable: inState('unreadable'),
+    obstacles: tasksBy(tasks, ({ obstacles }) => obstacles.map(({ feature }) => feature)),
+    notes: tasksBy(tasks, ({ notes }) => notes.map(({ kind }) => kind)),
+  };
+}
+
+/** Most tasks first. */
+function tasksBy(
+  tasks: readonly ListedTask[],
+  kindsOf: (task: ListedTask) => readonly string[],
+): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const task of tasks)
+    for (const kind of new Set(kindsOf(task))) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return Object.fromEntries([...counts].toSorted(([, one], [, other]) => other - one));
+}

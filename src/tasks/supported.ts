@@ -1,0 +1,107 @@
+import { taskSets } from '../bounds/tasks.ts';
+import type { FileIssue } from '../suite/file-issues.ts';
+
+/**
+ * What Offsite does with something that a task asks for. `differs`: it runs the task in another way than the
+ * format's own program. `missing`: it cannot run the task. The text says how, or why.
+ */
+type Support = 'runs' | { differs: string } | { missing: string };
+
+/**
+ * Everything that tasks can ask for, in any format. To support a further thing, change its line here, in the
+ * commit that makes the runner do it.
+ */
+const support = {
+  image: 'runs',
+  build: 'runs',
+  workdir: 'runs',
+  user: 'runs',
+  env: 'runs',
+  cpus: 'runs',
+  memory: 'runs',
+  disk: 'runs',
+  'environment-files': { missing: 'files beside an image are not put into the working directory yet' },
+  'unnamed-environment': { missing: 'the format names no environment, and none is configured' },
+  'build-args': 'runs',
+  services: { missing: 'services beside the main container are not started yet' },
+  'main-setting': { missing: 'this setting of the main container is not applied yet' },
+  'compose-key': { missing: 'a setting of the compose file is not supported' },
+  'compose-variable': { missing: 'a variable of the compose file has no value' },
+  'outside-path': { missing: "the path leads out of the task's folder" },
+  'published-port': { differs: 'the port is not published on this machine' },
+  'bind-mount': { missing: 'a folder of the host cannot be mounted' },
+  'service-file': { differs: 'the file is copied, and not mounted' },
+  volume: { missing: 'volumes of services are not made yet' },
+  gpu: { missing: 'no GPU can be given to a sandbox' },
+  tpu: { missing: 'no TPU can be given to a sandbox' },
+  windows: { missing: 'only Linux containers run here' },
+  'open-network': { differs: 'the agent and the tests run without a network, except for what is configured' },
+  'closed-network': 'runs',
+  'listed-hosts': { missing: 'a list of permitted hosts is not applied yet' },
+  healthcheck: { missing: 'a healthcheck of the environment is not waited for yet' },
+  'mcp-servers': { missing: 'MCP servers are not given to the agent yet' },
+  skills: { missing: 'skills are not given to the agent yet' },
+  'host-variable': { missing: "variables of this machine's environment are not passed on yet" },
+  'host-variable-default': { differs: "the given default is used, whatever this machine's environment says" },
+  'agent-without-limit': { differs: "Offsite's own limit on the time of an agent applies" },
+  'shared-verifier': 'runs',
+  'separate-verifier': { missing: 'a verifier in an environment of its own is not run yet' },
+  'verifier-user': { missing: 'the tests cannot be run as another user yet' },
+  'agent-user': { missing: 'the agent cannot be run as another user than the environment yet' },
+  'collect-hook': { missing: 'commands before the collection of artifacts are not run yet' },
+  solution: 'runs',
+  'typed-solution': { missing: 'a solution that is typed into a terminal is not run' },
+  'tests-in-same-shell': { missing: "the tests cannot be run in the agent's shell" },
+  'named-tests': { missing: 'tests are not chosen by their names yet' },
+  'unknown-parser': { missing: "Offsite has no parser for the tests' output" },
+  steps: { missing: 'tasks of several steps are not run yet' },
+  artifacts: 'runs',
+  'artifact-exclude': { missing: 'exclusions from an artifact are not applied yet' },
+  'service-artifact': { missing: 'artifacts of services are not collected yet' },
+  'no-tests': { missing: 'there is nothing to grade with' },
+  'mistyped-key': { missing: 'a key looks mistyped' },
+  'schema-version': { missing: 'this version of the format is not known' },
+  'older-instruction': { missing: 'the instruction is written in an older form' },
+  'shared-environment': { missing: 'the environment is defined outside the task' },
+  'not-here': { missing: 'the task is not on this machine' },
+  'wrong-digest': { missing: 'the files differ from those that the data set names' },
+} as const satisfies Readonly<Record<string, Support>>;
+
+export type Feature = keyof typeof support;
+
+/** How Offsite deviates in this, or why it cannot do it. Undefined for what it does as it is. */
+export function explanation(feature: string): string | undefined {
+  const given = Object.hasOwn(support, feature) ? (support[feature as Feature] as Support) : 'runs';
+  if (given === 'runs') return undefined;
+  return 'differs' in given ? given.differs : given.missing;
+}
+
+/** Something about a task that a person should know, with the place in its files. */
+export interface Note extends FileIssue {
+  kind: Feature | 'unknown-key' | 'deprecated-key' | 'not-used' | 'data-set';
+}
+
+/** A reason why a task cannot be run here, with the place in its files. */
+export interface Obstacle extends FileIssue {
+  feature: Feature;
+}
+
+/** Collects what a person should know of one task, while it is read. */
+export class Remarks {
+  readonly notes: Note[] = [];
+  readonly obstacles: Obstacle[] = [];
+
+  /** Says that the task asks for something at a place. The message of the place says what, in a few words. */
+  uses(feature: Feature, at: FileIssue): void {
+    const given: Support = support[feature];
+    if (given === 'runs') return;
+    const told = (text: string) => ({ ...at, message: at.message === '' ? text : `${at.message}: ${text}` });
+    if ('differs' in given) this.note(feature, told(given.differs));
+    else if (this.obstacles.length < taskSets.count.listed)
+      this.obstacles.push({ feature, ...told(given.missing) });
+  }
+
+  note(kind: Note['kind'], at: FileIssue): void {
+    if (this.notes.length < taskSets.count.listed) this.notes.push({ kind, ...at });
+  }
+}

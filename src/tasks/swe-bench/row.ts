@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { taskRows } from '../../bounds/tasks.ts';
+import { printPath } from '../../contract/errors.ts';
+import { messageOf } from '../../offsite-error.ts';
+import { parseCheckedJson } from '../../parse-json.ts';
+import { BadFile } from '../../suite/file-issues.ts';
+import { checkDocument, type TaskDocument } from '../document.ts';
+import { Remarks } from '../supported.ts';
+import type { Task } from '../task.ts';
+
+const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
+
+/** Names of tests: a list, or the JSON of one in a text. */
+const TestNames = z
+  .union([Names, z.string()], { error: 'expected a list of tests' })
+  .transform((given, ctx) => {
+    if (typeof given !== 'string') return given;
+    try {
+      const names = Names.safeParse(parseCheckedJson(given));
+      if (names.success) return names.data;
+    } catch {
+      // It is not JSON.
+    }
+    ctx.addIssue({ code: 'custom', message: 'expected a list of tests, or the JSON of one in a text' });
+    return z.NEVER;
+  });
+
+const Row = z.object({
+  instance_id: z.string().min(1),
+  repo: z.string().min(1),
+  base_commit: z.string().min(1),
+  problem_statement: z.string().min(1),
+  patch: z.string().optional(),
+  test_patch: z.string(),
+  FAIL_TO_PASS: TestNames,
+  PASS_TO_PASS: TestNames,
+  version: z.string().nullish(),
+  environment_setup_commit: z.string().nullish(),
+  hints_text: z.string().nullish(),
+  created_at: z.unknown().optional(),
+  difficulty: z.unknown().optional(),
+});
+
+export interface RowPlace {
+  /** Absolute. */
+  file: string;
+  /** From 1. */
+  line: number;
+}
+
+/** The id of a row. Throws {@link BadFile} if it has none. */
+export function rowId(text: string, place: RowPlace): string {
+  const { instance_id: id } = z
+    .looseObject({ instance_id: z.unknown() })
+    .safeParse(parseRow(text, place).value).data ?? { instance_id: undefined };
+  if (typeof id === 'string' && id !== '') return id;
+  throw new BadFile([{ ...place, column: 1, path: 'instance_id', message: 'is required: expected a text' }]);
+}
+
+/** Reads a row in the format of SWE-bench. Throws {@link BadFile} with its problems, at its line. */
+export function readRow(text: string, place: RowPlace): Task {
+  const document = parseRow(text, place);
+  const remarks = new Remarks();
+  const row = checkDocument(document, Row, remarks);
+  const { repo, base_commit, version, environment_setup_commit } = row;
+  const tests = [...row.FAIL_TO_PASS, ...row.PASS_TO_PASS];
+  if (tests.length === 0) remarks.uses('no-tests', document.issue(['FAIL_TO_PASS'], 'the row names no test'));
+  remarks.uses('unnamed-environment', document.issue([], ''));
+  remarks.uses('named-tests', document.issue(['FAIL_TO_PASS'], ''));
+  return {
+    id: row.instance_id,
+    name: row.instance_id,
+    format: 'swe-bench',
+    place: place.file,
+    description: undefined,
+    instruction: row.problem_statement,
+    environment: {
+      source: { kind: 'unnamed' },
+      services: [],
+      main: undefined,
+      files: undefined,
+      workdir: undefined,
+      user: undefined,
+      env: {},
+      cpus: undefined,
+      memoryBytes: undefined,
+      diskBytes: undefined,
+      gpus: 0,
+      os: 'linux',
+      network: { mode: 'none' },
+      healthcheck: undefined,
+      mcpServers: [],
+      skillsFolder: undefined,
+      buildTimeoutMs: undefined,
+    },
+    agent: { timeoutMs: undefined, user: undefined, network: undefined },
+    verifier: {
+      mode: 'separate',
+      environment: undefined,
+      timeoutMs: 1_800_000,
+      env: {},
+      user: undefined,
+      network: undefined,
+      tests: [],
+      command: undefined,
+      reading: {
+        kind: 'named-tests',
+        testPatch: row.test_patch,
+        failToPass: row.FAIL_TO_PASS,
+        passToPass: row.PASS_TO_PASS,
+      },
+      collect: [],
+    },
+    solution: row.patch === undefined ? undefined : { kind: 'patch', patch: row.patch },
+    steps: [],
+    rewardStrategy: 'mean',
+    artifacts: [],
+    keywords: [repo],
+    metadata: { repo, base_commit, version, environment_setup_commit, difficulty: row.difficulty },
+    notes: remarks.notes,
+    obstacles: remarks.obstacles,
+  };
+}
+
+function parseRow(text: string, { file, line }: RowPlace): TaskDocument {
+  const issue: TaskDocument['issue'] = (path, message) => ({
+    ...{ file, line, column: 1, message },
+    path: printPath(path),
+  });
+  try {
+    return { file, value: parseCheckedJson(text), issue };
+  } catch (error) {
+    throw new BadFile([issue([], messageOf(error))]);
+  }
+}

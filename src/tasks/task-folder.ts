@@ -1,0 +1,90 @@
+import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { taskSets } from '../bounds/tasks.ts';
+import { BadFile, type FileIssue } from '../suite/file-issues.ts';
+import type { Reach } from '../suite/read-file.ts';
+import { readText } from '../suite/yaml-file.ts';
+
+/** A folder of somebody else's, of which nothing outside is read: links that lead out are problems. */
+export class TaskFolder {
+  /** Absolute, as the user named it. */
+  readonly path: string;
+  readonly #real: string;
+
+  /** Throws an error of the file system if there is no such folder. */
+  constructor(path: string) {
+    this.path = resolve(path);
+    this.#real = realpathSync(this.path);
+  }
+
+  /** What {@link readText} and others may read. */
+  get reach(): Reach {
+    return { within: [this.#real], except: [] };
+  }
+
+  /** The absolute path of something in the folder, which need not exist. */
+  at(...names: string[]): string {
+    return join(this.path, ...names);
+  }
+
+  /** What is at a path in the folder. Throws {@link BadFile} if a link leads out of the folder. */
+  kind(...names: string[]): 'file' | 'folder' | 'other' | undefined {
+    const path = this.at(...names);
+    try {
+      if (!this.contains(realpathSync(path))) throw this.outside(path);
+      const stats = statSync(path);
+      if (stats.isFile()) return 'file';
+      return stats.isDirectory() ? 'folder' : 'other';
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+        throw new BadFile([issueAt(path, 'is a link that leads nowhere')]);
+      return undefined;
+    }
+  }
+
+  isFile(...names: string[]): boolean {
+    return this.kind(...names) === 'file';
+  }
+
+  isFolder(...names: string[]): boolean {
+    return this.kind(...names) === 'folder';
+  }
+
+  /** The absolute path of a folder in this one; undefined if there is none. */
+  folder(...names: string[]): string | undefined {
+    return this.isFolder(...names) ? this.at(...names) : undefined;
+  }
+
+  /** The text of a file. Throws {@link BadFile} if it is missing, and `input` errors as `readText`. */
+  text(...names: string[]): string {
+    const path = this.at(...names);
+    if (this.kind(...names) === undefined) throw new BadFile([issueAt(path, 'is missing')]);
+    return readText(path, { reach: this.reach, maximumBytes: taskSets.bytes.text });
+  }
+
+  /** Whether a path without links is in the folder, or is the folder. */
+  contains(real: string): boolean {
+    return isBelow(this.#real, real);
+  }
+
+  outside(path: string): BadFile {
+    return new BadFile([issueAt(path, "is a link that leads out of the task's folder")]);
+  }
+}
+
+/** Whether a path is that of a folder or of something in it. Looks at the texts alone. */
+export function isBelow(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** An issue with a whole file or folder. */
+export function issueAt(file: string, message: string): FileIssue {
+  return { file, line: 1, column: 1, path: '', message };
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { RunRecord } from '../../src/contract/record.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { daemonLock } from '../../src/ledger/queue.ts';
+
+let folder: string;
+let ledger: Ledger;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-found-'));
+  ledger = new Ledger(folder, systemClock);
+});
+afterEach(() => {
+  ledger[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const service = 'there';
+
+/** A listed run whose trials have these statuses. */
+function listed(...statuses: string[]): RunRecord {
+  const trials = statuses.map((status, ordinal) => ({ id: `t${ordinal}`, ordinal, status }));
+  return { id: 'run_1', batchId: 'batch_1', local: true, status: 'running', trials };
+}
+
+const sync = (record: RunRecord) => syncRun(record, 'a', { ledger, service, mayClaim: true });
+const queued = () =>
+  ledger.queue.next({ service, lock: daemonLock }, 10).map(({ key, ordinal }) => ({ key, ordinal }));
+const ordinals = () => queued().map(({ ordinal }) => ordinal);
+
+test('a trial that another agent has is passed over, and queued when it comes back', async () => {
+  expect(await sync(listed('running', 'queued'))).toBe(true);
+  expect(ordinals()).toEqual([1]);
+  expect(await sync(listed('running', 'queued'))).toBe(false);
+  expect(await sync(listed('queued', 'queued'))).toBe(true);
+  expect(ordinals().sort()).toEqual([0, 1]);
+  expect(await sync(listed('queued', 'reported'))).toBe(false);
+  expect(ordinals()).toEqual([0]);
+});
+
+test('a run that was over here is open again when one of its trials comes back', async () => {
+  await sync(listed('running', 'queued'));
+  ledger.queue.withdraw(
+    queued().map(({ key }) => key),
+    'elsewhere',
+  );
+  expect(await sync(listed('queued', 'reported'))).toBe(true);
+  expect(ordinals()).toEqual([0]);
+  const state = ledger.records.get('SELECT runs.state, batches.state AS batch FROM runs JOIN batches');
+  expect(state).toEqual({ state: 'started', batch: 'open' });
+});
+
+test('a trial that was canceled here stays so, and a planned run is left to its own worker', async () => {
+  await sync(listed('queued'));
+  ledger.queue.withdraw(
+    queued().map(({ key }) => key),
+    'canceled',
+  );
+  expect(await sync(listed('queued'))).toBe(false);
+  expect(ordinals()).toEqual([]);
+  const run = { id: 'run_2', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  ledger.batches.add({ service, id: 'batch_2', suite: 'S', file: undefined, runs: [run] });
+  expect(await sync({ ...listed('queued'), id: 'run_2', batchId: 'batch_2' })).toBe(false);
+  expect(ordinals()).toEqual([]);
+});
+
+test('a run has work for this agent as long as another one may give a trial back', () => {
+  expect(mayHaveWork(listed('reported', 'running'))).toBe(true);
+  expect(mayHaveWork(listed('reported', 'queued'))).toBe(true);
+  expect(mayHaveWork(listed('reported', 'voided'))).toBe(false);
+  expect(mayHaveWork({ ...listed('running'), local: false })).toBe(false);
+  expect(mayHaveWork({ ...listed('running'), status: 'canceled' })).toBe(false);
+});

@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { interpolated } from '../../src/tasks/compose/interpolate.ts';
+import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+
+let set: TaskSetFolder;
+beforeEach(() => {
+  set = openTaskSet();
+});
+afterEach(() => set[Symbol.dispose]());
+
+const file = 'environment/docker-compose.yaml';
+const composed = (yaml: string, files: Record<string, string | null> = {}) =>
+  set.harbor('task', { [file]: yaml, ...files });
+
+test('main is merged on top of the environment, and the others are services', () => {
+  const found = composed(
+    `
+services:
+  main:
+    depends_on: [cache]
+    user: 1000
+    working_dir: /srv
+    environment: { MODE: test, LEVEL: 3, DEBUG: true }
+    command: sleep infinity
+    cpus: 2
+    mem_limit: 1gb
+  cache:
+    image: redis:7
+    command: redis-server --save ""
+    entrypoint: ["/entry", "-x"]
+    environment: ["A=1", "B=x=y"]
+    expose: ["6379"]
+    container_name: cache
+    healthcheck:
+      test: ["CMD", "redis-cli", "ping"]
+      interval: 1s
+      timeout: 1m30s
+      start_period: 500ms
+      retries: 7
+    depends_on:
+      db: { condition: service_healthy }
+      job: { condition: service_completed_successfully }
+  db:
+    build:
+      context: ./db
+      dockerfile: Dockerfile.db
+      target: small
+      args: [VERSION=3]
+    healthcheck: { test: pg_isready }
+    deploy: { resources: { limits: { cpus: "0.5", memory: 256M } } }
+  job: { build: ./db, healthcheck: { test: ["NONE"] } }
+`,
+    { 'environment/db/Dockerfile.db': 'FROM a\n', 'environment/db/Dockerfile': 'FROM b\n' },
+  );
+  const { environment } = taskOf(found);
+  expect(environment).toMatchObject({
+    source: { kind: 'build', context: `${found.place}/environment` },
+    workdir: '/srv',
+    user: '1000',
+    env: { MODE: 'test', LEVEL: '3', DEBUG: 'true' },
+    cpus: 2,
+    memoryBytes: 1024 ** 3,
+    main: { dependsOn: [{ service: 'cache', until: 'started' }] },
+  });
+  expect(environment.services).toMatchObject([
+    {
+      name: 'cache',
+      source: { kind: 'image', image: 'redis:7' },
+      command: 'redis-server --save ""',
+      entrypoint: ['/entry', '-x'],
+      env: { A: '1', B: 'x=y' },
+      healthcheck: {
+        command: ['redis-cli', 'ping'],
+        intervalMs: 1000,
+        timeoutMs: 90_000,
+        startPeriodMs: 500,
+        retries: 7,
+      },
+      dependsOn: [
+        { service: 'db', until: 'healthy' },
+        { service: 'job', until: 'ended' },
+      ],
+    },
+    {
+      name: 'db',
+      source: {
+        kind: 'build',
+        context: `${found.place}/environment/db`,
+        dockerfile: `${found.place}/environment/db/Dockerfile.db`,
+        target: 'small',
+        args: { VERSION: '3' },
+      },
+      healthcheck: { command: 'pg_isready' },
+      cpus: 0.5,
+      memoryBytes: 256 * 1024 ** 2,
+    },
+    { name: 'job', healthcheck: undefined },
+  ]);
+  expect(obstaclesOf(found)).toEqual([
+    `services ${file}:11:3`,
+    `services ${file}:27:3`,
+    `services ${file}:35:3`,
+  ]);
+});
+
+test('files of a service are copied, and come from the task', () => {
+  const found = composed(
+    `
+services:
+  web:
+    image: nginx
+    volumes:
+      - ./site.conf:/etc/site.conf:ro
+      - { type: bind, source: ./html, target: /html, read_only: true }
+      - data:/data
+      - \${HOST_VERIFIER_LOGS_PATH}:\${ENV_VERIFIER_LOGS_PATH}
+    configs: [greeting, { source: other, target: /etc/other }]
+configs:
+  greeting: { content: "hi $$USER" }
+  other: { file: ./site.conf }
+volumes: { data: {} }
+`,
+    { 'environment/site.conf': 'x', 'environment/html/index.html': 'x' },
+  );
+  expect(taskOf(found).environment.services[0]?.files).toEqual([
+    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/site.conf', readOnly: true },
+    { kind: 'file', from: `${found.place}/environment/html`, to: '/html', readOnly: true },
+    { kind: 'volume', volume: 'data', to: '/data', readOnly: false },
+    { kind: 'content', content: 'hi $USER', to: '/greeting' },
+    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other', readOnly: true },
+  ]);
+  expect(notesOf(found)).toEqual([`service-file ${file}:6:9`, `service-file ${file}:7:9`]);
+  expect(obstaclesOf(found)).toEqual([`services ${file}:3:3`, `volume ${file}:8:9`]);
+});
+
+test('keys are merged from anchors', () => {
+  const found = composed(
+    'x-common: &common\n  environment: { A: "1" }\n  user: me\nservices:\n  main:\n    <<: *common\n    user: other\n',
+  );
+  expect(taskOf(found).environment).toMatchObject({ env: { A: '1' }, user: 'other' });
+  expect(obstaclesOf(found)).toEqual([]);
+});
+
+describe('variables', () => {
+  test('have the values that the task gives them', () => {
+    const found = composed(
+      `services:\n  main:\n    image: \${PREBUILT_IMAGE_NAME}\n    environment: ["C=$CPUS", "M=\${MEMORY}", "T=\${TEST_DIR}", "O=\${OWN:-no}", OWN]\n  twin: { image: "\${MAIN_IMAGE_NAME}" }\n`,
+      {
+        'task.toml':
+          '[environment]\ndocker_image = "base:1"\ncpus = 2\nmemory_mb = 512\nenv = { OWN = "mine" }\n',
+      },
+    );
+    const { environment } = taskOf(found);
+    expect(environment.source).toEqual({ kind: 'image', image: 'base:1' });
+    expect(environment.env).toEqual({ C: '2', M: '512M', T: '/tests', O: 'mine', OWN: 'mine' });
+    expect(environment.services[0]?.source).toEqual({ kind: 'image', image: 'base:1' });
+  });
+
+  test('of nobody are an obstacle, and those of the machine too', () => {
+    const found = composed('services:\n  main:\n    environment:\n      A: "$SECRET"\n      B:\n');
+    expect(obstaclesOf(found)).toEqual([`compose-variable ${file}:4:7`, `host-variable ${file}:5:7`]);
+  });
+
+  const text = (written: string) => {
+    const unset: string[] = [];
+    const value = interpolated(written, {
+      variables: { A: 'a', EMPTY: '', __proto__: null } as unknown as Record<string, string>,
+      onUnset: (name) => unset.push(name),
+    });
+    return [value, ...unset];
+  };
+  test.each([
+    [`$A \${A} $$A $\${A}`, [`a a $A \${A}`]],
+    [`\${EMPTY:-x} \${EMPTY-x} \${NONE-x} \${NONE:-x}`, ['x  x x']],
+    [`\${NONE:-\${A}} \${NONE:-\${OTHER:-deep}}`, ['a deep']],
+    [`\${A:+yes} \${EMPTY:+yes} \${NONE+yes}`, ['yes  ']],
+    [`\${NONE:?needed} $OTHER`, [' ', 'NONE', 'OTHER']],
+    [`$ $1 \${`, [`$ $1 \${`]],
+    [`\${A`, ['a']],
+    ['$constructor', ['', 'constructor']],
+  ])('%s', (written, read) => {
+    expect(text(written)).toEqual(read);
+  });
+
+  test('cannot stand for gigabytes', () => {
+    const value = Array(1000).fill('$BIG'.repeat(100));
+    const variables = { BIG: 'x'.repeat(10_000) };
+    expect(() => interpolated(value, { variables, onUnset: () => undefined })).toThrow(/too much text/);
+  });
+});
+
+describe('what cannot run here is an obstacle at its place', () => {
+  test.each([
+    ['    privileged: true', `compose-key ${file}:3:5`],
+    ['    network_mode: host', `compose-key ${file}:3:5`],
+    ['    extra_hosts: ["a:1.2.3.4"]', `compose-key ${file}:3:5`],
+    ['    env_file: .env', `compose-key ${file}:3:5`],
+    ['    volumes: ["/var/run/docker.sock:/var/run/docker.sock"]', `bind-mount ${file}:3:15`],
+    ['    volumes: ["../..:/all"]', `bind-mount ${file}:3:15`],
+    ['    volumes: ["~/.ssh:/ssh"]', `bind-mount ${file}:3:15`],
+    ['    volumes: ["..:/task"]', `bind-mount ${file}:3:15`],
+    ['    build: ../../other', `outside-path ${file}:3:5`],
+    ['    build: https://github.com/a/b.git', `outside-path ${file}:3:5`],
+    ['    build: { context: ., dockerfile: ../../../Dockerfile }', `outside-path ${file}:3:5`],
+    ['    entrypoint: ["/entry"]', `main-setting ${file}:3:5`],
+    ['    command: serve', `main-setting ${file}:3:5`],
+    ['    healthcheck: { test: "true" }', `main-setting ${file}:3:5`],
+    [
+      '    deploy: { resources: { reservations: { devices: [{ capabilities: [gpu] }] } } }',
+      `gpu ${file}:3:44`,
+    ],
+    ['    build: .\nnetworks: { other: {} }', `compose-key ${file}:4:1`],
+    ['    build: .\ninclude: [other.yaml]', `compose-key ${file}:4:1`],
+  ])('%s', (line, obstacle) => {
+    expect(obstaclesOf(composed(`services:\n  main:\n${line}\n`))).toContain(obstacle);
+  });
+
+  test.each([
+    ['    ports: ["80:80"]', `published-port ${file}:3:13`],
+    ['    restart: always', `not-used ${file}:3:5`],
+  ])('and what is done in another way is a note: %s', (line, note) => {
+    const found = composed(`services:\n  main:\n${line}\n`);
+    expect(notesOf(found)).toEqual([note]);
+    expect(obstaclesOf(found)).toEqual([]);
+  });
+
+  test.each([
+    'sleep infinity',
+    'tail -f /dev/null',
+    '["sleep", "infinity"]',
+    '["sh", "-c", "sleep infinity"]',
+    '["/bin/bash", "-c", "exec sleep infinity"]',
+    '["tail", "-f", "/dev/null"]',
+  ])('a main container that only waits is no obstacle: %s', (command) => {
+    expect(obstaclesOf(composed(`services: { main: { command: ${command} } }\n`))).toEqual([]);
+  });
+});
+
+describe('what is wrong is told with its place', () => {
+  test.each([
+    ['services: []', /^environment\/docker-compose\.yaml:1:1: services: expected record/],
+    ['services:\n  db: {}', /:2:3: services\.db: has neither an image nor a build$/],
+    [
+      'services:\n  main: { depends_on: [db] }',
+      /:2:11: services\.main\.depends_on: names db, which is no service/,
+    ],
+    ['services:\n  main: { cpus: many }', /:2:11: services\.main\.cpus: expected a number of cores/],
+    ['services:\n  main: { mem_limit: big }', /:2:11: services\.main\.mem_limit: expected a size/],
+    ['services:\n  main: { healthcheck: { test: a, interval: 5 } }', /:2:35: .*healthcheck\.interval: /],
+    ['services:\n  main: { volumes: ["./none:/x"] }', /:2:21: services\.main\.volumes\[0\]: there is no /],
+    [
+      'services:\n  main: { configs: [none] }',
+      /:2:21: services\.main\.configs\[0\]: there is no config none$/,
+    ],
+    ['services:\n  main: { build: ./none }', /:2:11: services\.main\.build: there is no file /],
+    ['a: &a [*a]', /itself/],
+    ['a: 1\na: 2', /:2:1: Map keys must be unique/],
+  ])('%s', (yaml, issue) => {
+    expect(issuesOf(composed(yaml))).toEqual([expect.stringMatching(issue)]);
+  });
+});

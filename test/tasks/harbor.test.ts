@@ -1,0 +1,411 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+
+let set: TaskSetFolder;
+beforeEach(() => {
+  set = openTaskSet();
+});
+afterEach(() => set[Symbol.dispose]());
+
+const toml = (text: string) => ({ 'task.toml': text });
+
+test('the smallest task has the defaults of the format, and runs here', () => {
+  const found = set.harbor('small');
+  const task = taskOf(found);
+  expect(task).toMatchObject({
+    id: 'small',
+    name: 'small',
+    format: 'harbor',
+    place: found.place,
+    instruction: 'Write a file.\n',
+    environment: {
+      source: {
+        kind: 'build',
+        context: `${found.place}/environment`,
+        dockerfile: `${found.place}/environment/Dockerfile`,
+      },
+      services: [],
+      env: {},
+      gpus: 0,
+      os: 'linux',
+      network: { mode: 'none' },
+      buildTimeoutMs: 600_000,
+    },
+    agent: { timeoutMs: 60_000 },
+    verifier: {
+      mode: 'shared',
+      timeoutMs: 600_000,
+      tests: [{ from: `${found.place}/tests`, to: '/tests', ignored: [] }],
+      command: ['bash', '/tests/test.sh'],
+      reading: { kind: 'reward-files' },
+      collect: [],
+    },
+    steps: [],
+    rewardStrategy: 'mean',
+    artifacts: [],
+    notes: [],
+    obstacles: [],
+  });
+  expect(task.environment.cpus).toBeUndefined();
+  expect(task.environment.memoryBytes).toBeUndefined();
+  expect(task.solution).toBeUndefined();
+});
+
+test('every table and key that runs here is read', () => {
+  const found = set.harbor('full', {
+    'task.toml': `
+schema_version = "1.4"
+source = "a benchmark"
+artifacts = ["/app/out.txt", { source = "/app/log", destination = "logs/log" }]
+multi_step_reward_strategy = "final"
+
+[task]
+name = "org/full"
+version = "2"
+description = "All of it"
+authors = [{ name = "A", email = "a@example.com" }]
+keywords = ["one", "two"]
+
+[metadata]
+difficulty = "hard"
+made = 2026-01-02
+nested = { deep = [1, 2.5, true] }
+
+[agent]
+timeout_sec = 12.5
+
+[verifier]
+timeout_sec = 30
+env = { LEVEL = "3" }
+environment_mode = "shared"
+network_mode = "no-network"
+
+[environment]
+build_timeout_sec = 120
+os = "linux"
+cpus = 1.5
+memory_mb = 512
+storage_mb = 2048
+gpus = 0
+network_mode = "no-network"
+workdir = "/work"
+mcp_servers = []
+
+[environment.env]
+MODE = "test"
+COST = "$5 is not a \${variable}"
+
+[solution.env]
+KEY = "value"
+`,
+    'solution/solve.sh': 'true\n',
+  });
+  const task = taskOf(found);
+  expect(task.notes).toEqual([]);
+  expect(task.obstacles).toEqual([]);
+  expect(task).toMatchObject({
+    name: 'org/full',
+    description: 'All of it',
+    keywords: ['one', 'two'],
+    metadata: { difficulty: 'hard', made: '2026-01-02', nested: { deep: [1, 2.5, true] } },
+    rewardStrategy: 'final',
+    agent: { timeoutMs: 12_500 },
+    verifier: { timeoutMs: 30_000, env: { LEVEL: '3' }, network: { mode: 'none' } },
+    environment: {
+      workdir: '/work',
+      cpus: 1.5,
+      memoryBytes: 512 * 1024 ** 2,
+      diskBytes: 2048 * 1024 ** 2,
+      buildTimeoutMs: 120_000,
+      env: { MODE: 'test', COST: `$5 is not a \${variable}` },
+    },
+    solution: {
+      kind: 'script',
+      files: { from: `${found.place}/solution`, to: '/solution' },
+      command: ['bash', '/solution/solve.sh'],
+      env: { KEY: 'value' },
+    },
+    artifacts: [
+      { source: '/app/out.txt', destination: undefined, exclude: [], service: 'main' },
+      { source: '/app/log', destination: 'logs/log', exclude: [], service: 'main' },
+    ],
+  });
+});
+
+describe('what cannot run here is an obstacle at its key', () => {
+  const head = 'agent.timeout_sec = 1\nenvironment.network_mode = "no-network"\n';
+  test.each([
+    ['environment.gpus = 2', 'gpu task.toml:3:13'],
+    ['environment.tpu = { type = "v4", topology = "2x2" }', 'tpu task.toml:3:13'],
+    ['environment.os = "windows"', 'windows task.toml:3:13'],
+    ['environment.skills_dir = "/skills"', 'skills task.toml:3:13'],
+    ['environment.healthcheck = { command = "true" }', 'healthcheck task.toml:3:13'],
+    [
+      'environment.mcp_servers = [{ name = "m", transport = "streamable-http", url = "http://m" }]',
+      'mcp-servers task.toml:3:13',
+    ],
+    [`environment.env.KEY = "\${KEY}"`, 'host-variable task.toml:3:17'],
+    ['agent.user = 1000', 'agent-user task.toml:3:7'],
+    ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],
+    ['verifier.user = "root"', 'verifier-user task.toml:3:10'],
+    ['verifier.environment_mode = "separate"', 'separate-verifier task.toml:3:10'],
+    ['verifier.collect = [{ command = "sync" }]', 'collect-hook task.toml:3:10'],
+    ['artifacts = [{ source = "/a", exclude = ["*.o"] }]', 'artifact-exclude task.toml:3:14'],
+    ['artifacts = [{ source = "/a", service = "db" }]', 'service-artifact task.toml:3:14'],
+    ['schema_version = "2.0"', 'schema-version task.toml:3:1'],
+    ['verifier.timout_sec = 5', 'mistyped-key task.toml:3:10'],
+    ['verifier.timeoutSec = 5', 'mistyped-key task.toml:3:10'],
+    ['environment.memory-mb = 5', 'mistyped-key task.toml:3:13'],
+    ['[verifer]\ntimeout_sec = 5', 'mistyped-key task.toml:3:2'],
+  ])('%s', (line, obstacle) => {
+    const files = { 'tests/test.bat': '', ...toml(`${head}${line}\n`) };
+    expect(obstaclesOf(set.harbor('task', files))).toContain(obstacle);
+  });
+
+  test('a missing test.sh', () => {
+    const found = set.harbor('task', { 'tests/test.sh': null, 'tests/other.sh': '' });
+    expect(obstaclesOf(found)).toEqual(['no-tests tests/test.sh:1:1']);
+  });
+
+  test('files beside an image', () => {
+    const found = set.harbor('task', {
+      'environment/Dockerfile': null,
+      'environment/data.txt': 'data',
+      ...toml(`${head}environment.docker_image = "python:3"\n`),
+    });
+    expect(taskOf(found).environment).toMatchObject({
+      source: { kind: 'image', image: 'python:3' },
+      files: `${found.place}/environment`,
+    });
+    expect(obstaclesOf(found)).toEqual(['environment-files task.toml:3:13']);
+  });
+});
+
+describe('what is done in another way, or ignored, is a note at its key', () => {
+  const head = 'agent.timeout_sec = 1\nenvironment.network_mode = "no-network"\n';
+  test.each([
+    ['environment.base_image = "a"', 'unknown-key task.toml:3:13'],
+    ['[[sources]]\nname = "a"', 'unknown-key task.toml:3:3'],
+    ['environment.memory = "2G"', 'deprecated-key task.toml:3:13'],
+    ['environment.storage = "10G"', 'deprecated-key task.toml:3:13'],
+    ['environment.allow_internet = false', 'deprecated-key task.toml:3:13'],
+    ['multi_step_reward_mode = "mean"', 'deprecated-key task.toml:3:1'],
+    [`verifier.env.KEY = "\${KEY:-none}"`, 'host-variable-default task.toml:3:14'],
+    ['environment.allowed_hosts = ["a"]', 'not-used task.toml:3:13'],
+    ['environment.docker_image = "python:3"', 'not-used task.toml:3:13'],
+    ['verifier.network_mode = "public"', 'open-network task.toml:3:10'],
+  ])('%s', (line, note) => {
+    const found = set.harbor('task', toml(`${head}${line}\n`));
+    expect(notesOf(found)).toContain(note);
+    expect(obstaclesOf(found)).toEqual([]);
+  });
+
+  test('a network that nobody closed, and an agent without a limit', () => {
+    const found = set.harbor('task', toml(''));
+    expect(notesOf(found)).toEqual(['open-network task.toml:1:1', 'agent-without-limit task.toml:1:1']);
+    expect(taskOf(found).agent.timeoutMs).toBeUndefined();
+    expect(taskOf(found).environment.network).toEqual({ mode: 'public' });
+  });
+
+  test('older keys for resources and network', () => {
+    const found = set.harbor(
+      'task',
+      toml('environment = { memory = "2G", storage = "512M", allow_internet = false }'),
+    );
+    expect(taskOf(found).environment).toMatchObject({
+      memoryBytes: 2 * 1024 ** 3,
+      diskBytes: 512 * 1024 ** 2,
+      network: { mode: 'none' },
+    });
+  });
+});
+
+describe('the instruction', () => {
+  const canary = 'BENCHMARK DATA. canary GUID 26b5c67b';
+  test.each([
+    ['a comment of Markdown', `<!-- ${canary} -->\nDo it.\n`, 'Do it.\n'],
+    ['lines of a script', `# ${canary}\n# harbor-canary 1\n\nDo it.\n`, 'Do it.\n'],
+    ['a heading without that word', '# Title\nDo it.\n', '# Title\nDo it.\n'],
+    ['a later line', `Do it.\n# ${canary}\n`, `Do it.\n# ${canary}\n`],
+  ])('has no marks of a benchmark: %s', (_, written, read) => {
+    expect(taskOf(set.harbor('task', { 'instruction.md': written })).instruction).toBe(read);
+  });
+});
+
+test('variables of the machine, with and without a default', () => {
+  const found = set.harbor(
+    'task',
+    toml(`[verifier.env]\nA = "\${A}"\nB = "\${B:-x y}"\nC = "see \${C}"\nD = "\${D:-}"\n`),
+  );
+  expect(taskOf(found).verifier.env).toEqual({
+    A: { fromHost: 'A', otherwise: undefined },
+    B: { fromHost: 'B', otherwise: 'x y' },
+    C: `see \${C}`,
+    D: { fromHost: 'D', otherwise: '' },
+  });
+});
+
+test('servers, healthcheck, hosts and hooks', () => {
+  const found = set.harbor(
+    'task',
+    toml(`
+[environment]
+network_mode = "allowlist"
+allowed_hosts = ["a.example", "10.0.0.0/8"]
+healthcheck = { command = "true", interval_sec = 1, retries = 5 }
+mcp_servers = [
+  { name = "one", url = "http://one:1/sse" },
+  { name = "two", transport = "stdio", command = "serve", args = ["-v"] },
+  { name = "three", transport = "http", url = "http://three", headers = { X = "y" } },
+]
+[verifier]
+[[verifier.collect]]
+command = "dump"
+service = "db"
+timeout_sec = 5
+user = "postgres"
+`),
+  );
+  const { environment, verifier } = taskOf(found);
+  expect(environment.network).toEqual({ mode: 'allowlist', hosts: ['a.example', '10.0.0.0/8'] });
+  expect(environment.healthcheck).toEqual({
+    command: 'true',
+    intervalMs: 1000,
+    timeoutMs: 30_000,
+    startPeriodMs: 0,
+    startIntervalMs: 5000,
+    retries: 5,
+  });
+  expect(environment.mcpServers).toMatchObject([
+    { name: 'one', transport: 'sse', url: 'http://one:1/sse' },
+    { name: 'two', transport: 'stdio', command: 'serve', args: ['-v'] },
+    { name: 'three', transport: 'http', headers: { X: 'y' } },
+  ]);
+  expect(verifier.collect).toEqual([{ command: 'dump', service: 'db', timeoutMs: 5000, user: 'postgres' }]);
+});
+
+describe('a separate verifier', () => {
+  const separate = toml('[verifier]\nenvironment_mode = "separate"\n');
+
+  test('is a fresh environment of the task if nothing else is defined', () => {
+    const { verifier } = taskOf(set.harbor('task', separate));
+    expect(verifier).toMatchObject({ mode: 'separate', environment: undefined });
+  });
+
+  test('is built from the tests if they have a Dockerfile', () => {
+    const found = set.harbor('task', { ...separate, 'tests/Dockerfile': 'FROM debian\n' });
+    expect(taskOf(found).verifier.environment?.source).toMatchObject({
+      kind: 'build',
+      context: `${found.place}/tests`,
+    });
+  });
+
+  test('is implied by an environment of its own, whose image needs no script in the tests', () => {
+    const found = set.harbor('task', {
+      'tests/test.sh': null,
+      ...toml('[verifier.environment]\ndocker_image = "grader"\nmemory_mb = 64\n'),
+    });
+    expect(taskOf(found).verifier).toMatchObject({
+      mode: 'separate',
+      environment: { source: { kind: 'image', image: 'grader' }, memoryBytes: 64 * 1024 ** 2 },
+    });
+    expect(obstaclesOf(found)).not.toContainEqual(expect.stringContaining('no-tests'));
+  });
+});
+
+describe('steps', () => {
+  const two = {
+    'instruction.md': null,
+    'tests/test.sh': 'shared\n',
+    'tests/helper.sh': '',
+    'steps/one/instruction.md': '# canary\nFirst.\n',
+    'steps/one/workdir/setup.sh': 'true\n',
+    'steps/one/solution/solve.sh': 'true\n',
+    'steps/two/instruction.md': 'Second.\n',
+    'steps/two/tests/test.sh': 'own\n',
+    'task.toml': `
+artifacts = ["/app/all"]
+[agent]
+timeout_sec = 100
+user = "dev"
+[verifier]
+timeout_sec = 7
+env = { SHARED = "1", LEVEL = "task" }
+[[steps]]
+name = "one"
+min_reward = 0.5
+healthcheck = { command = "test -f x" }
+[steps.agent]
+timeout_sec = 10
+[[steps]]
+name = "two"
+min_reward = { speed = 0.1, quality = 1 }
+artifacts = ["/app/two"]
+[steps.verifier]
+timeout_sec = 9
+env = { LEVEL = "step" }
+`,
+  };
+
+  test('have their own parts, and those of the task where they have none', () => {
+    const found = set.harbor('task', two);
+    const { steps, instruction, artifacts } = taskOf(found);
+    expect(instruction).toBe('');
+    expect(artifacts).toMatchObject([{ source: '/app/all' }]);
+    expect(steps).toMatchObject([
+      {
+        name: 'one',
+        instruction: 'First.\n',
+        agent: { timeoutMs: 10_000, user: 'dev' },
+        // The time of the task's verifier is never that of a step's.
+        verifier: { timeoutMs: 600_000, env: { SHARED: '1', LEVEL: 'task' } },
+        solution: { files: { from: `${found.place}/steps/one/solution` } },
+        workdirFiles: `${found.place}/steps/one/workdir`,
+        setup: 'setup.sh',
+        healthcheck: { command: 'test -f x' },
+        minReward: { reward: 0.5 },
+      },
+      {
+        name: 'two',
+        agent: { timeoutMs: 100_000 },
+        verifier: {
+          timeoutMs: 9000,
+          env: { SHARED: '1', LEVEL: 'step' },
+          tests: [
+            { from: `${found.place}/tests`, to: '/tests' },
+            { from: `${found.place}/steps/two/tests`, to: '/tests' },
+          ],
+        },
+        workdirFiles: undefined,
+        minReward: { speed: 0.1, quality: 1 },
+        artifacts: [{ source: '/app/two' }],
+      },
+    ]);
+    expect(steps[1]?.solution).toBeUndefined();
+  });
+
+  test('are an obstacle, once', () => {
+    expect(obstaclesOf(set.harbor('task', two)).filter((each) => each.startsWith('steps'))).toHaveLength(1);
+  });
+
+  test('may each have a verifier in an environment of its own', () => {
+    const found = set.harbor('task', {
+      ...two,
+      'task.toml':
+        '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
+    });
+    expect(taskOf(found).steps.map(({ verifier }) => verifier.mode)).toEqual(['shared', 'separate']);
+    expect(obstaclesOf(found)).toContain('separate-verifier task.toml:5:10');
+  });
+
+  test('need a test.sh of their own or of the task', () => {
+    const found = set.harbor('task', { ...two, 'tests/test.sh': null });
+    expect(obstaclesOf(found)).toContain('no-tests steps/one/tests/test.sh:1:1');
+    expect(obstaclesOf(found)).not.toContain('no-tests steps/two/tests/test.sh:1:1');
+  });
+});
+
+test('.harborignore names what is not put into place', () => {
+  const found = set.harbor('task', { '.harborignore': '# comment\n*.bin\n', 'tests/big.bin': 'x' });
+  expect(taskOf(found).verifier.tests[0]?.ignored).toContain('*.bin');
+});
