@@ -15,7 +15,7 @@ function suiteAt({ place }: ServingPlace, act = 'echo hi > out.txt; touch /opt/m
       },
     ],
     variants: [
-      { name: 'sulky', model: 'none', harness: 'command', profile: 'sulky' },
+      { name: 'sulky', model: 'idle', harness: 'command', profile: 'sulky' },
       { name: 'greeter', model: 'none', harness: 'command', profile: 'greeter' },
     ],
     config: {
@@ -156,3 +156,22 @@ test('another service gets no batch that its request describes only in part, unl
     runs: [{ status: 'completed', variant: 'greeter' }],
   });
 }, 180_000);
+
+test('a choice of variants after which the service would take one for another is refused', async () => {
+  await using at = openServingPlace();
+  const variant = { model: 'none', harness: 'command', profile: 'worker' };
+  const suite = at.place.suite({
+    cases: [{ id: 'a', verify: 'true' }],
+    variants: [
+      { ...variant, name: 'first' },
+      { ...variant, name: 'second' },
+    ],
+  });
+  const second = await at.command('start', suite, '--variant', 'second', '--no-wait');
+  expect(second.exitCode).toBe(2);
+  expect(second.stderr).toContain('take the variant second for first');
+  const unknown = await at.command('start', suite, '--variant', 'third', '--no-wait');
+  expect(unknown.exitCode).toBe(2);
+  expect(unknown.stderr).toContain('It has first, second.');
+  expect(await at.command('start', suite, '--variant', 'first', '--no-wait')).toMatchObject({ exitCode: 0 });
+}, 60_000);

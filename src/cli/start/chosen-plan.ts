@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { SuitePlan } from '../../suite/plan.ts';
+import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
 
-/** A plan with other numbers of trials, or only some of its variants. Throws an `input` error for an unknown name. */
+/**
+ * A plan with other numbers of trials, or only some of its variants. Throws an `input` error for an unknown
+ * name, and for a choice after which the service would take one variant for another.
+ */
 export function chosenPlan(
   plan: SuitePlan,
   { trials = plan.trials, variant: names }: { trials?: number | undefined; variant?: string[] | undefined },
@@ -24,5 +28,33 @@ export function chosenPlan(
     });
   }
   const variants = plan.variants.filter(({ name }) => names === undefined || names.includes(name));
+  for (const variant of variants) refuseMistaken(variant, plan.variants, variants);
   return { ...plan, trials, variants };
+}
+
+/**
+ * A request has no field for what else tells variants apart, such as their profiles. So a service counts those
+ * with the same model and connections, in the order of the request.
+ */
+function refuseMistaken(
+  variant: PlannedVariant,
+  all: readonly PlannedVariant[],
+  chosen: readonly PlannedVariant[],
+): void {
+  const before = all
+    .slice(0, all.indexOf(variant))
+    .find((one) => isAlike(one, variant) && !chosen.includes(one));
+  if (!before) return;
+  throw new OffsiteError(
+    `the service would take the variant ${variant.name} for ${before.name}: a request has the same for both`,
+    {
+      code: 'VARIANT_MISTAKEN',
+      kind: 'input',
+      hint: `Start ${before.name} too, or move ${variant.name} to a suite of its own.`,
+    },
+  );
+}
+
+function isAlike(one: PlannedVariant, other: PlannedVariant): boolean {
+  return one.model === other.model && isDeepStrictEqual(one.credentials, other.credentials);
 }

@@ -77,7 +77,8 @@ export async function startHere(
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   progress.note(text`${plural(revision.concurrency, 'trial')} at a time; results in ${context.dataFolder}`);
   const delivery = platformDelivery(ledger, platform, clock);
-  const parts = { ...workshop, service: platformService, delivery, revisions };
+  // Nobody but this data folder runs a platform batch, and its lock is held: its trials are not claimed.
+  const parts = { ...workshop, service: platformService, delivery, revisions, claims: undefined };
   try {
     return { kind: 'finished', batch: await runBatch(plan, parts, signal, progress.event) };
   } catch (error) {
