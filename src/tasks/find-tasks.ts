@@ -46,10 +46,12 @@ function located(path: string, format: TaskFormat | undefined): FoundTasks {
   if (stats?.isDirectory()) return inFolder(realpathSync(path), format);
   if (!stats?.isFile()) throw notFound(`there is no file or folder ${path}`);
   const name = basename(path);
+  // The user names it, wherever it leads.
+  const file = realpathSync(path);
   if (taskFiles.some(([file]) => file === name) || name === 'dataset.toml')
     return inFolder(dirname(path), format);
-  if (name === 'registry.json' || (name.endsWith('.json') && isRegistry(path))) return readRegistry(path);
-  if (/\.(jsonl|ndjson)$/.test(name) || format === 'swe-bench') return inRows(path);
+  if (name === 'registry.json' || (name.endsWith('.json') && isRegistry(file))) return readRegistry(file);
+  if (/\.(jsonl|ndjson)$/.test(name) || format === 'swe-bench') return inRows(file);
   throw notFound(`${path} is no file of tasks: expected dataset.toml, registry.json or *.jsonl`);
 }
 
