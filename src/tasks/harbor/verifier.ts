@@ -39,7 +39,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
     timeoutMs: table.timeout_sec,
     env: readVariables(source, variables, [...path, 'env']),
     user,
-    network: readNetwork(source, table, path),
+    network: readNetwork(source, table, path) ?? readNetwork(source, toml.verifier, ['verifier']),
     tests,
     command: ['bash', `${testsFolder}/${scriptOf(toml)}`],
     reading: {
