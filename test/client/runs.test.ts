@@ -53,6 +53,28 @@ for (const total of [0, 1, 20, 21, 39, 40, 41, 60]) {
   });
 }
 
+test('of a service whose pages count from 0, lists that are read at the same time are all whole', async () => {
+  const runs = names(3);
+  const answer = paged(() => runs, 0);
+  const asked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  let zeros = 0;
+  await using service = await scriptedService(async (response, received) => {
+    if (JSON.parse(received.body).page === 0 && zeros++ === 0) {
+      asked.resolve();
+      await held.promise;
+    }
+    return answer(response, received);
+  });
+  await using client = clientOf(service);
+  const first = listed(client);
+  await asked.promise;
+  // The first list does not know yet what page 0 has.
+  expect(await listed(client)).toEqual(runs);
+  held.resolve();
+  expect(await first).toEqual(runs);
+});
+
 /** Answers page 0 as a strict service whose pages count from 1. */
 function strict(step: Step): Step {
   return (response, received) => {

@@ -29,9 +29,16 @@ export interface Listening extends AsyncDisposable {
   asked: string[];
 }
 
-/** Serves `POST /v1/<operation>` on this machine. */
-export async function listen(answer: (asked: Asked) => Answered | Promise<Answered>): Promise<Listening> {
+/**
+ * Serves `POST /v1/<operation>` on this machine. If pages count from 1, disposing throws if a page below that
+ * was asked for.
+ */
+export async function listen(
+  answer: (asked: Asked) => Answered | Promise<Answered>,
+  { pagesFrom }: { pagesFrom: 0 | 1 },
+): Promise<Listening> {
   const asked: string[] = [];
+  const pages: unknown[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const [, operation] = /^\/v1\/([\w.]+)$/.exec(request.url ?? '') ?? [];
@@ -41,6 +48,7 @@ export async function listen(answer: (asked: Asked) => Answered | Promise<Answer
       return;
     }
     asked.push(operation);
+    if (operation === 'evals.runs.list') pages.push(JSON.parse(body).page);
     const said = await answer({ operation, headers: request.headers, body });
     const isText = typeof said.body === 'string';
     response.writeHead(said.status, {
@@ -56,6 +64,7 @@ export async function listen(answer: (asked: Asked) => Answered | Promise<Answer
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+      if (pagesFrom === 1 && pages.includes(0)) throw new Error('page 0 was asked for: pages count from 1');
     },
   };
 }

@@ -323,7 +323,7 @@ export async function openStrictDouble(
     return {};
   }
 
-  const listening = await listen(answer);
+  const listening = await listen(answer, { pagesFrom: 1 });
   const double: Double = {
     ...listening,
     env: { OFFSITE_URL: listening.url, OFFSITE_API_KEY: key },

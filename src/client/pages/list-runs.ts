@@ -15,7 +15,8 @@ export interface ReadPage<Parts extends RunParts> {
 
 /**
  * The number of a service's first page; the specification does not define it. Found while listing, kept per
- * client. Once it is known to be 1, page 0 is never requested: a strict service refuses it.
+ * client. Several listings use it at a time; it changes at most once, from 1 to 0. Once it is known to be 1,
+ * page 0 is never requested: a strict service refuses it.
  */
 export interface PageNumbering {
   first: 0 | 1;
@@ -44,25 +45,27 @@ export async function* listRuns<Parts extends RunParts>(
       seen.add(id);
       return isNew;
     });
-  const readZero = () => readZeroPage(() => readPage({ ...filter, page: 0 }), numbering);
+  const readZero = () => readZeroPage(() => readPage({ ...filter, page: 0 }));
 
-  let number: number = numbering.first;
-  let current = await readPage({ ...filter, page: number });
-  if (!numbering.isKnown && isSecondPage(current)) {
+  let { first } = numbering;
+  let current = await readPage({ ...filter, page: first });
+  if (first === 1 && !isKnownFirst(first, numbering) && isSecondPage(current)) {
     const zero = await readZero();
-    if (zero && hasMore(zero, current)) {
-      Object.assign(numbering, { first: 0, isKnown: true });
-      number = 0;
+    const isFirst = zero !== undefined && hasMore(zero, current);
+    Object.assign(numbering, { isKnown: true }, isFirst && { first: 0 });
+    if (isFirst) {
+      first = 0;
       current = zero;
     }
   }
+  let number: number = first;
   let unread = 0;
   for (let stale = 0; sizeOf(current) > 0 && stale < 2; ) {
     const { total, pageSize } = current.page;
     const fresh = unseen(current);
     yield* fresh;
     unread += current.unread;
-    const isLast = sizeOf(current) < pageSize || (number - numbering.first + 1) * pageSize >= total;
+    const isLast = sizeOf(current) < pageSize || (number - first + 1) * pageSize >= total;
     if (seen.size >= total || (isLast && seen.size + unread >= total)) {
       numbering.isKnown = true;
       return;
@@ -73,28 +76,28 @@ export async function* listRuns<Parts extends RunParts>(
     current = await readPage({ ...filter, page: number });
   }
   const { total, pageSize } = current.page;
-  if (numbering.isKnown || total - seen.size - unread < Math.max(1, pageSize)) return;
+  if (isKnownFirst(first, numbering) || total - seen.size - unread < Math.max(1, pageSize)) return;
   const zero = await readZero();
   const missed = zero ? unseen(zero) : [];
-  if (missed.length > 0) Object.assign(numbering, { first: 0, isKnown: true });
+  // Whatever page 0 shows, once is enough.
+  Object.assign(numbering, { isKnown: true }, missed.length > 0 && { first: 0 });
   yield* missed;
+}
+
+/** Whether a listing began at the first page: meanwhile, another listing may have found that it is page 0. */
+function isKnownFirst(number: number, { first, isKnown }: PageNumbering): boolean {
+  return isKnown && first === number;
 }
 
 /**
  * Reads page 0 of a service that may count from 0. Undefined if it refuses the number: then it counts from 1.
  */
-async function readZeroPage<Page>(
-  read: () => Promise<Page>,
-  numbering: PageNumbering,
-): Promise<Page | undefined> {
-  // Whatever page 0 shows, once is enough.
-  numbering.isKnown = true;
+async function readZeroPage<Page>(read: () => Promise<Page>): Promise<Page | undefined> {
   try {
     return await read();
   } catch (error) {
     if (error instanceof DecodeRefusal || error instanceof NotFound || error instanceof Conflict)
       return undefined;
-    numbering.isKnown = false;
     throw error;
   }
 }
