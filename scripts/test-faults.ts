@@ -27,31 +27,42 @@ interface Row {
 await runScript(async (signal) => {
   await setUp(process.env, signal);
   const points = Array.from({ length: pointsOfALife }, (_, index) => index + 1);
-  const faults = [
-    ...points.map(killed),
+  const kills = points.map(killed);
+  const others = [
     ...points.map(filled),
     ...points.filter((point) => point % 4 === 1).map(setBack),
     ...serviceFaults,
   ];
+  const injections = [
+    ...kills.map((fault) => ({ fault, claims: false })),
+    ...kills.map((fault) => ({ fault, claims: true })),
+    ...others.map((fault, index) => ({ fault, claims: index % 2 === 1 })),
+  ];
   const rows = new Map<string, Row>();
   const limit = pLimit(atATime);
-  await Promise.all(faults.map((fault) => limit(() => inject(fault, rows, signal))));
+  await Promise.all(injections.map((one) => limit(() => inject(one, rows, signal))));
   print(rows);
   return [...rows.values()].some(({ lost, duplicates }) => lost + duplicates > 0) ? 1 : 0;
 });
 
-async function inject(fault: NamedFault, rows: Map<string, Row>, signal: AbortSignal): Promise<void> {
+/** @param injection a fault, and whether the service has claims */
+async function inject(
+  { fault, claims }: { fault: NamedFault; claims: boolean },
+  rows: Map<string, Row>,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
-  const { lost, duplicates, lives, said } = await survive(fault);
-  const row = rows.get(fault.name) ?? { injected: 0, lost: 0, duplicates: 0 };
-  rows.set(fault.name, {
+  const { lost, duplicates, lives, said } = await survive(fault, { claims });
+  const name = claims ? `${fault.name}, with claims` : fault.name;
+  const row = rows.get(name) ?? { injected: 0, lost: 0, duplicates: 0 };
+  rows.set(name, {
     injected: row.injected + 1,
     lost: row.lost + lost,
     duplicates: row.duplicates + duplicates,
   });
   const where = fault.agent ? ` (point ${fault.agent.point})` : '';
   const livesText = lives === 1 ? 'one life' : `${lives} lives`;
-  console.log(`${fault.name}${where}: ${livesText}, lost ${lost}, accepted twice ${duplicates}`);
+  console.log(`${name}${where}: ${livesText}, lost ${lost}, accepted twice ${duplicates}`);
   if (lost + duplicates > 0) console.log(said);
 }
 

@@ -1,6 +1,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runners } from '../../runners/index.ts';
+import { ServiceClaims } from '../../src/agent/claims.ts';
 import { ConfigRevisions } from '../../src/agent/config-revision.ts';
 import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
 import { resumable, resume } from '../../src/agent/resume-batch.ts';
@@ -43,12 +44,19 @@ await engine.sweep();
 using ledger = new Ledger(dataFolder, clock, { watch });
 await using client = createClient({ url, apiKey, clock });
 const delivery = new Delivery({ client, outbox: ledger.outbox, clock, warn: say });
+await using claims = new ServiceClaims({
+  ...{ client, clock },
+  agent: ledger.agentId,
+  monotonic: () => performance.now(),
+  leaseMs: 60_000,
+});
 const parts: BatchParts = {
   engine,
   client,
   ledger,
   delivery,
   runners,
+  claims,
   clock,
   service: 'faulty',
   extraCertificates: undefined,

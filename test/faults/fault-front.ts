@@ -25,7 +25,8 @@ export interface FaultFront extends AsyncDisposable {
   ask(operation: string, body: unknown): Promise<Record<string, unknown>>;
 }
 
-export async function openFaultFront(folder: string): Promise<FaultFront> {
+/** @param claims whether the service says that it has claims: whether its `/openapi.json` can be read */
+export async function openFaultFront(folder: string, { claims = false } = {}): Promise<FaultFront> {
   const key = 'ofs_fault_tests_key_0123456789';
   const service = fork(program, [folder, key], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const [serviceUrl] = await once(service, 'message', { signal: AbortSignal.timeout(60_000) });
@@ -43,6 +44,10 @@ export async function openFaultFront(folder: string): Promise<FaultFront> {
     return answer;
   };
   const server = createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      const answer = claims ? await fetch(`${serviceUrl}${request.url}`) : new Response('', { status: 404 });
+      return response.writeHead(answer.status, headersOf(answer)).end(await answer.text());
+    }
     const operation = request.url?.split('/').at(-1) ?? '';
     asked.push(operation);
     const body = await text(request);
@@ -55,7 +60,7 @@ export async function openFaultFront(folder: string): Promise<FaultFront> {
     const answer = await pass(operation, body, request.headers.authorization ?? '');
     const answered = await answer.text();
     if (fate === 'cut-after') return response.socket?.destroy();
-    return response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answered);
+    return response.writeHead(answer.status, headersOf(answer)).end(answered);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -79,4 +84,8 @@ export async function openFaultFront(folder: string): Promise<FaultFront> {
     },
   };
   return front;
+}
+
+function headersOf({ headers }: Response): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => ['content-type', 'retry-after'].includes(name)));
 }

@@ -28,6 +28,8 @@ export interface Survived {
   points: number | undefined;
   /** Lives of the agent until everything was reported. */
   lives: number;
+  /** Claims that the service was asked for. */
+  claimed: number;
   /** What the agents said, for messages of tests. */
   said: string;
 }
@@ -35,15 +37,20 @@ export interface Survived {
 /** Lives after which an agent is given up. */
 const mostLives = 4;
 
-/** Runs a batch through a fault: an agent's process, started again until everything is reported, and the service in another. */
-export async function survive(fault: Fault): Promise<Survived> {
+/**
+ * Runs a batch through a fault: an agent's process, started again until everything is reported, and the service in
+ * another.
+ *
+ * @param claims whether the service has claims
+ */
+export async function survive(fault: Fault, { claims = false } = {}): Promise<Survived> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-faults-'));
   const dataFolder = join(folder, 'data');
   mkdirSync(dataFolder);
   const isDisk = fault.agent?.kind === 'fill';
   if (isDisk) asRoot('mount', '-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', dataFolder);
   try {
-    await using front = await openFaultFront(join(folder, 'service'));
+    await using front = await openFaultFront(join(folder, 'service'), { claims });
     const { operation = '', fates = [] } = fault.service ?? {};
     const left = [...fates];
     front.fate = (asked) => (asked === operation ? (left.shift() ?? 'pass') : 'pass');
@@ -62,7 +69,8 @@ export async function survive(fault: Fault): Promise<Survived> {
       const told = ended.exitCode === 0 ? JSON.parse(ended.stdout) : undefined;
       if (life === 1) points = told?.points;
       if (told?.waiting === 0 || life === mostLives) {
-        return { ...(await resultsAt(front)), points, lives: life, said: said.join('\n') };
+        const claimed = front.asked.filter((operation) => operation === 'evals.claimTrial').length;
+        return { ...(await resultsAt(front)), points, lives: life, claimed, said: said.join('\n') };
       }
     }
   } finally {

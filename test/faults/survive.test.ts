@@ -5,22 +5,27 @@ import { survive } from './inject.ts';
 /** Milliseconds: two to four lives of an agent with real trials each, on a machine that does much else. */
 const timeout = 240_000;
 
-/** A choice of what `npm run test:faults` does at every point. */
+/** A choice of what `npm run test:faults` does at every point. Every other one meets a service with claims. */
 const chosen: [string, NamedFault][] = [
   ['killed when the service had started the batch, before it could note so', killed(3)],
   ['killed while trials ran', killed(10)],
-  ['killed when a result was kept, before it was reported', killed(12)],
-  ['killed when a report was accepted, before it could note so', killed(13)],
   ['whose disk fills up while trials run', filled(10)],
+  ['killed when a result was kept, before it was reported', killed(12)],
   ['whose clock is set back while trials run', setBack(10)],
+  ['killed when a report was accepted, before it could note so', killed(13)],
   ...serviceFaults
     .filter(({ name }) => name.includes('lost'))
     .map((fault): [string, NamedFault] => [`whose ${fault.name}`, fault]),
 ];
+const cases = chosen.map(([name, fault], index) => ({ name, fault, claims: index % 2 === 1 }));
 
 describe.concurrent('every trial is reported, and accepted once, by an agent', () => {
-  test.each(chosen)('%s', { timeout }, async (_, fault) => {
-    const { lost, duplicates, said } = await survive(fault);
-    expect({ lost, duplicates }, said).toEqual({ lost: 0, duplicates: 0 });
+  test.each(cases)('$name (claims: $claims)', { timeout }, async ({ fault, claims }) => {
+    const { lost, duplicates, claimed, said } = await survive(fault, { claims });
+    expect({ lost, duplicates, hasClaimed: claimed > 0 }, said).toEqual({
+      lost: 0,
+      duplicates: 0,
+      hasClaimed: claims,
+    });
   });
 });
