@@ -13,6 +13,8 @@ export interface FlakyService extends AsyncDisposable {
   env: { OFFSITE_URL: string; OFFSITE_API_KEY: string };
   /** Operations that are down. */
   down: Set<string>;
+  /** Operations that are refused, and the conflicts they get. */
+  refuse: Map<string, { _tag: 'Conflict'; message: string }>;
   /** Changes answers on their way. */
   alter: ((operation: string, body: string) => string) | undefined;
   /** Operations asked for, in order. */
@@ -28,14 +30,18 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
   });
   const { secret } = service.createKey({ organization: 'Acme', permissions });
   const down = new Set<string>();
+  const refuse: FlakyService['refuse'] = new Map();
   const asked: string[] = [];
   const server = createServer(async (request, response) => {
     const operation = request.url?.split('/').at(-1) ?? '';
     asked.push(operation);
     const body = await text(request);
+    const refusal = refuse.get(operation);
     const answer = down.has(operation)
       ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
-      : await service.fetch(forward(request, body));
+      : refusal
+        ? Response.json(refusal, { status: 409 })
+        : await service.fetch(forward(request, body));
     const said = await answer.text();
     const retryAfter = answer.headers.get('retry-after');
     response.writeHead(answer.status, {
@@ -50,6 +56,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     alter: undefined,
     env: { OFFSITE_URL: url, OFFSITE_API_KEY: secret },
     down,
+    refuse,
     asked,
     async ask(operation, body) {
       const headers = { authorization: `Bearer ${secret}` };

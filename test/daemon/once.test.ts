@@ -18,6 +18,19 @@ test('--once runs and reports what another process has queued, and ends', async 
   expect(asked).toHaveLength(4);
 });
 
+test('--once exits with 3 if the service refuses the only suite of the queue, and says why', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
+  const cases = [{ id: 'a', verify: 'true' }];
+  const suite = { suite: { id: 'small', prompt: 'Do it.' }, trials: 1, variants: [worker], cases };
+  await at.command('enqueue', at.place.write('suite.json', JSON.stringify(suite)));
+  at.service.refuse.set('evals.start', { _tag: 'Conflict', message: 'the suite is closed' });
+  const { exitCode, stderr } = await at.drained();
+  expect(exitCode, stderr).toBe(3);
+  expect(stderr).toMatch(/"refused":\{"files":1,"last":"[^"]*the suite is closed/);
+});
+
 test('systemd is told when it is ready, that it is alive, and that it ends', async () => {
   await using at = await openDaemonPlace();
   at.configure();

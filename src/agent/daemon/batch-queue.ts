@@ -14,14 +14,18 @@ import { queuedFiles } from './ticket.ts';
  */
 export class BatchQueue {
   readonly #parts: QueueFolderParts;
+  #refused: { files: number; last: string | undefined } = { files: 0, last: undefined };
   #isRecovered = false;
   /** Batches that cannot continue yet and are already logged. */
   readonly #logged = new Set<string>();
   /** How the last round ended. */
   #last: 'none' | 'begun' | 'stuck' = 'none';
 
-  constructor(parts: QueueFolderParts) {
-    this.#parts = parts;
+  constructor(parts: Omit<QueueFolderParts, 'refused'>) {
+    const refused = (last: string) => {
+      this.#refused = { files: this.#refused.files + 1, last };
+    };
+    this.#parts = { ...parts, refused };
   }
 
   /**
@@ -50,7 +54,12 @@ export class BatchQueue {
     return stuck.length === 0;
   }
 
-  /** Whether every batch could be started in the last round. */
+  /** How many files were refused, and why the last one was. */
+  get refused(): { files: number; last: string | undefined } {
+    return this.#refused;
+  }
+
+  /** Whether every batch of a file that was not refused could be started in the last round. */
   get isBegun(): boolean {
     return this.#last === 'begun';
   }

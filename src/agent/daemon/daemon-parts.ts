@@ -42,7 +42,9 @@ export interface DaemonEnd {
   unreported: number;
   /** Trials that are still queued: those of waiting and parked runs, and those that were queued again. */
   queued: number;
-  /** Whether every batch in the queue could be started. */
+  /** How many files of the queue were refused, and why the last one was. */
+  refused: { files: number; last: string | undefined };
+  /** Whether every other batch in the queue could be started. */
   isBegun: boolean;
   /** The poll targets whose last poll failed. */
   pollFailures: DaemonStatus['polls'];

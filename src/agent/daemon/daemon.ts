@@ -228,7 +228,8 @@ export class Daemon {
   #end(): DaemonEnd {
     const { finished, outbox, queued, polls: pollFailures } = this.status();
     const unreported = outbox.queued + outbox.parked;
-    return { finished, unreported, queued, isBegun: this.#queue.isBegun, pollFailures };
+    const { isBegun, refused } = this.#queue;
+    return { finished, unreported, queued, refused, isBegun, pollFailures };
   }
 
   #setMode(mode: Mode): void {

@@ -21,6 +21,8 @@ export interface QueueFolderParts extends StartParts {
   log: Logger;
   /** Called when the queue has new trials. */
   started(): void;
+  /** Called when a file was refused for good. */
+  refused(reason: string): void;
 }
 
 /**
@@ -47,6 +49,7 @@ export async function startQueued(parts: QueueFolderParts, signal: AbortSignal):
       }
       const refused = await refuseTicket(ledger.dataFolder, file, reasonOf(error));
       log.error({ file: refused, code: error.code, reason: error.message }, 'refused a file in the queue');
+      parts.refused(error.message);
     }
   }
   if (failures.length > 0) throw failures[0];

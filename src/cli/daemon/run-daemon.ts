@@ -110,7 +110,8 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
 }
 
 /** As for `offsite run`: 3 if something could not be run, judged or reported. */
-function exitCodeOf({ finished, unreported, queued, isBegun, pollFailures }: DaemonEnd): number {
-  const isWhole = finished.void + unreported + queued + pollFailures.length === 0 && isBegun;
+function exitCodeOf({ finished, unreported, queued, refused, isBegun, pollFailures }: DaemonEnd): number {
+  const notDone = finished.void + unreported + queued + refused.files + pollFailures.length;
+  const isWhole = notDone === 0 && isBegun;
   return isWhole ? exitCodes.done : exitCodes.infrastructure;
 }
