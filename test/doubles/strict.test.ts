@@ -32,7 +32,9 @@ test('a strict service that wants to know what started a batch is told in CI', s
     GITHUB_RUN_ID: '7',
   };
   await succeed(place, ['run', suite], { ...double, env });
-  expect(double.triggers).toEqual([{ url: 'https://github.example/acme/app/actions/runs/7' }]);
+  await succeed(place, ['start', suite, '--drop-local'], { ...double, env });
+  const trigger = { url: 'https://github.example/acme/app/actions/runs/7' };
+  expect(double.triggers).toEqual([trigger, trigger]);
 });
 
 test.for(['before', 'after'] as const)(
