@@ -5,10 +5,14 @@ import { openDaemonPlace } from './daemon-place.ts';
 test('a run that can never be run here stops no other, and is told with its reason', async () => {
   await using at = await openDaemonPlace();
   at.configure();
-  const [poisoned] = await at.queue(['poisoned'], { case: { source: { kind: 'tarball' } } });
+  const source = { kind: 'empty' };
+  const [poisoned] = await at.queue(['poisoned'], { case: { source, verify: 'a tarball' } });
   await at.queue(['good', 'malformed']);
   await at.queue(['malformed'], { case: { verify: 'broken on its way' } });
-  at.service.alter = (_, body) => body.replace('"broken on its way"', '{"not": ["a", "text"]}');
+  at.service.alter = (_, body) =>
+    body
+      .replace('"kind":"empty"},"verify":"a tarball"', '"kind":"tarball"},"verify":"a tarball"')
+      .replace('"broken on its way"', '{"not": ["a", "text"]}');
   const daemon = await at.daemon();
   const { parked } = await at.once(({ finished, parked }) => finished.passed === 2 && parked.length === 2);
   expect(parked.map((run) => run.reason)).toContainEqual(
