@@ -76,6 +76,10 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
     voidFields: [
       ...fields.filter(([, value]) => value === undefined).map(([name]) => name),
       ...(result.sandboxId === undefined ? ['sandboxId'] : []),
+      // A TAP report seldom says how long a test took. Named once: a report may have thousands of tests.
+      ...(result.validations?.some(({ durationMs }) => durationMs === undefined)
+        ? ['validations.durationMs']
+        : []),
       ...(unmeasured.length === usageFields.length ? ['usage'] : unmeasured.map((field) => `usage.${field}`)),
     ],
   };

@@ -31,6 +31,16 @@ test.for<[string, TrialResult]>([
     { ...finished, validations: [{ ...validation, kind: 'program', output: text, error: text }] },
   ],
   [
+    'with tests of a program that says of one how long it took',
+    {
+      ...finished,
+      validations: [
+        { ...validation, kind: 'program' },
+        { id: 'w', index: 1, name: 'w', startedAt: 1, exitCode: 0, kind: 'program' },
+      ],
+    },
+  ],
+  [
     'with a validation of a module that asked a judge',
     {
       ...finished,

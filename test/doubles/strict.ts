@@ -75,24 +75,21 @@ const call = object(
   { index: integer, startedAt: number, durationMs: integer, input: text, output: text, error: text },
   () => ['input', 'output', 'error'],
 );
-const validation = object(
-  {
-    id: string,
-    index: integer,
-    name: string,
-    startedAt: number,
-    durationMs: integer,
-    message: string,
-    exitCode: number,
-    truncated: boolean,
-    input: text,
-    output: text,
-    error: text,
-    calls: listOf(call),
-    logs: listOf(object({ index: integer, at: number, value: text })),
-  },
-  () => ['message', 'exitCode', 'input', 'output', 'error'],
-);
+const validationFields = {
+  id: string,
+  index: integer,
+  name: string,
+  startedAt: number,
+  durationMs: integer,
+  message: string,
+  exitCode: number,
+  truncated: boolean,
+  input: text,
+  output: text,
+  error: text,
+  calls: listOf(call),
+  logs: listOf(object({ index: integer, at: number, value: text })),
+};
 const judgment = object(
   {
     name: string,
@@ -110,28 +107,34 @@ const judgment = object(
 
 /** The fields of an outcome that its `voidFields` name, or with `prefix`, what they name below it. */
 function voidOf(outcome: unknown, prefix = ''): string[] {
-  const { voidFields } = outcome as { voidFields?: unknown };
+  const { voidFields } = (outcome ?? {}) as { voidFields?: unknown };
   if (!Array.isArray(voidFields)) return [];
   return voidFields.flatMap((name) =>
     typeof name === 'string' && name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
   );
 }
 
-const outcome = object(
-  {
-    commandCount: number,
-    exitCode: number,
-    modelMs: number,
-    sandboxMs: number,
-    passed: boolean,
-    verifySteps: listOf(object({ command: string, exitCode: number })),
-    voidFields: listOf(string),
-    artifacts: listOf(object({ path: string, byteSize: integer, sha256: string })),
-    validations: listOf(validation),
-    judgments: listOf(judgment),
-  },
-  voidOf,
-);
+const outcome: Shape = (value, path) =>
+  object(
+    {
+      commandCount: number,
+      exitCode: number,
+      modelMs: number,
+      sandboxMs: number,
+      passed: boolean,
+      verifySteps: listOf(object({ command: string, exitCode: number })),
+      voidFields: listOf(string),
+      artifacts: listOf(object({ path: string, byteSize: integer, sha256: string })),
+      validations: listOf(
+        object(validationFields, () => [
+          ...['message', 'exitCode', 'input', 'output', 'error'],
+          ...voidOf(value, 'validations.'),
+        ]),
+      ),
+      judgments: listOf(judgment),
+    },
+    voidOf,
+  )(value, path);
 
 const started = object({ _tag: oneOf('Started'), model: string, sessionId: string, at: number });
 
