@@ -1,16 +1,18 @@
 import { expect, test } from 'vitest';
 import { TrialsElsewhere } from '../../src/agent/worker/trials-elsewhere.ts';
 
+const trial = (key: number) => ({ key, runId: 'r', caseId: 'c', ordinal: 0 });
+
 test('a trial is left to another agent for its time, and nothing is due once that is over', () => {
   let now = 0;
   const elsewhere = new TrialsElsewhere(() => now);
   expect([elsewhere.keys(), elsewhere.nextMs]).toEqual([[], undefined]);
-  elsewhere.add(1, 3_000);
-  elsewhere.add(2, 1_000);
+  elsewhere.add(trial(1), 3_000);
+  elsewhere.add(trial(2), 1_000);
   expect([elsewhere.keys(), elsewhere.nextMs]).toEqual([[1, 2], 1_000]);
   now = 1_000;
   expect([elsewhere.nextMs, elsewhere.keys()]).toEqual([2_000, [1]]);
-  elsewhere.add(1, 5_000);
+  elsewhere.add(trial(1), 5_000);
   now = 4_000;
   expect(elsewhere.keys()).toEqual([1]);
   now = 6_000;

@@ -39,6 +39,9 @@ export function statusOf(
       .map(({ what, state, at }) => ({ what, state, forMs: Math.round(monotonic() - at) })),
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
+    claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
+      return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
+    }),
     finished: { ...metrics.counts },
     outbox: { queued, parked, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
     polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),

@@ -24,6 +24,15 @@ export interface RunningTrial {
   forMs: number;
 }
 
+/** A queued trial that another agent has claimed. */
+export interface ClaimedElsewhere {
+  run: string;
+  case: string;
+  ordinal: number;
+  /** Milliseconds until its claim ends, unless the other agent renews it. */
+  freeInMs: number;
+}
+
 /** An install or a prepare. */
 export interface RunningBuild {
   what: string;
@@ -49,6 +58,7 @@ export interface DaemonStatus {
   building: RunningBuild[];
   waiting: WaitingRun[];
   parked: WaitingRun[];
+  claimedElsewhere: ClaimedElsewhere[];
   /** Trials since the start. */
   finished: { passed: number; failed: number; void: number };
   /** Results that the service has not accepted; the oldest one's age in milliseconds. */

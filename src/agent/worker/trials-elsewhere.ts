@@ -1,29 +1,47 @@
 import type { TrialKey } from '../../ledger/batches.ts';
+import type { QueuedTrial } from '../../ledger/queue.ts';
+
+/** What a person is shown of a trial. */
+type NamedTrial = Pick<QueuedTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>;
+
+/** A queued trial that another agent has claimed. */
+export interface TrialElsewhere {
+  trial: NamedTrial;
+  /** When its claim ends unless it is renewed, in monotonic milliseconds. */
+  until: number;
+}
 
 /** The trials that other agents have, until each may be free. They are not stored on disk. */
 export class TrialsElsewhere {
   readonly #monotonic: () => number;
-  readonly #until = new Map<TrialKey, number>();
+  readonly #trials = new Map<TrialKey, TrialElsewhere>();
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
   }
 
   /** Leaves a trial to another agent for some milliseconds. */
-  add(trial: TrialKey, ms: number): void {
-    this.#until.set(trial, this.#monotonic() + ms);
+  add({ key, runId, caseId, ordinal }: NamedTrial, ms: number): void {
+    this.#trials.set(key, { trial: { key, runId, caseId, ordinal }, until: this.#monotonic() + ms });
   }
 
   /** The trials that another agent has now. */
-  keys(): TrialKey[] {
+  all(): TrialElsewhere[] {
     const now = this.#monotonic();
-    for (const [trial, until] of this.#until) if (until <= now) this.#until.delete(trial);
-    return [...this.#until.keys()];
+    for (const [key, { until }] of this.#trials) if (until <= now) this.#trials.delete(key);
+    return [...this.#trials.values()];
+  }
+
+  keys(): TrialKey[] {
+    return this.all().map(({ trial }) => trial.key);
   }
 
   /** Milliseconds until the next of them may be free; undefined if there are none. */
   get nextMs(): number | undefined {
-    if (this.keys().length === 0) return undefined;
-    return [...this.#until.values()].reduce((one, other) => Math.min(one, other)) - this.#monotonic();
+    const all = this.all();
+    if (all.length === 0) return undefined;
+    return (
+      all.reduce((least, { until }) => Math.min(least, until), Number.POSITIVE_INFINITY) - this.#monotonic()
+    );
   }
 }

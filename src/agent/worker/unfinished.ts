@@ -27,7 +27,7 @@ export function leave(one: WorkedTrial, error: NotClaimed, parts: UnfinishedPart
         ledger.queue.withdraw([trial.key], 'elsewhere');
         break;
       case 'held':
-        elsewhere.add(trial.key, why.waitMs);
+        elsewhere.add(trial, why.waitMs);
         break;
       case 'unasked': {
         const { run, runId, caseId } = trial;

@@ -199,6 +199,11 @@ export class Worker implements AsyncDisposable {
     return this.#parts.waiting;
   }
 
+  /** Queued trials that other agents have claimed. */
+  get elsewhere(): TrialsElsewhere {
+    return this.#parts.elsewhere;
+  }
+
   /** What the models of a batch have used since this process first saw the batch. */
   spentBy(batch: BatchKey): Spent {
     return this.#parts.batches.spentBy(batch);

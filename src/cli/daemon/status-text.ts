@@ -31,6 +31,12 @@ export function statusText(status: DaemonStatus): Printable {
     ...section(plural(status.waiting.length, 'waiting run'), status.waiting, reasonOf),
     ...section(plural(status.parked.length, 'parked run'), status.parked, reasonOf),
     ...section(
+      `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
+      status.claimedElsewhere,
+      (trial) =>
+        text`${trial.case} · ${trial.run} #${trial.ordinal}  free in ${duration(trial.freeInMs)} unless renewed`,
+    ),
+    ...section(
       'cannot look for runs',
       status.polls,
       ({ place, trouble }) => text`${place}: ${lines(trouble)}`,
