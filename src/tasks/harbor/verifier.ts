@@ -76,8 +76,8 @@ interface Separate {
 }
 
 /**
- * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built, or
- * else by that of the task.
+ * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built,
+ * or else by that of the task.
  */
 function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Separate {
   const own = step?.table.environment && { table: step.table.environment, path: step.path };
