@@ -22,6 +22,14 @@ const BuildSource = z.strictObject({
   }),
 });
 
+/** Relative paths are in the workspace. */
+const Target = z
+  .string()
+  .min(1)
+  .refine((path) => !path.split('/').includes('..'), 'expected a path without ..');
+
+const FileTarget = Target.refine((path) => !/(^|\/)\.?$/.test(path), 'expected the path of a file');
+
 const EnvironmentParts = z.strictObject({
   build: BuildSource.optional().meta({
     description: "A Dockerfile that the engine builds once, in place of the sandbox's image.",
@@ -45,6 +53,12 @@ const EnvironmentParts = z.strictObject({
     )
     .optional()
     .meta({ description: 'Environment variables of prepare, harness, verify and validator.' }),
+  files: z.record(FileTarget, z.string().min(1)).optional().meta({
+    description: 'Path in the workspace, or absolute path -> file beside this one. Put there before prepare.',
+  }),
+  folders: z.record(Target, z.string().min(1)).optional().meta({
+    description: 'The same for folders, with what is in them.',
+  }),
   resources: z
     .strictObject({
       cpus: z.number().positive().optional(),
@@ -68,8 +82,17 @@ export interface CaseEnvironment {
   workdir?: string | undefined;
   user?: string | undefined;
   env: Record<string, string>;
+  /** What is put into the sandbox before prepare. Undefined for none. */
+  files?: PlacedFile[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
 }
+
+/** A file, a link or a folder for the sandbox. A relative path is in the workspace. */
+export type PlacedFile = { path: string } & (
+  | { content: Buffer; mode: number }
+  | { linkTarget: string }
+  | { folder: true; mode: number }
+);
 
 /** An image that a case names. */
 export interface NamedImage {

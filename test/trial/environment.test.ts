@@ -73,6 +73,30 @@ describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
     expect(result.verdict).toBe('passed');
   });
 
+  test('gets the case’s files before prepare, for its user, with their modes and links', async () => {
+    const files = [
+      { path: 'tools', folder: true as const, mode: 0o700 },
+      { path: 'tools/run', content: Buffer.from('#!/bin/sh\necho ran'), mode: 0o755 },
+      { path: 'tools/link', linkTarget: 'run' },
+      { path: '/etc/placed', content: Buffer.from('outside'), mode: 0o640 },
+    ];
+    const trial = (content: string) =>
+      bench.trial('./tools/run; cat /etc/placed seen; stat -c "%U %a %n" tools tools/run /etc/placed', {
+        environment: named(image, {
+          files: [...files, { path: 'brought.txt', content: Buffer.from(content), mode: 0o644 }],
+        }),
+        prepare: './tools/link > seen; cat brought.txt >> seen',
+        verify: 'test -L tools/link\ntest -x tools/run',
+      });
+    const [first, second] = [await trial('first\n'), await trial('second\n')];
+    const modes = 'app 700 tools\napp 755 tools/run\napp 640 /etc/placed\n';
+    expect(first.cause).toBeUndefined();
+    expect(first.trajectory?.[0]?.output).toBe(`ran\noutsideran\nfirst\n${modes}`);
+    expect(second.trajectory?.[0]?.output).toBe(`ran\noutsideran\nsecond\n${modes}`);
+    expect(first.filesChanged).toEqual([]);
+    expect(first.verdict).toBe('passed');
+  });
+
   test('is graded in the same sandbox too, where only changes outside of its workspace count', async () => {
     const result = await bench.trial('touch inside /tmp/outside', {
       environment: named(image),
