@@ -28,7 +28,7 @@ interface Reporting {
 
 /** Reads the files that an environment names, and reports their problems. */
 export function plannedEnvironment(
-  { image, build, workdir, user, env = {}, resources = {}, files, folders }: EnvironmentSource,
+  { image, build, workdir, user, env = {}, resources = {}, healthcheck, ...placed }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
 ): CaseEnvironment {
   const place = (key: string) => parts.placeOf(key);
@@ -38,7 +38,8 @@ export function plannedEnvironment(
     }),
     ...(build && { build: plannedBuild(build, parts) }),
     ...{ workdir, user, env, resources },
-    ...((files || folders) && { files: placedFiles({ files, folders }, parts) }),
+    ...(healthcheck && { healthcheck }),
+    ...((placed.files || placed.folders) && { files: placedFiles(placed, parts) }),
   };
 }
 

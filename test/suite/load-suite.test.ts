@@ -273,6 +273,8 @@ ${cases}`,
     ['{ env: { "a b": x } }', 'expected a name of letters'],
     ['{ resources: { memory: lots } }', 'environment.resources.memory: expected a size'],
     ['{ imgae: x }', 'imgae'],
+    ['{ healthcheck: { interval: 1s } }', 'environment.healthcheck.command'],
+    ['{ healthcheck: { command: x, retries: 0 } }', 'environment.healthcheck.retries'],
   ])('%s is refused with its place', (environment, message) => {
     const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
     expect(problem).toMatch(/^suite.yaml:2:/);

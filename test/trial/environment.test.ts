@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseEnvironment, noEnvironment } from '../../src/suite/environment.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
@@ -95,6 +96,42 @@ describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
     expect(second.trajectory?.[0]?.output).toBe(`ran\noutsideran\nsecond\n${modes}`);
     expect(first.filesChanged).toEqual([]);
     expect(first.verdict).toBe('passed');
+  });
+
+  test('is used once its healthcheck succeeds, for the harness and for grading', async () => {
+    const healthcheck = { interval: 100, timeout: 5_000, startPeriod: 0, retries: 600 };
+    const { verdict, cause, trajectory } = await bench.trial('cat /tmp/ready', {
+      environment: named(image, { healthcheck: { command: 'grep -x "$word" /tmp/ready', ...healthcheck } }),
+      variables: { word: 'healthy' },
+      prepare: 'setsid -f bash -c "sleep 2; echo healthy > /tmp/ready; sleep 600" > /dev/null 2>&1',
+      verify: 'grep -x healthy /tmp/ready',
+    });
+    expect(cause).toBeUndefined();
+    expect(trajectory?.[0]?.output).toBe('healthy\n');
+    expect(verdict).toBe('passed');
+  });
+
+  test('that never becomes healthy makes the trial void for the task, and leaves no container', async () => {
+    const healthcheck = { interval: 100, timeout: 5_000, startPeriod: 0, retries: 2 };
+    await using other = await openTrialBench();
+    for (const prepare of [undefined, 'setsid -f sleep 600 > /dev/null 2>&1']) {
+      const { verdict, cause } = await other.trial('true', {
+        environment: named(image, {
+          healthcheck: { command: 'echo no; echo why >&2; exit 7', ...healthcheck },
+        }),
+        prepare,
+        verify: 'true',
+      });
+      expect(verdict).toBe('void');
+      expect(cause).toEqual({
+        kind: 'task',
+        phase: 'sandbox',
+        message: 'the healthcheck failed 2 times, and exited with 7 the last time',
+        output: 'no\nwhy\n',
+      });
+    }
+    const filters = { label: [`offsite.instance=${other.engine.instance}`, 'offsite.role=container'] };
+    expect(await dockerOf(other.engine).listContainers({ all: true, filters })).toEqual([]);
   });
 
   test('is graded in the same sandbox too, where only changes outside of its workspace count', async () => {
