@@ -12,6 +12,7 @@ import type { EnvironmentStep } from '../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { keepTexts } from './file-texts.ts';
+import { requireHealth } from './healthcheck.ts';
 import {
   type HostEnvironment,
   noHostEnvironment,
@@ -219,12 +220,13 @@ export class Sandboxes implements AsyncDisposable {
       await container.start(signal);
       steps.push(...(await prepare(container)));
       if (own === 'none') await container.disconnect(signal);
-      port = await this.#openPort(spec, { sharedWith: container.id }, signal);
+      port = made.use(await this.#openPort(spec, { sharedWith: container.id }, signal));
     } else {
       port = made.use(await this.#openPort(spec, own, signal));
-      container = port ? await port.relay.startSandbox(make, signal) : made.use(await make(own));
+      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
       if (!port) await container.start(signal);
     }
+    await requireHealth(container, spec, this.#clock, signal);
     made.move();
     return { imageId, start, container, port, environment: steps, preparedHere: prepare !== undefined };
   }

@@ -128,6 +128,7 @@ function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runner
       script: prepare,
       variables,
       env: spec.environment.env,
+      placed: spec.environment.files,
       timeoutMs: timeouts.prepare,
     },
   ];
@@ -189,7 +190,7 @@ async function snapshot(
 
 /** All inputs of a step's result. */
 function keyOf(
-  { phase, files, script, variables, user, extraCertificates }: Step,
+  { phase, files, placed, script, variables, user, extraCertificates }: Step,
   workspace: string,
   security: string,
   env: Record<string, string>,
@@ -197,6 +198,7 @@ function keyOf(
   return JSON.stringify({
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
+    placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
     script,
     variables,
     workspace: workspace === usualPlace.workspace ? undefined : workspace,
@@ -205,6 +207,10 @@ function keyOf(
     env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
     certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
   });
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {
