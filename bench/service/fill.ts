@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../src/contract/definition.ts';
 import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
+import type { Call } from '../../src/service/operations/call.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { migrations } from '../../src/service/store/migrations.ts';
@@ -12,6 +14,25 @@ const listed: Case = { id: 'listed', name: 'Listed', verify: 'npm test' };
 const open: Case = { id: 'open', name: 'Open', verify: 'npm test' };
 const trialsPerRun = 10;
 
+/** Gives `work` what the handlers of the service take, over the service.db of a folder. */
+export function inStore<Result>(
+  folder: string,
+  key: string,
+  work: (call: Call, database: DatabaseSync) => Result,
+): Result {
+  const database = openDatabase(join(folder, 'service.db'), migrations);
+  try {
+    const now = 1_750_000_000_000;
+    const stores = createStores(database, () => now);
+    stores.keys.seed(key, { organization: 'Bench', permissions: ['evals:read', 'evals:write'] });
+    const principal = stores.keys.find(key);
+    if (!principal) throw new Error('the key that was just seeded is not there');
+    return work({ stores, principal, inProgress: new Set<string>(), integrations: [], now }, database);
+  } finally {
+    database.close();
+  }
+}
+
 /**
  * Writes to service.db `runs` finished runs with one trial each of the case `listed`, and `reports` trials of
  * the case `open` that wait for their reports. Returns the ids of the waiting runs, each with {@link
@@ -22,14 +43,7 @@ export function fill(
   key: string,
   { runs, reports }: { runs: number; reports: number },
 ): string[] {
-  const database = openDatabase(join(folder, 'service.db'), migrations);
-  try {
-    const now = 1_750_000_000_000;
-    const stores = createStores(database, () => now);
-    stores.keys.seed(key, { organization: 'Bench', permissions: ['evals:read', 'evals:write'] });
-    const principal = stores.keys.find(key);
-    if (!principal) throw new Error('the key that was just seeded is not there');
-    const call = { stores, principal, inProgress: new Set<string>(), integrations: [], now };
+  return inStore(folder, key, (call, database) => {
     const start = (added: Case, count: number, trials: number) => {
       const variants = Array.from({ length: count }, (_, index) => ({ model: `model-${index}` }));
       return startBatch(call, { suite, cases: [added], variants, trials, local: true }).runs;
@@ -52,9 +66,7 @@ export function fill(
       }
       return waiting;
     });
-  } finally {
-    database.close();
-  }
+  });
 }
 
 /** The n-th report of the runs that `fill` left waiting. */

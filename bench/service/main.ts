@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fill, reportBody } from './fill.ts';
+import { measureGrowth } from './growth.ts';
 import { type Load, type Measured, measure, percentile } from './load.ts';
+import { measurePage } from './page.ts';
 import { startServer } from './server-process.ts';
 
 /**
  * How fast the service accepts reports and lists runs, with few and many runs stored, next to the floor: see
  * floor-server.ts. The two take turns, second by second, so that other work on the machine disturbs both
- * alike. `node bench/service/main.ts [--json] [--quick]`; uses only loopback, each server in its own process.
+ * alike. Then how much longer operations take with many runs than with few, and how fast and in how much
+ * memory a large page is read. `node bench/service/main.ts [--json] [--quick]`; uses only loopback, each server in its own process.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -136,4 +139,31 @@ for (const storedRuns of sizes) {
     }
   });
 }
-if (values.json) console.log(JSON.stringify({ rounds, roundMs, rows }, undefined, 2));
+
+const growthSizes = values.quick ? { few: 100, many: 1_000 } : { few: 1_000, many: 100_000 };
+const growth = await inFolder((few) =>
+  inFolder((many) => measureGrowth({ few, many }, key, growthSizes, rounds)),
+);
+const page = await inFolder((folder) => measurePage(folder, key, values.quick ? 500_000 : 5_000_000));
+
+if (values.json) console.log(JSON.stringify({ rounds, roundMs, rows, growth, page }, undefined, 2));
+else printGrowthAndPage();
+
+function printGrowthAndPage(): void {
+  const count = (runs: number) => runs.toLocaleString('en');
+  console.log(`\nms at ${count(growthSizes.few)} and at ${count(growthSizes.many)} runs`);
+  for (const { operation, fewMs, manyMs, times } of growth)
+    console.log(
+      operation.padEnd(18),
+      fewMs.toFixed(2).padStart(8),
+      manyMs.toFixed(2).padStart(8),
+      `x ${times.toFixed(2)}`.padStart(8),
+    );
+  const { bytes, client, floor, servicePeakMiB, others } = page;
+  console.log(`\na page of ${Math.round(bytes / 1e6)} MB`);
+  for (const [name, { mbPerSecond, peakMiB }] of Object.entries({ client, floor }))
+    console.log(name.padEnd(18), `${mbPerSecond.toFixed(0)} MB/s`, `${peakMiB} MiB`);
+  console.log('service'.padEnd(18), `${servicePeakMiB} MiB`);
+  const { p50Ms, p99Ms, longestMs } = others;
+  console.log('others wait'.padEnd(18), ...[p50Ms, p99Ms, longestMs].map((ms) => `${ms.toFixed(1)} ms`));
+}

@@ -69,8 +69,9 @@ export const foundRuns = channel({
   over: 'runs that a daemon finds in its lists',
   bytes: 'each list is one answer',
   time: {
-    // A call to the service is given up after three minutes.
+    // Longer than it takes to give up a look, or a call and the page that is read after it.
     step: milliseconds(10 * 60_000, 'a step of a loop; then the watchdog ends the daemon'),
+    look: milliseconds(9 * 60_000, 'looking for the runs of a case, on all pages'),
     nowhere: milliseconds(60_000, 'between two checks of settings that name no poll target'),
     clockDifference: milliseconds(10 * 60_000, "that the service's clock may differ from ours"),
   },

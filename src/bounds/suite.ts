@@ -16,6 +16,19 @@ export const suiteFiles = channel({
   },
 });
 
+export const buildContexts = channel({
+  sender: "the suite's author",
+  over: 'build contexts, after what .dockerignore leaves out',
+  bytes: {
+    all: bytes(2048 * MiB, 'all files of a context'),
+    piece: bytes(1 * MiB, 'a file that is read at a time'),
+    overlap: bytes(8 * 1024, 'a piece that is looked at again with the next one, since a key may be on both'),
+    output: bytes(1 * MiB, 'what is kept of the output of a build, half from its beginning and its end'),
+  },
+  time: 'the timeout `build` of the sandbox',
+  count: { entries: times(200_000, 'files and folders of a context') },
+});
+
 export const yamlFiles = channel({
   sender: "the suite's author",
   over: 'suites and configurations in YAML',

@@ -1,4 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { findBuilder } from './build/find-builder.ts';
+import type { ImageBuilder } from './build/image-builder.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
@@ -66,7 +68,8 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       return container;
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
-    const { note = () => undefined } = options;
+    const { note = () => undefined, env = process.env } = options;
+    let builder: Promise<ImageBuilder> | undefined;
     const upkeep = upkeepOf({ port, repository, budgetBytes, note });
     const snapshots = snapshotStore({ port, instance, repository, createContainer }, upkeep);
     return {
@@ -80,6 +83,8 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       findImage: (name, signal) => port.images.find(name, signal),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
+      image: (request, signal) => snapshots.image(request, signal),
+      builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
       keptSnapshots: (signal) => keptSnapshots(port, repository, signal),
       removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),

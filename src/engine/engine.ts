@@ -1,10 +1,11 @@
+import type { ImageBuilder } from './build/image-builder.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
@@ -24,6 +25,10 @@ export interface Engine extends AsyncDisposable {
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
   /** Finds or builds a snapshot: the image of a state that is built once and shared. */
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
+  /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
+  image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  /** The best builder that this engine and this machine offer. */
+  builder(signal?: AbortSignal): Promise<ImageBuilder>;
   /** The snapshots that the engine keeps. */
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;
   /** Removes snapshots, except those that are now in use; resolves with those removed. */

@@ -26,3 +26,13 @@ export function ownershipLabels(
     [CREATED_LABEL]: String(owner.createdAt),
   };
 }
+
+export function snapshotLabels(createdAt: number): Record<string, string> {
+  return {
+    [OWNED_LABEL]: '1',
+    [ROLE_LABEL]: 'snapshot',
+    [CREATED_LABEL]: String(createdAt),
+    // The image outlives the instance: if its label named one, a sweep would find that instance dead.
+    [INSTANCE_LABEL]: '',
+  };
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
-import { type Builder, buildOnce } from './snapshot/build.ts';
-import type { SnapshotRequest } from './snapshot/snapshot-request.ts';
+import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
+import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
 
 export type SnapshotResult =
@@ -12,6 +12,7 @@ export type SnapshotResult =
 
 export interface SnapshotStore {
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
+  image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
 }
 
 /**
@@ -22,13 +23,17 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
   const impossible = new Map<string, SnapshotResult>();
 
-  async function make(request: SnapshotRequest, tag: string, signal?: AbortSignal): Promise<SnapshotResult> {
+  async function make(
+    build: (builder: Builder, tag: string) => Promise<Built>,
+    tag: string,
+    signal?: AbortSignal,
+  ): Promise<SnapshotResult> {
     const known = await builder.port.images.find(`${builder.repository}:${tag}`, signal);
     if (known !== undefined) {
       upkeep.used(known);
       return { kind: 'snapshot', imageId: known.id, built: false };
     }
-    const result = await buildOnce(builder, request, tag, signal);
+    const result = await build(builder, tag);
     if (result.kind === 'not-snapshotable') {
       impossible.set(tag, result);
       return result;
@@ -37,32 +42,48 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
     return { kind: 'snapshot', imageId: result.imageId, built: result.kind === 'built' };
   }
 
+  async function once(
+    tag: string,
+    build: (builder: Builder, tag: string) => Promise<Built>,
+    signal: AbortSignal | undefined,
+  ): Promise<SnapshotResult> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const refused = impossible.get(tag);
+      if (refused !== undefined) return refused;
+      const other = running.get(tag);
+      if (other === undefined) break;
+      const result = await waitFor(other, signal);
+      if (result !== 'builder-canceled') {
+        return result.kind === 'snapshot' ? { ...result, built: false } : result;
+      }
+    }
+    const own = make(build, tag, signal).catch((error: unknown) => {
+      // Other requests that wait for this build did not cancel it: they try again.
+      throw signal?.aborted ? new BuilderCanceled(error) : error;
+    });
+    running.set(tag, own);
+    try {
+      return await own;
+    } catch (error) {
+      throw error instanceof BuilderCanceled ? error.cause : error;
+    } finally {
+      running.delete(tag);
+    }
+  }
+
   return {
-    async snapshot(request, signal) {
-      const tag = snapshotTag(request);
-      for (;;) {
-        signal?.throwIfAborted();
-        const refused = impossible.get(tag);
-        if (refused !== undefined) return refused;
-        const other = running.get(tag);
-        if (other === undefined) break;
-        const result = await waitFor(other, signal);
-        if (result !== 'builder-canceled') {
-          return result.kind === 'snapshot' ? { ...result, built: false } : result;
-        }
-      }
-      const own = make(request, tag, signal).catch((error: unknown) => {
-        // Other requests that wait for this build did not cancel it: they try again.
-        throw signal?.aborted ? new BuilderCanceled(error) : error;
-      });
-      running.set(tag, own);
-      try {
-        return await own;
-      } catch (error) {
-        throw error instanceof BuilderCanceled ? error.cause : error;
-      } finally {
-        running.delete(tag);
-      }
+    snapshot: (request, signal) =>
+      once(
+        tagOf([request.parentImageId, request.key]),
+        (builder, tag) => buildOnce(builder, request, tag, signal),
+        signal,
+      ),
+    async image(request, signal) {
+      const tag = tagOf(['build', request.key]);
+      const made = await once(tag, (builder) => makeOnce(builder, request, tag, signal), signal);
+      if (made.kind === 'snapshot') return made;
+      throw new Error('a build leaves no processes');
     },
   };
 }
@@ -90,7 +111,7 @@ async function waitFor(
   }
 }
 
-function snapshotTag({ parentImageId, key }: SnapshotRequest): string {
+function tagOf([from, key]: [from: string, key: string]): string {
   if (key === '') {
     throw new OffsiteError('A snapshot needs a key that describes what it is made of.', {
       code: 'ENGINE_SNAPSHOT_KEY',
@@ -98,7 +119,7 @@ function snapshotTag({ parentImageId, key }: SnapshotRequest): string {
     });
   }
   return createHash('sha256')
-    .update(JSON.stringify([parentImageId, key]))
+    .update(JSON.stringify([from, key]))
     .digest('hex')
     .slice(0, 32);
 }

@@ -19,7 +19,7 @@ const Cause = z
       description:
         "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model.",
     }),
-    phase: z.union([PhaseName, z.enum(['install', 'prepare'])]),
+    phase: z.union([PhaseName, z.enum(['build', 'install', 'prepare'])]),
     message: z.string(),
     output: z.string().optional().meta({ description: 'The output, if it adds to the message.' }),
   })
@@ -27,7 +27,7 @@ const Cause = z
 
 const EnvironmentStep = z
   .object({
-    phase: z.enum(['install', 'prepare']),
+    phase: z.enum(['build', 'install', 'prepare']),
     description: z.string(),
     image: z.string().optional().meta({
       description: 'The id of the image that the step gave. Absent if it ran in the sandbox itself.',
@@ -197,7 +197,10 @@ export const TrialRecord = z.object({
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),
-  environment: z.array(EnvironmentStep).optional().meta({ description: 'Install and prepare, in order.' }),
+  environment: z
+    .array(EnvironmentStep)
+    .optional()
+    .meta({ description: 'Build, install and prepare, in order.' }),
   phases: z.array(z.object({ name: PhaseName, startedAt: At, durationMs: Millis })),
   harness: HarnessEnding.optional(),
   harnessOutput: z.string().optional().meta({

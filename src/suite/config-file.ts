@@ -103,6 +103,7 @@ export const SandboxConfig = z.strictObject({
   timeouts: z
     .strictObject({
       install: Duration.default(900_000),
+      build: Duration.default(1_800_000),
       prepare: Duration.default(600_000),
       harness: Duration.default(1_800_000),
       verify: Duration.default(600_000),

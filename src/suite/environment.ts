@@ -9,7 +9,23 @@ const Workdir = z
   .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
   .refine((path) => workdirObstacle(path) === undefined, 'Offsite cannot use this folder as the workspace');
 
-export const EnvironmentSource = z.strictObject({
+const BuildSource = z.strictObject({
+  context: z.string().min(1).default('.').meta({
+    description: 'The folder that the build may copy from, relative to this file. Default: its own folder.',
+  }),
+  dockerfile: z.string().min(1).default('Dockerfile').meta({
+    description: 'The Dockerfile, relative to the context. Default: Dockerfile.',
+  }),
+  target: z.string().min(1).optional().meta({ description: 'The stage to build. Default: the last one.' }),
+  args: z.record(z.string().regex(/^\w+$/), z.coerce.string()).default({}).meta({
+    description: 'Values of the ARGs of the Dockerfile.',
+  }),
+});
+
+const EnvironmentParts = z.strictObject({
+  build: BuildSource.optional().meta({
+    description: "A Dockerfile that the engine builds once, in place of the sandbox's image.",
+  }),
   image: z.string().min(1).optional().meta({
     description: "An image on the engine, in place of the sandbox's. `images` of offsite.yaml may map it.",
   }),
@@ -38,11 +54,17 @@ export const EnvironmentSource = z.strictObject({
     .optional()
     .meta({ description: "Limits in place of the sandbox's." }),
 });
+export const EnvironmentSource = EnvironmentParts.refine(
+  ({ image, build }) => image === undefined || build === undefined,
+  'has an image and a build; remove one of them',
+);
 export type EnvironmentSource = z.infer<typeof EnvironmentSource>;
 
 /** What a case says about its environment. Everything else is as in the variant's sandbox. */
 export interface CaseEnvironment {
   image?: NamedImage | undefined;
+  /** Instead of an image. */
+  build?: PlannedBuild | undefined;
   workdir?: string | undefined;
   user?: string | undefined;
   env: Record<string, string>;
@@ -54,6 +76,29 @@ export interface NamedImage {
   name: string;
   /** The image that `images` of the configuration maps the name to. */
   mappedTo?: string | undefined;
+  /** Where the suite names it: `suite.yaml:3:5`. */
+  place: string;
+}
+
+/** A build whose files were read when the suite was. */
+export interface PlannedBuild {
+  /** For people: the Dockerfile, relative to the suite. */
+  name: string;
+  /** The Dockerfile's path. */
+  file: string;
+  dockerfile: string;
+  target?: string | undefined;
+  args: Record<string, string>;
+  context: {
+    /** Absolute. */
+    folder: string;
+    /** The patterns of `.dockerignore`. */
+    ignore: string;
+    /** Of all that the patterns leave. */
+    hash: string;
+  };
+  /** `images` of the configuration. */
+  images: Record<string, string>;
   /** Where the suite names it: `suite.yaml:3:5`. */
   place: string;
 }
@@ -71,12 +116,13 @@ interface SandboxParts {
 /** A variant's sandbox with what a case changes in it. */
 export function sandboxIn<Sandbox extends SandboxParts>(
   sandbox: Sandbox,
-  { image, user, resources }: CaseEnvironment,
+  { image, build, user, resources }: CaseEnvironment,
 ): Sandbox {
   const { cpus = sandbox.cpus, memory = sandbox.memory, disk = sandbox.disk } = resources;
   return {
     ...sandbox,
     ...(image && { image: image.mappedTo ?? image.name }),
+    ...(build && { image: `built from ${build.name}` }),
     ...(user !== undefined && { user }),
     ...{ cpus, memory, disk },
   };

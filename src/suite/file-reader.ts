@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { suiteFiles } from '../bounds/suite.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -39,6 +39,10 @@ export class FileReader {
       throw new BadFile([{ file: path, line, column, path: '', message: heldKey(name) }]);
     }
     return read;
+  }
+
+  exists(path: string): boolean {
+    return existsSync(path);
   }
 
   text(path: string): string {

@@ -3,9 +3,10 @@ import type { Case, Validator } from '../contract/definition.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
-import { type CaseEnvironment, type NamedImage, noEnvironment } from './environment.ts';
+import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
+import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
 import {
   type CaseExtras,
   freshVerify,
@@ -44,11 +45,9 @@ export function loadSuite(
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
-  const reading = new SuiteReading(yaml, {
-    folder,
-    files: new FileReader({ reach, keys }),
-    images: config.images,
-  });
+  const files = new FileReader({ reach, keys });
+  const environments = { folder, files, reach, images: config.images, keys };
+  const reading = new SuiteReading(yaml, { folder, files, environments });
   const prompt = reading.prompt();
   const cases = source.cases.map((entry, index) => reading.plannedCase(entry, index, prompt));
   const meetsUser = source.cases.some(({ user }) => user !== undefined);
@@ -95,16 +94,17 @@ class SuiteReading {
   readonly #yaml: YamlFile<SuiteFile>;
   readonly #folder: string;
   readonly #files: FileReader;
-  readonly #images: Config['images'];
+  readonly #environmentParts: EnvironmentParts;
+  readonly #environments = new Map<EnvironmentSource, CaseEnvironment>();
 
   constructor(
     yaml: YamlFile<SuiteFile>,
-    { folder, files, images }: { folder: string; files: FileReader; images: Config['images'] },
+    { environments, ...parts }: { folder: string; files: FileReader; environments: EnvironmentParts },
   ) {
     this.#yaml = yaml;
-    this.#folder = folder;
-    this.#files = files;
-    this.#images = images;
+    this.#folder = parts.folder;
+    this.#files = parts.files;
+    this.#environmentParts = environments;
   }
 
   prompt(): PromptSource {
@@ -176,16 +176,17 @@ class SuiteReading {
     const source = own ?? this.#yaml.value.environment;
     if (!source) return noEnvironment;
     const at = own ? [...path, 'environment'] : ['environment'];
-    const { image, workdir, user, env = {}, resources = {} } = source;
-    return {
-      image: image === undefined ? undefined : this.#image(image, [...at, 'image']),
-      ...{ workdir, user, env, resources },
+    const known = this.#environments.get(source);
+    if (known) return known;
+    const placeOf = (key: string) => {
+      const { file, line, column } = this.#yaml.issue([...at, key], '');
+      return `${file}:${line}:${column}`;
     };
-  }
-
-  #image(name: string, path: Path): NamedImage {
-    const { file, line, column } = this.#yaml.issue(path, '');
-    return { name, mappedTo: this.#images[name], place: `${file}:${line}:${column}` };
+    const report = (key: string, issue: string | FileIssue) =>
+      typeof issue === 'string' ? this.report([...at, key], issue) : this.issues.push(issue);
+    const environment = plannedEnvironment(source, { ...this.#environmentParts, placeOf, report });
+    this.#environments.set(source, environment);
+    return environment;
   }
 
   #verifyPlace(verify: CaseSource['verify'], path: Path): VerifyPlace {

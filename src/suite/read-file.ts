@@ -109,6 +109,19 @@ function realPathOf(path: string, descriptor: number, opened: Stats): string {
   }
 }
 
+/** The path of a folder without links. Throws `FILE_UNREADABLE` if there is none within `reach`. */
+export function reachedFolder(path: string, reach: Exclude<Reach, 'anywhere'>): string {
+  let real: string;
+  try {
+    real = realpathSync(path);
+  } catch (error) {
+    throw unreadable(path, messageOf(error), error);
+  }
+  if (!statSync(real).isDirectory()) throw unreadable(path, 'it is no folder');
+  refuseOutside(path, real, reach);
+  return real;
+}
+
 function refuseOutside(path: string, real: string, { within, except }: Exclude<Reach, 'anywhere'>): void {
   const [own = '', ...allowed] = within;
   const forbidden = realRoots(except).find((root) => below(root, real) !== undefined);

@@ -67,11 +67,13 @@ export function ignorePatterns(task: TaskFolder, name: string): string[] {
   for (const [index, line] of task.text(name).split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     patterns.push(line);
-    const { patterns: most, wildcards } = taskDigests.count;
-    const at = { ...issueAt(task.at(name), `has more than ${most} patterns`), line: index + 1 };
-    if (patterns.length > most) throw new BadFile([at]);
-    if (line.split(/\*+/).length > wildcards + 1)
-      throw new BadFile([{ ...at, message: `has more than ${wildcards} wildcards in a pattern` }]);
+    const wildcards = line.split(/\*+/).length - 1;
+    const problem =
+      patterns.length > taskDigests.count.patterns
+        ? `has more than ${taskDigests.count.patterns} patterns`
+        : `has more than ${taskDigests.count.wildcards} wildcards in a pattern`;
+    if (patterns.length > taskDigests.count.patterns || wildcards > taskDigests.count.wildcards)
+      throw new BadFile([{ ...issueAt(task.at(name), problem), line: index + 1 }]);
   }
   return patterns;
 }

@@ -3,12 +3,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { taskSets } from '../bounds/tasks.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { FileIssue } from '../suite/file-issues.ts';
+import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { readDataset } from './harbor/dataset.ts';
 import { isRegistry, readRegistry } from './harbor/registry.ts';
 import type { FoundTask } from './located.ts';
-import { rowId } from './swe-bench/row.ts';
-import { rowsOf } from './swe-bench/rows.ts';
+import { type RowPlace, rowId } from './swe-bench/row.ts';
+import { rowsOf, textOf } from './swe-bench/rows.ts';
 import type { TaskFormat } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
@@ -46,10 +46,12 @@ function located(path: string, format: TaskFormat | undefined): FoundTasks {
   if (stats?.isDirectory()) return inFolder(realpathSync(path), format);
   if (!stats?.isFile()) throw notFound(`there is no file or folder ${path}`);
   const name = basename(path);
+  // The user names it, wherever it leads.
+  const file = realpathSync(path);
   if (taskFiles.some(([file]) => file === name) || name === 'dataset.toml')
     return inFolder(dirname(path), format);
-  if (name === 'registry.json' || (name.endsWith('.json') && isRegistry(path))) return readRegistry(path);
-  if (/\.(jsonl|ndjson)$/.test(name) || format === 'swe-bench') return inRows(path);
+  if (name === 'registry.json' || (name.endsWith('.json') && isRegistry(file))) return readRegistry(file);
+  if (/\.(jsonl|ndjson)$/.test(name) || format === 'swe-bench') return inRows(file);
   throw notFound(`${path} is no file of tasks: expected dataset.toml, registry.json or *.jsonl`);
 }
 
@@ -131,13 +133,24 @@ function looksLikeTask(names: ReadonlySet<string>, format: TaskFormat | undefine
 
 function inRows(file: string): FoundTasks {
   const tasks: FoundTask[] = [];
-  for (const { text, ...row } of rowsOf(file)) {
-    const id = rowId(text, { file, line: row.line });
-    tasks.push({ id, format: 'swe-bench', place: file, row, ...problemOf(id, file, row.line) });
+  for (const { bytes, ...row } of rowsOf(file)) {
+    tasks.push({ format: 'swe-bench', place: file, row, ...identified(bytes, { file, line: row.line }) });
     if (tasks.length > taskSets.count.tasks)
       throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, file);
   }
   return { tasks, notes: [] };
+}
+
+/** The id of a row. One without an id is listed too, under its line. */
+function identified(bytes: Buffer, place: RowPlace): Pick<FoundTask, 'id' | 'problem'> {
+  try {
+    const id = rowId(textOf(bytes, place.file, place.line), place);
+    return { id, ...problemOf(id, place.file, place.line) };
+  } catch (error) {
+    const [problem] = error instanceof BadFile ? error.issues : [];
+    if (!problem) throw error;
+    return { id: `line ${place.line}`, problem };
+  }
 }
 
 /** An id becomes the id of a case. */

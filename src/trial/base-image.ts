@@ -39,7 +39,7 @@ export async function checkSandboxes(
   { variants, cases }: CheckedPlan,
   signal: AbortSignal,
 ): Promise<void> {
-  const usesImage = cases.some(({ local }) => local.environment?.image === undefined);
+  const usesImage = cases.some(({ local: { environment } }) => !environment?.image && !environment?.build);
   for (const sandbox of new Map(variants.map(({ sandbox }) => [sandbox.name, sandbox])).values()) {
     const imageId = usesImage ? (await baseImage(engine, sandbox, signal)).id : '';
     const network = engineNetwork(sandbox);

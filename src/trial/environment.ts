@@ -17,6 +17,16 @@ export function baseEnvironment({ env }: Pick<Image, 'env'>): Record<string, str
   return { PATH: env.PATH ?? base.PATH, LANG: env.LANG ?? base.LANG };
 }
 
+/** The variables that tell programs which certificates to trust. */
+export const trustVariables = [
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'GIT_SSL_CAINFO',
+] as const;
+
 /** The environment of verify and of the validator. */
 export function gradingEnvironment(
   variables: Variables,
@@ -51,14 +61,6 @@ export function preparationEnvironment(
   container: Pick<Container, 'env' | 'workingDir'>,
   extraCertificates: boolean,
 ): Record<string, string> {
-  const certificates = sandboxPaths.certificates;
-  const trust = {
-    NODE_EXTRA_CA_CERTS: certificates,
-    SSL_CERT_FILE: certificates,
-    CURL_CA_BUNDLE: certificates,
-    REQUESTS_CA_BUNDLE: certificates,
-    PIP_CERT: certificates,
-    GIT_SSL_CAINFO: certificates,
-  };
+  const trust = Object.fromEntries(trustVariables.map((name) => [name, sandboxPaths.certificates]));
   return { ...gradingEnvironment(variables, container), ...(extraCertificates ? trust : {}) };
 }

@@ -5,6 +5,7 @@ import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { keptPaths } from './kept-paths.ts';
+import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
@@ -66,11 +67,12 @@ export async function runTrial(
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
+  const mapped = mappedImages(spec.environment);
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
     subject: subjectOf(spec),
-    ...mappedImages(spec),
+    ...(mapped.length > 0 && { mappedImages: mapped }),
     verdict: 'void',
     ...result,
     ...keptPaths(found),
@@ -82,11 +84,6 @@ export async function runTrial(
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
-}
-
-function mappedImages({ environment: { image } }: TrialSpec): Pick<TrialResult, 'mappedImages'> {
-  if (image?.mappedTo === undefined) return {};
-  return { mappedImages: [{ name: image.name, usedInstead: image.mappedTo }] };
 }
 
 /** What was tried, for people who look at the result later. */

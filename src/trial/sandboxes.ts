@@ -18,9 +18,10 @@ import {
   passedEnvironment,
   refuseKeys,
 } from './host-environment.ts';
+import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { OncePerImage } from './once-per-image.ts';
-import { type ImageParts, type PreparationOptions, preparedImage } from './snapshot.ts';
+import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';

@@ -1,45 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
 import type { SnapshotResult } from '../engine/snapshot.ts';
-import type { Runner } from '../harness/runner.ts';
-import type { BuildLogs } from '../ledger/build-logs.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
-import type { BuildState, ObserveBuild } from './build-event.ts';
+import type { BuildState } from './build-event.ts';
+import { builtImage } from './built-image.ts';
 import { containerSpec, usualPlace } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
+import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
 import { type StartImage, startImage } from './start-image.ts';
-
-/** What is needed to build the images of trials. All trials of a batch share it. */
-export interface ImageParts {
-  engine: Engine;
-  /** The host's extra certificates, for install and prepare. */
-  extraCertificates: Buffer | undefined;
-  runners: readonly Runner[];
-  /**
-   * The images that environments begin with, keyed by what decides which one it is and how it is used.
-   */
-  starts: Map<string, StartImage>;
-  /**
-   * Image ids, keyed by the image's name or by the hash of a step's inputs. A batch looks up each image once,
-   * so it keeps using the same image even if its name is given to another one meanwhile. Clear this map if
-   * one of the images was removed.
-   */
-  known: Map<string, string>;
-  /**
-   * What the steps printed that ran before, in this process or another. Undefined: nobody will look at it.
-   */
-  buildLogs: BuildLogs | undefined;
-  /**
-   * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial,
-   * and an image that cannot be used is not looked at again.
-   */
-  failures: Map<string, TrialFailure>;
-  observeBuild: ObserveBuild;
-}
 
 export interface PreparedImage {
   imageId: string;
@@ -52,11 +23,6 @@ export interface PreparedImage {
   prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
   /** The steps that made the image, in order. */
   steps: EnvironmentStep[];
-}
-
-export interface PreparationOptions {
-  /** Called before a step that must be built. The step runs while the resolved permit is held. */
-  building?: (() => Promise<Disposable>) | undefined;
 }
 
 /**
@@ -73,9 +39,10 @@ export async function preparedImage(
   signal: AbortSignal,
   { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
-  const start = await startOf(parts, spec, signal);
+  const built = await builtImage(parts, spec, env, signal, { building });
+  const start = await startOf(parts, spec, built?.image, signal);
   let imageId = start.id;
-  const steps: EnvironmentStep[] = [];
+  const steps: EnvironmentStep[] = built ? [built] : [];
   for (const step of stepsOf(spec, start, parts)) {
     const { phase, description } = step;
     const made = { step, start, building };
@@ -99,17 +66,18 @@ export async function preparedImage(
 async function startOf(
   { engine, starts, failures, observeBuild }: ImageParts,
   spec: TrialSpec,
+  built: string | undefined,
   signal: AbortSignal,
 ): Promise<StartImage> {
   const { image, user, cpus, memory } = spec.sandbox;
   const { workdir, image: named } = spec.environment;
-  const key = JSON.stringify([image, user, cpus, memory, workdir, named?.name]);
+  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name]);
   const failure = failures.get(key);
   if (failure) throw failure;
   const known = starts.get(key);
   if (known) return known;
   try {
-    const start = await startImage(engine, spec, signal);
+    const start = await startImage(engine, spec, built, signal);
     starts.set(key, start);
     return start;
   } catch (error) {

@@ -2,7 +2,7 @@ import { assertEnforceable } from '../engine/capabilities.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/port/images.ts';
-import { messageOf } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { workdirObstacle } from '../suite/environment.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { baseImage } from './base-image.ts';
@@ -21,37 +21,34 @@ export interface StartImage extends Place {
 export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
 
 /**
- * Finds the image of a trial's sandbox. Throws `IMAGE_MISSING` for an image of the configuration, and a
+ * Finds the image of a trial's sandbox. `built` is its id if it was built. Throws `IMAGE_MISSING` for an image of the configuration, and a
  * {@link TrialFailure} of kind `task` if an image that the case names is missing or cannot be used.
  */
 export async function startImage(
   engine: Engine,
   { sandbox, environment }: StartSpec,
+  built: string | undefined,
   signal: AbortSignal,
 ): Promise<StartImage> {
-  const { image: named } = environment;
-  if (!named) {
+  const { place } = environment.image ?? environment.build ?? {};
+  if (place === undefined) {
     const image = await baseImage(engine, sandbox, signal);
     const start = startOf(image, { sandbox, environment });
     if (Object.keys(environment.resources).length > 0) requireResources(engine, image, sandbox, start, '');
     return start;
   }
-  const found = await engine.findImage(sandbox.image, signal);
-  if (!found) {
-    const { name, mappedTo, place } = named;
-    const what = mappedTo === undefined ? name : `${mappedTo}, which \`images\` maps ${name} to`;
-    const mend = `Pull it (docker pull ${sandbox.image}), or map it in \`images\` of offsite.yaml`;
-    throw unusable(`${place}: the engine has no image ${what}. ${mend}.`);
-  }
+  const found = await engine.findImage(built ?? sandbox.image, signal);
+  if (!found && built !== undefined) throw imageGone(built);
+  if (!found) throw unusable(`${place}: ${missingImage(environment.image?.name ?? '', sandbox.image)}`);
   const start = startOf(found, { sandbox, environment });
   const obstacle = workdirObstacle(start.workspace);
   if (obstacle !== undefined) {
     const why = `cannot be the workspace: ${obstacle}`;
-    throw unusable(`${named.place}: the working folder ${start.workspace} ${why}. Set workdir.`);
+    throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
   }
-  const spec = requireResources(engine, found, sandbox, start, `${named.place}: `);
+  const spec = requireResources(engine, found, sandbox, start, `${place}: `);
   const lack = await lackOf(engine, spec, found, signal);
-  if (lack !== undefined) throw unusable(`${named.place}: the image ${sandbox.image} ${lack}`);
+  if (lack !== undefined) throw unusable(`${place}: the image ${sandbox.image} ${lack}`);
   return start;
 }
 
@@ -74,7 +71,8 @@ function requireResources(
 
 /** What an image says about the commands in it. */
 export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
-  const own = environment.image && image.workingDir !== '/' ? image.workingDir : '';
+  const isOwn = environment.image !== undefined || environment.build !== undefined;
+  const own = isOwn && image.workingDir !== '/' ? image.workingDir : '';
   return {
     id: image.id,
     workspace: environment.workdir ?? (own || usualPlace.workspace),
@@ -109,6 +107,21 @@ async function lackOf(
     if (folder.startsWith('/') && (await isThere(`${folder}/bash`))) return undefined;
   }
   return 'has no bash, which runs prepare, harness and verify: install it in the image';
+}
+
+/** What to tell about an image that the engine does not have. */
+export function missingImage(name: string, used: string): string {
+  const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
+  const mend = `Pull it (docker pull ${used}), or map it in \`images\` of offsite.yaml`;
+  return `the engine has no image ${what}. ${mend}.`;
+}
+
+/** The caller makes it again. */
+function imageGone(id: string): OffsiteError {
+  return new OffsiteError(`the image ${id} was removed meanwhile`, {
+    code: 'ENGINE_NOT_FOUND',
+    kind: 'infrastructure',
+  });
 }
 
 function unusable(message: string): TrialFailure {

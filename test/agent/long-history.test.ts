@@ -95,7 +95,15 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
   const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
   let claimed = 0;
   const parts = {
-    ...{ client, ledger, service: 'here', targets, metrics: new Metrics(), log: pino({ level: 'silent' }) },
+    ...{
+      client,
+      clock: systemClock,
+      ledger,
+      service: 'here',
+      targets,
+      metrics: new Metrics(),
+      log: pino({ level: 'silent' }),
+    },
     claimed: () => {
       claimed += 1;
     },

@@ -17,6 +17,7 @@ describe('what is evicted', () => {
     createdAt: 0,
     usedAt: 0,
     parentId: 'base',
+    stepIds: [],
     inUse: false,
     ...more,
   });

@@ -113,3 +113,39 @@ test('an asker that gives up does not take the others with it', async () => {
   await expect(first).rejects.toThrow('gave up');
   expect(await second).toMatchObject({ kind: 'snapshot', built: true });
 });
+
+test('an image that the builder makes is made once, whoever asks, and kept as a snapshot', async () => {
+  await using other = await testEngine({ snapshots });
+  const { imageId } = await testSpec(engine);
+  const key = randomUUID();
+  let builds = 0;
+  const ask = (by: Engine) =>
+    by.image({
+      ...{ key, description: 'made', lockImageId: imageId, parentImageId: imageId },
+      async make({ name, labels }) {
+        builds += 1;
+        await by.port.images.build({
+          dockerfile: `FROM offsite/base\nENV A=${key}\nENV B=b\n`,
+          name,
+          labels,
+        });
+      },
+    });
+  const results = await Promise.all([ask(engine), ask(other), ask(engine)]);
+  expect(builds).toBe(1);
+  expect(results.filter(({ built }) => built)).toHaveLength(1);
+  const [first] = results;
+  expect(new Set(results.map((result) => result.imageId))).toEqual(new Set([first?.imageId]));
+  const kept = (await engine.keptSnapshots()).find(({ id }) => id === first?.imageId);
+  expect(kept).toMatchObject({ description: 'made', parentId: imageId, inUse: false });
+  if (!kept) throw new Error('no snapshot');
+  expect(kept.stepIds.length).toBeGreaterThan(1);
+  await engine.removeSnapshots([kept]);
+  for (const id of [kept.id, ...kept.stepIds]) expect(await engine.findImage(id)).toBeUndefined();
+  const failing = { key: randomUUID(), lockImageId: imageId, parentImageId: undefined };
+  const broken = () => Promise.reject(new Error('broken'));
+  await expect(engine.image({ ...failing, make: broken })).rejects.toThrow('broken');
+  await expect(engine.image({ ...failing, make: async () => undefined })).rejects.toThrow(
+    'not on this engine',
+  );
+});

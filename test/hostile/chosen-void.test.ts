@@ -37,7 +37,14 @@ describe.concurrent('an agent has failed, and is not excused,', () => {
     ['that leaves names that are no text', `touch $'\\xff\\xfe' $'a\\nb' ' ' -- '-rf'`],
   ])('%s', async (_, run) => {
     const limits = {
-      timeouts: { install: 60_000, prepare: 60_000, harness: 60_000, verify: 20_000, validator: 20_000 },
+      timeouts: {
+        install: 60_000,
+        build: 60_000,
+        prepare: 60_000,
+        harness: 60_000,
+        verify: 20_000,
+        validator: 20_000,
+      },
     };
     const [verified, validated] = await Promise.all([
       bench.trial(run, { prepare, verify }, limits),

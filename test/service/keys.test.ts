@@ -69,7 +69,7 @@ test('an organization never sees or changes what is of another', async () => {
   const { runs } = await service.succeed('evals.runs.list', { caseId: 'csv' });
   const variant = runs[0]?.variant?.id;
   await service.succeed('prompts.write', { id: 'p', content: 'ours' });
-  await service.succeed('prompts.promote', { id: 'p', channel: 'live', version: 1 });
+  await service.succeed('prompts.promote', { id: 'p', channel: 'production', version: 1 });
 
   expect(await service.succeed('evals.runs.list', { caseId: 'csv' }, other)).toMatchObject({
     total: 0,
@@ -85,8 +85,8 @@ test('an organization never sees or changes what is of another', async () => {
     ['evals.reportTrial', report(batch.id)],
     ['evals.rerunCell', { id: batch.id, cellKey: `csv:${variant}` }],
     ['prompts.get', { id: 'p' }],
-    ['prompts.get', { id: 'p', channel: 'live' }],
-    ['prompts.promote', { id: 'p', channel: 'live', version: 1 }],
+    ['prompts.get', { id: 'p', channel: 'production' }],
+    ['prompts.promote', { id: 'p', channel: 'production', version: 1 }],
   ] as const) {
     expect((await service.ask(operation, request, other)).status, operation).toBe(404);
   }

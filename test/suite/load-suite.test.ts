@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -294,6 +295,66 @@ ${cases}`,
   ])('%s is refused with its place', (environment, message) => {
     const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
     expect(problem).toMatch(/^suite.yaml:2:/);
+    expect(problem).toContain(message);
+  });
+
+  const withBuild = (build: string) =>
+    `suite: { id: s, prompt: x }\nenvironment: { build: ${build} }\n${variants}cases: [{ id: a, verify: "true" }]\n`;
+
+  test('keeps what a build needs, and a hash of its context', () => {
+    write('app/Dockerfile', 'FROM a\n');
+    write('app/.dockerignore', '*.log\n');
+    write('app/a.log', 'left out');
+    const build = () =>
+      load(withBuild('{ context: app, args: { A: 1, B: true } }')).cases[0]?.local.environment.build;
+    const first = build();
+    expect(first).toMatchObject({
+      name: 'app/Dockerfile',
+      file: join(folder, 'app/Dockerfile'),
+      dockerfile: 'FROM a\n',
+      args: { A: '1', B: 'true' },
+      context: { folder: join(folder, 'app'), ignore: '*.log\n\n**/.git' },
+      place: `${folder}/suite.yaml:2:16`,
+    });
+    write('app/a.log', 'another');
+    expect(build()).toEqual(first);
+    for (const change of [
+      () => write('app/b', ''),
+      () => write('app/b', 'content'),
+      () => chmodSync(join(folder, 'app/b'), 0o755),
+      () => symlinkSync('../../outside', join(folder, 'app/link')),
+      () => mkdirSync(join(folder, 'app/empty')),
+    ]) {
+      const before = build()?.context.hash;
+      change();
+      expect(build()?.context.hash).not.toBe(before);
+    }
+  });
+
+  test.each([
+    ['{ context: nowhere }', 'suite.yaml:2:16: environment.build: cannot read', 'nowhere'],
+    ['{ context: .. }', 'suite.yaml:2:16', "outside the suite's folder"],
+    ['{ context: out }', 'suite.yaml:2:16', "outside the suite's folder"],
+    ['{ dockerfile: none }', 'suite.yaml:2:16: environment.build: cannot read', 'none'],
+    ['{ target: nope }', 'Dockerfile:1:1', 'it has no stage nope: its stages are first'],
+    ['{ dockerfile: bad }', 'bad:2:1', 'unknown instruction: RUNN'],
+    ['{ context: large }', 'suite.yaml:2:16', 'its files have more than 2048 MiB'],
+    ['{ context: pipe }', 'suite.yaml:2:16', 'pipe is neither a file, a folder nor a link'],
+    ['{ contxt: x }', 'suite.yaml:2', 'unknown key'],
+    ['{}, image: x ', 'suite.yaml:2', 'has an image and a build'],
+  ])('with the build %s is refused', (build, place, message) => {
+    write('Dockerfile', 'FROM a AS first\n');
+    write('bad', 'FROM a\nRUNN b\n');
+    write('large/Dockerfile', 'FROM a\n');
+    truncateSync(write('large/file', ''), 3 * 1024 ** 3);
+    write('pipe/Dockerfile', 'FROM a\n');
+    execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe/pipe')]);
+    symlinkSync('/usr', join(folder, 'out'));
+    const isRoot = build === '{ target: nope }' || build.includes('dockerfile');
+    if (isRoot) rmSync(join(folder, 'large'), { recursive: true });
+    if (isRoot) rmSync(join(folder, 'pipe'), { recursive: true });
+    const [problem] = problems(withBuild(build));
+    expect(problem).toContain(place);
     expect(problem).toContain(message);
   });
 });

@@ -128,6 +128,23 @@ digest = "sha256:${'0'.repeat(64)}"
     expect(ids(join(set.folder, 'dataset.toml'))).toHaveLength(4);
   });
 
+  test.each(['dataset.toml', 'registry.json'])('may not be a link that leads elsewhere: %s', (name) => {
+    set.harbor('one');
+    set.link(name, '/etc/passwd');
+    const read = () => findTasks(set.folder).notes.map(({ message }) => message);
+    if (name === 'dataset.toml') expect(read).toThrow(/dataset\.toml:1:1: is a link that leads out/);
+    else expect(read()).toEqual(['is no registry of tasks, and is ignored']);
+  });
+
+  test('loses no task of an id that is there twice', () => {
+    set.harbor('x/same');
+    set.harbor('y/same');
+    set.write('dataset.toml', '[dataset]\nname = "a"\n[[tasks]]\nname = "org/same"\n');
+    const read = findTasks(set.folder).tasks.map(readTask);
+    expect(read.map(({ kind }) => kind)).toEqual(['task', 'unreadable']);
+    expect(read[0]).toMatchObject({ task: { place: join(set.folder, 'x/same') } });
+  });
+
   test('is told with its place if it is wrong', () => {
     set.harbor('one');
     set.write('dataset.toml', '[dataset]\nname = "a"\n[[tasks]]\nname = "one"\ndigest = "md5:0"\n');

@@ -289,7 +289,7 @@ describe('a separate verifier', () => {
 
   test('is a fresh environment of the task if nothing else is defined', () => {
     const { verifier } = taskOf(set.harbor('task', separate));
-    expect(verifier).toMatchObject({ mode: 'separate', environment: undefined });
+    expect(verifier).toMatchObject({ mode: 'separate', environment: undefined, tests: [{ to: '/tests' }] });
   });
 
   test('is built from the tests if they have a Dockerfile', () => {
@@ -298,6 +298,8 @@ describe('a separate verifier', () => {
       kind: 'build',
       context: `${found.place}/tests`,
     });
+    // They are in the image.
+    expect(taskOf(found).verifier.tests).toEqual([]);
   });
 
   test('is implied by an environment of its own, whose image needs no script in the tests', () => {

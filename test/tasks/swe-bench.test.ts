@@ -89,13 +89,22 @@ describe('a bad row is told with its line, and the others are read', () => {
   });
 
   test.each([
-    ['{"instance_id": ', /rows\.jsonl:2:1: .*JSON/],
-    ['{"repo": "a"}', /rows\.jsonl:2:1: instance_id: is required/],
-    ['[1]', /rows\.jsonl:2:1: instance_id: is required/],
-    ['{"instance_id": 5}', /rows\.jsonl:2:1: instance_id: is required/],
-  ])('a row without an id: %s', (line, message) => {
-    const file = set.write('rows.jsonl', `${lines(row)}${line}\n`);
-    expect(() => findTasks(file)).toThrow(message);
+    ['{"instance_id": ', { path: '', message: expect.stringContaining('JSON') }],
+    ['{"repo": "a"}', { path: 'instance_id', message: 'is required: expected a text' }],
+    ['[1]', { path: 'instance_id', message: 'is required: expected a text' }],
+    ['{"instance_id": 5}', { path: 'instance_id', message: 'is required: expected a text' }],
+    [new Uint8Array([0x7b, 0xff]), { path: '', message: 'is not UTF-8' }],
+  ])('a row without an id: %s', (line, issue) => {
+    const file = set.write('rows.jsonl', lines(row));
+    appendFileSync(file, line);
+    appendFileSync(file, `\n${lines({ ...row, instance_id: 'after' })}`);
+    const [before, bad, after] = findTasks(file).tasks.map(readTask);
+    expect([before?.kind, after?.kind]).toEqual(['task', 'task']);
+    expect(bad).toMatchObject({
+      kind: 'unreadable',
+      found: { id: 'line 2' },
+      issues: [{ line: 2, ...issue }],
+    });
   });
 
   test('a second row of the same id', () => {

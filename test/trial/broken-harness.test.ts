@@ -62,7 +62,14 @@ describe.concurrent('a harness that ends with an error before it asked its model
   });
 
   test('is void when its time is up', async () => {
-    const timeouts = { install: 60_000, prepare: 60_000, harness: 1_000, verify: 60_000, validator: 60_000 };
+    const timeouts = {
+      install: 60_000,
+      build: 60_000,
+      prepare: 60_000,
+      harness: 1_000,
+      verify: 60_000,
+      validator: 60_000,
+    };
     const result = await bench.trial('', cli('sleep 60'), { timeouts });
     expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'harness' } });
   });

@@ -14,6 +14,8 @@ import { SandboxConfig } from '../../src/suite/config-file.ts';
 import { noEnvironment, sandboxIn } from '../../src/suite/environment.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
+import type { ObserveBuild } from '../../src/trial/build-event.ts';
+import type { HostEnvironment } from '../../src/trial/host-environment.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec, ValidatorSpec } from '../../src/trial/spec.ts';
@@ -38,6 +40,8 @@ interface BenchParts {
   models?: Record<string, ModelConfig>;
   budgets?: TrialParts['budgets'];
   buildLogs?: BuildLogs;
+  host?: HostEnvironment;
+  observeBuild?: ObserveBuild;
   /** Besides those that Offsite has. */
   runners?: TrialParts['runners'];
 }
@@ -50,6 +54,8 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
   const sandboxes = new Sandboxes(given.engine ?? engine, given.extraCertificates, {
     runners: allRunners,
     ...(given.buildLogs && { buildLogs: given.buildLogs }),
+    ...(given.host && { host: given.host }),
+    ...(given.observeBuild && { observeBuild: given.observeBuild }),
   });
   const gateway = openGateway({
     models: given.models ?? {},
@@ -75,6 +81,7 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
 
 export const timeouts = {
   install: 60_000,
+  build: 120_000,
   prepare: 60_000,
   harness: 60_000,
   verify: 60_000,

@@ -3,15 +3,18 @@ import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/run-parts.ts';
 import { NotFound } from '../../client/refusal.ts';
+import type { Clock } from '../../clock.ts';
 import { limits } from '../../contract/definition.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { mayHaveWork, queuedOrdinals, syncRun } from './found-run.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTarget, PollTargets } from './poll-targets.ts';
 
 export interface PollParts {
   client: Client;
+  clock: Clock;
   ledger: Ledger;
   /** The service's name in the ledger. */
   service: string;
@@ -27,15 +30,17 @@ export interface PollParts {
  * only if the signal aborts.
  */
 export async function poll(parts: PollParts, signal: AbortSignal): Promise<number> {
-  const { targets, metrics, log } = parts;
+  const { targets, metrics, log, clock } = parts;
   const next = targets.next();
   if (!next || next.inMs > 0) return next?.inMs ?? foundRuns.time.nowhere;
   const { target, known } = next;
+  // Each page has a deadline, but there may be many pages.
+  using look = startDeadline(clock, foundRuns.time.look, signal, tooSlow);
   try {
     const found =
       target.kind === 'suite'
-        ? await lookAtSuite(target, parts, signal)
-        : await lookAtCase(target, known, parts, signal);
+        ? await lookAtSuite(target, parts, look.signal)
+        : await lookAtCase(target, known, parts, look.signal);
     targets.polled(target, found > 0 ? 'something' : 'nothing');
   } catch (error) {
     signal.throwIfAborted();
@@ -45,6 +50,16 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
       log.warn({ [target.kind]: target.id, reason: message }, 'cannot look for runs');
   }
   return targets.next()?.inMs ?? foundRuns.time.nowhere;
+}
+
+function tooSlow(): OffsiteError {
+  return new OffsiteError(
+    `the service did not list all runs within ${foundRuns.time.look / 60_000} minutes`,
+    {
+      code: 'LOOK_TOO_SLOW',
+      kind: 'infrastructure',
+    },
+  );
 }
 
 /** Adds the cases of a suite as targets. Resolves with how many were not known before. */

@@ -8,7 +8,7 @@ import { askService } from '../with-client.ts';
 
 export function runsCommand() {
   return withService(new Command('runs'))
-    .description("list a case's runs, newest first, 20 to a page")
+    .description("list a case's runs, newest first, 20 to a page; --json adds what their trials measured")
     .argument('<case>', "the case's id")
     .option('--variant <variant>', 'only the runs of this variant: its id, or its model')
     .option('--page <n>', 'the page, from 1', wholeNumber, 1)

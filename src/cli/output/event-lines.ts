@@ -48,13 +48,14 @@ class ToldFailures {
 
 /** Whether it happened before any trial of the case, and is the same for all of them. */
 function isPreparing({ kind, phase }: Cause): boolean {
-  return phase === 'prepare' || phase === 'install' || (kind === 'task' && phase === 'sandbox');
+  return ['build', 'install', 'prepare'].includes(phase) || (kind === 'task' && phase === 'sandbox');
 }
 
 /** What failed for a trial: its case's prepare, or an install, which all cases of its variant share. */
 function stepOf({ run }: BatchTrial, { phase }: Cause): string {
   if (phase === 'install') return `install of ${run.variant.name}`;
-  return `${phase === 'prepare' ? 'prepare' : 'image'} of ${run.case.request.name}`;
+  const what = phase === 'sandbox' ? 'image' : phase;
+  return `${what} of ${run.case.request.name}`;
 }
 
 function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {

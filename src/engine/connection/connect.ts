@@ -12,6 +12,8 @@ export interface Connection {
   port: EnginePort;
   /** For messages: `unix:///var/run/docker.sock (the default socket)`. */
   address: string;
+  /** The same address as the docker CLI takes it. Undefined if the CLI would need more than that. */
+  cliHost: string | undefined;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
   return {
     port: opened.port,
     address: `${candidate.host} (${candidate.source})`,
+    cliHost: candidate.tls === undefined ? candidate.host : undefined,
     async close() {
       opened.close();
       await reached.close();

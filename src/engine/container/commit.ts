@@ -1,4 +1,4 @@
-import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, ROLE_LABEL } from '../labels.ts';
+import { snapshotLabels } from '../labels.ts';
 import type { CommitImage } from '../port/containers.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -11,13 +11,6 @@ export function commitContainer(
   image: CommitImage,
   signal?: AbortSignal,
 ): Promise<string> {
-  const labels = {
-    ...image.labels,
-    [OWNED_LABEL]: '1',
-    [ROLE_LABEL]: 'snapshot',
-    [CREATED_LABEL]: String(port.clock.now()),
-    // The image outlives the instance: if its label named one, a sweep would find that instance dead.
-    [INSTANCE_LABEL]: '',
-  };
+  const labels = { ...image.labels, ...snapshotLabels(port.clock.now()) };
   return port.containers.commit(id, { ...image, labels }, signal);
 }

@@ -16,7 +16,9 @@ export interface EngineLinesOptions {
   purpose: string;
   /** How long the stream may be silent, in milliseconds. */
   silenceMs: number;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  /** The error of a line that tells a failure. Default: an infrastructure error. */
+  failure?: (message: string) => OffsiteError;
 }
 
 /**
@@ -28,7 +30,7 @@ export async function* engineLines(
   stream: Readable,
   options: EngineLinesOptions,
 ): AsyncGenerator<EngineLine> {
-  const { purpose, silenceMs, signal } = options;
+  const { purpose, silenceMs, signal, failure = failed } = options;
   signal?.throwIfAborted();
   const silence = setTimeout(
     () => stream.destroy(failed(`Could not ${purpose}: the engine said nothing for ${silenceMs / 1000} s.`)),
@@ -42,7 +44,7 @@ export async function* engineLines(
       silence.refresh();
       if (text.trim() === '') continue;
       seen += 1;
-      yield readLine(text, purpose);
+      yield readLine(text, purpose, failure);
     }
     if (seen === 0) throw failed(`Could not ${purpose}: the engine's answer was empty.`);
   } catch (error) {
@@ -66,7 +68,7 @@ async function* textLines(stream: Readable): AsyncGenerator<string> {
   yield rest;
 }
 
-function readLine(text: string, purpose: string): EngineLine {
+function readLine(text: string, purpose: string, failure: (message: string) => OffsiteError): EngineLine {
   let line: EngineLine;
   try {
     line = parseForeignJson(text) as EngineLine;
@@ -77,7 +79,7 @@ function readLine(text: string, purpose: string): EngineLine {
     );
   }
   const problem = line.errorDetail?.message ?? line.error;
-  if (problem !== undefined) throw failed(`Could not ${purpose}: ${problem}`);
+  if (problem !== undefined) throw failure(`Could not ${purpose}: ${problem}`);
   return line;
 }
 

@@ -51,24 +51,38 @@ async function firstWord(
 
 export async function buildImage(
   { docker }: DockerClient,
-  { dockerfile, name, signal }: BuildRequest,
+  { dockerfile, name, context = onlyFile(dockerfile), silenceMs = buildSilenceMs, ...request }: BuildRequest,
 ): Promise<void> {
+  const { signal, target, args, labels, dockerfilePath, onOutput } = request;
   const purpose = `build ${name}`;
-  const context = pack();
-  context.entry({ name: 'Dockerfile' }, dockerfile);
-  context.finalize();
   // Typed as an old-style stream, but it is the HTTP answer.
-  const answer = (await docker.buildImage(context as unknown as Readable, {
+  const answer = (await docker.buildImage(context, {
     t: name,
     rm: true,
     forcerm: true,
+    ...(target !== undefined && { target }),
+    ...(args && { buildargs: { ...args } }),
+    ...(labels && { labels: { ...labels } }),
+    ...(dockerfilePath !== undefined && { dockerfile: dockerfilePath }),
     abortSignal: signal,
   })) as Readable;
   let succeeded = false;
-  for await (const line of engineLines(answer, { purpose, silenceMs: buildSilenceMs, signal })) {
+  for await (const line of engineLines(answer, { purpose, silenceMs, signal, failure: notBuilt })) {
+    onOutput?.(line.stream ?? line.status ?? '');
     if (line.aux?.ID !== undefined || line.stream?.startsWith('Successfully built')) succeeded = true;
   }
   if (!succeeded) throw imageFailure(`Could not ${purpose}: the engine's answer ended before the build did.`);
+}
+
+function onlyFile(dockerfile: string): Readable {
+  const context = pack();
+  context.entry({ name: 'Dockerfile' }, dockerfile);
+  context.finalize();
+  return context as unknown as Readable;
+}
+
+function notBuilt(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });
 }
 
 export async function importImage(

@@ -78,7 +78,8 @@ async function listImages(
   const found = await client.ask<Docker.ImageInfo[]>('listing images', { method: 'GET', path }, { signal });
   return found.map(({ Id, RepoTags, ParentId, Size, Labels, Created }) => ({
     id: Id,
-    names: RepoTags ?? [],
+    // What some engines tell of an image without a name.
+    names: (RepoTags ?? []).filter((name) => name !== '<none>:<none>'),
     parentId: ParentId,
     bytes: Size,
     labels: Labels ?? {},

@@ -58,6 +58,18 @@ export interface ImportRequest {
 export interface BuildRequest {
   dockerfile: string;
   name: string;
+  /** A tar archive of the files that it may copy. Default: none. */
+  context?: Readable;
+  /** The Dockerfile's path in that archive; then `dockerfile` is not used. */
+  dockerfilePath?: string;
+  /** Default: the last stage. */
+  target?: string | undefined;
+  args?: Readonly<Record<string, string>>;
+  labels?: Readonly<Record<string, string>>;
+  /** Milliseconds that a step may print nothing. */
+  silenceMs?: number;
+  /** Receives what the build prints, as it comes. */
+  onOutput?(text: string): void;
   signal?: AbortSignal | undefined;
 }
 
@@ -73,6 +85,9 @@ export interface ImagePort {
   tag(image: string, name: string, signal?: AbortSignal): Promise<void>;
   pull(name: string, options?: PullOptions): Promise<void>;
   import(request: ImportRequest): Promise<void>;
-  /** Builds an image from a Dockerfile without other files. Leaves no other container or image behind. */
+  /**
+   * Builds an image with the engine's classic builder. Leaves no container behind. Throws `IMAGE_NOT_BUILT`,
+   * an `input` error, if a step fails.
+   */
   build(request: BuildRequest): Promise<void>;
 }

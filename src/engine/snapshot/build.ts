@@ -1,11 +1,12 @@
+import { OffsiteError } from '../../offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import type { Container } from '../container.ts';
-import { DESCRIPTION_LABEL, PARENT_LABEL } from '../labels.ts';
+import { CREATED_LABEL, DESCRIPTION_LABEL, PARENT_LABEL, snapshotLabels } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { otherBuildOver } from './other-build.ts';
-import type { SnapshotRequest } from './snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest } from './snapshot-request.ts';
 
 export interface Builder {
   port: EnginePort;
@@ -30,7 +31,8 @@ export async function buildOnce(
   signal?: AbortSignal,
 ): Promise<Built> {
   const { port, repository } = builder;
-  await using container = await takeTurn(builder, request, tag, signal);
+  const spec = { ...request.container, imageId: request.parentImageId };
+  await using container = await takeTurn(builder, spec, request, tag, signal);
   // Another agent may have finished between the search that found nothing and this point.
   const found = await port.images.find(`${repository}:${tag}`, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
@@ -44,15 +46,54 @@ export async function buildOnce(
   return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
 }
 
+/** The same for an image that the engine's builder makes. A container that does not run is the lock. */
+export async function makeOnce(
+  builder: Builder,
+  request: ImageRequest,
+  tag: string,
+  signal?: AbortSignal,
+): Promise<Built> {
+  const { port, repository } = builder;
+  const name = `${repository}:${tag}`;
+  const imageId = request.lockImageId;
+  await using _lock = await takeTurn(builder, { ...lockSpec, imageId }, request, tag, signal);
+  const found = await port.images.find(name, signal);
+  if (found !== undefined) return { kind: 'found', imageId: found.id };
+  const labels: Record<string, string> = {
+    [PARENT_LABEL]: request.parentImageId ?? '',
+    [DESCRIPTION_LABEL]: request.description ?? '',
+    ...snapshotLabels(port.clock.now()),
+  };
+  await request.make({ name, labels });
+  const made = await port.images.find(name, signal);
+  if (made && made.labels[CREATED_LABEL] === labels[CREATED_LABEL])
+    return { kind: 'built', imageId: made.id };
+  throw new OffsiteError(`The image ${name} was built, but not on this engine.`, {
+    code: 'IMAGE_ELSEWHERE',
+    kind: 'infrastructure',
+    hint: 'Check which engine and builder the docker CLI uses.',
+  });
+}
+
+const lockSpec = {
+  network: 'none' as const,
+  security: 'compatible' as const,
+  memoryBytes: 16 * 1024 ** 2,
+  cpus: 1,
+  pids: 4,
+  workingDir: '/',
+  filter: 'if-available' as const,
+};
+
 /** The container to build in. Its name makes it the only one of its kind on the engine. */
 async function takeTurn(
   { port, instance, repository, createContainer }: Builder,
-  request: SnapshotRequest,
+  spec: ContainerSpec,
+  request: Pick<SnapshotRequest, 'waits'>,
   tag: string,
   signal?: AbortSignal,
 ): Promise<Container> {
   const name = `${repository.replaceAll('/', '-')}-${tag}`;
-  const spec = { ...request.container, imageId: request.parentImageId };
   for (;;) {
     try {
       return await createContainer(spec, { name, signal });

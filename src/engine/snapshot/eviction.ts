@@ -51,6 +51,8 @@ export async function removeSnapshots(
     try {
       await port.remove('image', snapshot.name, signal);
       removed.push(snapshot);
+      // Until one that another image is made of too.
+      for (const step of snapshot.stepIds) await port.remove('image', step, signal);
     } catch (thrown) {
       if (!isEngineFailure(thrown, 'conflict')) throw thrown;
     }

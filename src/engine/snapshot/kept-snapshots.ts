@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { CREATED_LABEL, DESCRIPTION_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import type { ListedImage } from '../port/images.ts';
 
 /** A snapshot that an engine keeps. */
 export interface KeptSnapshot {
@@ -16,6 +17,8 @@ export interface KeptSnapshot {
   /** Epoch milliseconds, up to an hour before the last use. */
   usedAt: number;
   parentId: string;
+  /** Images without a name between it and its parent, nearest first: a builder's own steps. */
+  stepIds: string[];
   /** Whether a container uses it. */
   inUse: boolean;
 }
@@ -36,7 +39,7 @@ export async function keptSnapshots(
     port.images.list(signal),
     port.list('container', [], signal),
   ]);
-  const sizes = new Map(images.map(({ id, bytes }) => [id, bytes]));
+  const byId = new Map(images.map((image) => [image.id, image]));
   const inUse = new Set(containers.map(({ imageId }) => imageId));
   const limit = pLimit(AT_ONCE);
   const described = images.map(({ id, ...image }) =>
@@ -45,19 +48,29 @@ export async function keptSnapshots(
       if (name === undefined || image.labels[ROLE_LABEL] !== 'snapshot') return undefined;
       const found = await port.images.find(id, signal);
       if (found === undefined) return undefined;
-      // Some engines do not know parents; Offsite's label does.
-      const parentId = image.parentId || (found.labels[PARENT_LABEL] ?? '');
+      // Some engines do not know parents, and others name a step of a builder.
+      const parentId = found.labels[PARENT_LABEL] ?? image.parentId;
       return {
         id,
         name,
         description: found.labels[DESCRIPTION_LABEL] ?? '',
-        bytes: Math.max(0, image.bytes - (sizes.get(parentId) ?? 0)),
+        bytes: Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)),
         createdAt: Number(found.labels[CREATED_LABEL] ?? image.createdAt),
         usedAt: found.namedAt,
         parentId,
+        stepIds: stepsBetween(id, parentId, byId),
         inUse: inUse.has(id),
       };
     }),
   );
   return (await Promise.all(described)).filter((snapshot) => snapshot !== undefined);
+}
+
+function stepsBetween(id: string, parentId: string, images: ReadonlyMap<string, ListedImage>): string[] {
+  const steps: string[] = [];
+  for (let step = images.get(images.get(id)?.parentId ?? ''); step; step = images.get(step.parentId)) {
+    if (step.id === parentId || step.names.length > 0) break;
+    steps.push(step.id);
+  }
+  return steps;
 }

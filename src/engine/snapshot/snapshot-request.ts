@@ -1,11 +1,7 @@
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
 
-/** A step that turns one image into another: the container it runs in, and what it does in it. */
-export interface SnapshotRequest {
-  parentImageId: string;
-  /** The container it is built in. */
-  container: Omit<ContainerSpec, 'imageId'>;
+interface SharedRequest {
   /**
    * Everything that the result depends on except the parent image: script, files, environment, user. Hashed,
    * never shown.
@@ -15,6 +11,23 @@ export interface SnapshotRequest {
   description?: string;
   /** Called before this request waits for another agent's build of the same snapshot. */
   waits?(): void;
+}
+
+/** A step that turns one image into another: the container it runs in, and what it does in it. */
+export interface SnapshotRequest extends SharedRequest {
+  parentImageId: string;
+  /** The container it is built in. */
+  container: Omit<ContainerSpec, 'imageId'>;
   /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
   build(container: Container): Promise<unknown>;
+}
+
+/** An image that the engine's builder makes. */
+export interface ImageRequest extends SharedRequest {
+  /** Any image, of which a container is created, but not started, while the build runs. */
+  lockImageId: string;
+  /** The image that it is made from, whose size is not counted. Undefined if there is none. */
+  parentImageId: string | undefined;
+  /** Makes the image with this name and these labels. `image()` rethrows what this throws. */
+  make(image: { name: string; labels: Readonly<Record<string, string>> }): Promise<unknown>;
 }

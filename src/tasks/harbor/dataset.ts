@@ -6,7 +6,7 @@ import type { FileIssue } from '../../suite/file-issues.ts';
 import { checkDocument } from '../document.ts';
 import type { FoundTask } from '../located.ts';
 import { Remarks } from '../supported.ts';
-import { isBelow, issueAt } from '../task-folder.ts';
+import { isBelow, issueAt, TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 import { fileDigest } from './digest.ts';
 
@@ -35,18 +35,25 @@ interface Found {
  */
 export function readDataset(folder: string, found: Found): Found {
   const remarks = new Remarks();
-  const document = readTomlFile(join(folder, 'dataset.toml'), { maximumBytes: taskSets.bytes.dataset });
+  const own = new TaskFolder(folder);
+  // Throws for a link that leads elsewhere.
+  own.kind('dataset.toml');
+  const document = readTomlFile(own.at('dataset.toml'), {
+    reach: own.reach,
+    maximumBytes: taskSets.bytes.dataset,
+  });
   const { tasks: named, files } = checkDocument(document, DatasetToml, remarks);
-  const byId = new Map(found.tasks.map((task) => [task.id, task]));
+  const byId = new Map(found.tasks.toReversed().map((task) => [task.id, task]));
+  const ids = new Set(named.map(({ name }) => basename(name)));
   const tasks = named.map(({ name, digest }, index): FoundTask => {
     const id = basename(name);
     const at = document.issue(['tasks', index, 'name'], name);
     const task = byId.get(id);
-    byId.delete(id);
     if (!task) return { id, format: 'harbor', place: join(folder, id), absent: at };
     return digest === undefined ? task : { ...task, expected: { digest, at } };
   });
-  const others = [...byId.values()].map((task) => ({
+  const others = found.tasks.filter((task) => byId.get(task.id) !== task || !ids.has(task.id));
+  const remarked = others.map((task) => ({
     ...task,
     remark: issueAt(task.place, `is not named in ${document.file}`),
   }));
@@ -55,7 +62,7 @@ export function readDataset(folder: string, found: Found): Found {
     const message = `${path} is missing, or differs from its digest`;
     return differs ? [document.issue(['files', index, 'path'], message)] : [];
   });
-  return { tasks: [...tasks, ...others], notes: [...found.notes, ...remarks.notes, ...fileNotes] };
+  return { tasks: [...tasks, ...remarked], notes: [...found.notes, ...remarks.notes, ...fileNotes] };
 }
 
 /** Undefined for a file that is missing, too large, or outside of the folder. */

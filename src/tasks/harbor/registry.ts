@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { taskSets } from '../../bounds/tasks.ts';
 import { printPath } from '../../contract/errors.ts';
 import { messageOf } from '../../offsite-error.ts';
-import { parseCheckedJson } from '../../parse-json.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import type { FoundTask } from '../located.ts';
 import { Remarks } from '../supported.ts';
-import { isBelow, issueAt } from '../task-folder.ts';
+import { isBelow, issueAt, TaskFolder } from '../task-folder.ts';
 
 const Registry = z.array(
   z.object({
@@ -46,6 +46,9 @@ export function readRegistry(file: string): { tasks: FoundTask[]; notes: FileIss
   const document = jsonDocument(file);
   const registry = checkDocument(document, Registry, remarks);
   const folder = dirname(file);
+  const count = registry.reduce((sum, { tasks }) => sum + tasks.length, 0);
+  if (count > taskSets.count.tasks)
+    throw new BadFile([issueAt(file, `has more than ${taskSets.count.tasks} tasks`)]);
   const tasks = registry.flatMap(({ tasks }, set) =>
     tasks.map(({ name, path, git_url: url, git_commit_id: commit }, index): FoundTask => {
       const place = join(folder, path);
@@ -64,7 +67,10 @@ function isTaskIn(folder: string, place: string): boolean {
 }
 
 function readJson(file: string): string {
-  return readText(file, { maximumBytes: taskSets.bytes.json });
+  const folder = new TaskFolder(dirname(file));
+  // Throws for a link that leads elsewhere.
+  folder.kind(basename(file));
+  return readText(file, { reach: folder.reach, maximumBytes: taskSets.bytes.json });
 }
 
 /** JSON has no positions here: its issues name the path of the value. */
@@ -76,7 +82,8 @@ function jsonDocument(file: string): TaskDocument {
   try {
     return { file, value: parseCheckedJson(readJson(file)), issue };
   } catch (error) {
-    if (error instanceof SyntaxError) throw new BadFile([issueAt(file, messageOf(error))]);
+    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy)
+      throw new BadFile([issueAt(file, messageOf(error))]);
     throw error;
   }
 }

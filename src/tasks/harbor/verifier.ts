@@ -27,19 +27,21 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   if (mode === 'separate') remarks.uses('separate-verifier', at('environment_mode'));
   const user = table.user ?? toml.verifier.user;
   if (user !== undefined) remarks.uses('verifier-user', at('user', user));
-  const { tests, script } = readTests(source, request, mode);
+  const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
+  // An image that is made for the verifier has its tests.
+  const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
   const collect = table.collect ?? toml.verifier.collect ?? [];
   if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
   return {
     mode,
-    environment: mode === 'separate' ? readSeparate(source, request) : undefined,
+    environment: separate?.environment,
     timeoutMs: table.timeout_sec,
     env: readVariables(source, variables, [...path, 'env']),
     user,
-    network: readNetwork(source, table, path),
+    network: readNetwork(source, table, path) ?? readNetwork(source, toml.verifier, ['verifier']),
     tests,
-    command: ['bash', script],
+    command: ['bash', `${testsFolder}/${scriptOf(toml)}`],
     reading: {
       kind: 'reward-files',
       json: '/logs/verifier/reward.json',
@@ -67,11 +69,17 @@ function modeOf(
   return table.environment_mode ?? (table.environment && 'separate');
 }
 
+interface Separate {
+  /** Undefined for a fresh one of the task's. */
+  environment: TaskEnvironment | undefined;
+  hasTests: boolean;
+}
+
 /**
- * The environment of a separate verifier: by its own table's image, or by a folder of tests that can be
- * built. Undefined for a fresh one of the task's.
+ * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built, or
+ * else by that of the task.
  */
-function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): TaskEnvironment | undefined {
+function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Separate {
   const own = step?.table.environment && { table: step.table.environment, path: step.path };
   const shared = toml.verifier.environment && { table: toml.verifier.environment, path: ['verifier'] };
   const { table, path } = own ?? shared ?? { table: toml.environment, path: undefined };
@@ -80,30 +88,30 @@ function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Ta
   const folder = folders.find((names) =>
     ['Dockerfile', 'docker-compose.yaml'].some((name) => source.folder.isFile(...names, name)),
   );
-  if (folder) return readEnvironment(source, table, { path: at, folder });
-  if (!path) return undefined;
-  return readEnvironment(source, table, { path: at, folder: ['environment'] });
+  const hasTests = folder !== undefined || (path !== undefined && table.docker_image !== undefined);
+  if (!folder && !path) return { environment: undefined, hasTests };
+  const environment = readEnvironment(source, table, { path: at, folder: folder ?? ['environment'] });
+  return { environment, hasTests };
 }
 
-/** The folders of tests, and the script that the verifier runs. */
+function scriptOf({ environment }: TaskToml): string {
+  return environment.os === 'windows' ? 'test.bat' : 'test.sh';
+}
+
+/** The folders of tests, one of which must have the script that the verifier runs. */
 function readTests(
-  source: HarborSource,
+  { folder, document, remarks }: HarborSource,
   { toml, step, ignored }: VerifierRequest,
-  mode: TaskVerifier['mode'],
-): { tests: PlacedFolder[]; script: string } {
-  const { folder, document, remarks } = source;
-  const name = toml.environment.os === 'windows' ? 'test.bat' : 'test.sh';
+): PlacedFolder[] {
+  const name = scriptOf(toml);
   const places = step ? [['tests'], [...step.folder, 'tests']] : [['tests']];
   const tests = places.flatMap((names): PlacedFolder[] => {
     const from = folder.folder(...names);
     return from === undefined ? [] : [{ from, to: testsFolder, ignored }];
   });
-  // An image of a separate verifier may have its own.
-  const isInImage =
-    mode === 'separate' && (step?.table.environment ?? toml.verifier.environment)?.docker_image;
-  if (!isInImage && !places.some((names) => folder.isFile(...names, name))) {
+  if (!places.some((names) => folder.isFile(...names, name))) {
     const path = folder.at(...(places.at(-1) ?? []), name);
     remarks.uses('no-tests', { ...document.issue([], `${path} is missing`), file: path });
   }
-  return { tests, script: `${testsFolder}/${name}` };
+  return tests;
 }

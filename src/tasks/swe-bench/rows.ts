@@ -12,9 +12,9 @@ export interface RowSpan {
 
 /**
  * The rows of a file that are not blank, one in memory at a time. Throws {@link BadFile} for one that is too
- * long, and errors of the file system.
+ * long, after which nothing can be read, and errors of the file system.
  */
-export function* rowsOf(file: string): Generator<RowSpan & { text: string }> {
+export function* rowsOf(file: string): Generator<RowSpan & { bytes: Buffer }> {
   const descriptor = openRegular(file);
   try {
     let rest = Buffer.alloc(0);
@@ -28,8 +28,8 @@ export function* rowsOf(file: string): Generator<RowSpan & { text: string }> {
       for (let end = bytes.indexOf(newline); end !== -1 || (isEnd && bytes.length > 0); ) {
         line += 1;
         const row = end === -1 ? bytes : bytes.subarray(0, end);
-        const text = textOf(row, file, line);
-        if (text.trim() !== '') yield { offset, length: row.length, line, text };
+        if (row.length > taskRows.bytes.row) throw tooLong(file, line);
+        if (!isBlank(row)) yield { offset, length: row.length, line, bytes: row };
         offset += end === -1 ? row.length : end + 1;
         bytes = end === -1 ? Buffer.alloc(0) : bytes.subarray(end + 1);
         end = bytes.indexOf(newline);
@@ -63,8 +63,14 @@ function openRegular(file: string): number {
   throw new BadFile([{ file, line: 1, column: 1, path: '', message: 'is not a regular file' }]);
 }
 
-function textOf(row: Buffer, file: string, line: number): string {
-  if (row.length > taskRows.bytes.row) throw tooLong(file, line);
+const blanks: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
+
+function isBlank(row: Buffer): boolean {
+  return row.every((byte) => blanks.has(byte));
+}
+
+/** The text of a row's bytes. Throws {@link BadFile} if they are not UTF-8. */
+export function textOf(row: Buffer, file: string, line: number): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(row);
   } catch {

@@ -1,0 +1,96 @@
+import { join, posix, relative, resolve, sep } from 'node:path';
+import { buildContexts } from '../bounds/suite.ts';
+import { messageOf } from '../offsite-error.ts';
+import type { KnownKeys } from '../redaction/known-keys.ts';
+import { type ContextEntry, contextEntries, contextHash, neverInContexts } from './build-context.ts';
+import { dockerfileProblems } from './dockerfile.ts';
+import type { CaseEnvironment, EnvironmentSource, PlannedBuild } from './environment.ts';
+import { BadFile, type FileIssue } from './file-issues.ts';
+import { type FileReader, heldKey } from './file-reader.ts';
+import { type Reach, reachedFolder } from './read-file.ts';
+
+/** What environments are read with. */
+export interface EnvironmentParts {
+  /** The suite's. */
+  folder: string;
+  files: FileReader;
+  reach: Exclude<Reach, 'anywhere'>;
+  /** `images` of the configuration. */
+  images: Record<string, string>;
+  /** Keys that no context may hold. */
+  keys: KnownKeys | undefined;
+}
+
+interface Reporting {
+  placeOf(key: string): string;
+  report(key: string, issue: string | FileIssue): void;
+}
+
+/** Reads the files that an environment names, and reports their problems. */
+export function plannedEnvironment(
+  { image, build, workdir, user, env = {}, resources = {} }: EnvironmentSource,
+  parts: EnvironmentParts & Reporting,
+): CaseEnvironment {
+  const place = (key: string) => parts.placeOf(key);
+  return {
+    ...(image !== undefined && {
+      image: { name: image, mappedTo: parts.images[image], place: place('image') },
+    }),
+    ...(build && { build: plannedBuild(build, parts) }),
+    ...{ workdir, user, env, resources },
+  };
+}
+
+function plannedBuild(
+  { context, dockerfile: path, target, args }: NonNullable<EnvironmentSource['build']>,
+  { folder, files, reach, images, keys, placeOf, report }: EnvironmentParts & Reporting,
+): PlannedBuild | undefined {
+  try {
+    const contextFolder = reachedFolder(resolve(folder, context), reach);
+    const file = resolve(folder, context, path);
+    const dockerfile = files.text(file);
+    const problems = dockerfileProblems(dockerfile, target);
+    for (const { line, message } of problems) report('build', { file, line, column: 1, path: '', message });
+    const ignore = [ignoreFile(file, contextFolder, files), neverInContexts].join('\n');
+    const entries = contextEntries({ folder: contextFolder, ignore }, reach.except);
+    const hash = contextHash(contextFolder, entries, keys && keyFinder(keys, contextFolder));
+    return {
+      name: relative(folder, file).split(sep).join(posix.sep),
+      ...{ file, dockerfile, target, args, images },
+      context: { folder: contextFolder, ignore, hash },
+      place: placeOf('build'),
+    };
+  } catch (error) {
+    if (error instanceof BadFile) for (const issue of error.issues) report('build', issue);
+    else report('build', messageOf(error));
+    return undefined;
+  }
+}
+
+/** The patterns of the Dockerfile's own ignore file, or of the context's. */
+function ignoreFile(dockerfile: string, context: string, files: FileReader): string {
+  for (const file of [`${dockerfile}.dockerignore`, join(context, '.dockerignore')]) {
+    if (files.exists(file)) return files.text(file);
+  }
+  return '';
+}
+
+function keyFinder(keys: KnownKeys, folder: string): Parameters<typeof contextHash>[2] {
+  let last: { path: string; tail: Buffer } = { path: '', tail: Buffer.alloc(0) };
+  return (path, piece) => {
+    const tail = last.path === path ? last.tail : Buffer.alloc(0);
+    const seen = Buffer.concat([tail, piece]);
+    const held = keys.find(seen);
+    if (held) {
+      const { name, line, column } = held;
+      throw new BadFile([{ file: join(folder, path), line, column, path: '', message: heldKey(name) }]);
+    }
+    last = { path, tail: seen.subarray(-buildContexts.bytes.overlap) };
+  };
+}
+
+/** What a context holds; undefined if that is not what it held when the suite was read. */
+export function unchangedContext({ context }: PlannedBuild): ContextEntry[] | undefined {
+  const entries = contextEntries(context);
+  return contextHash(context.folder, entries) === context.hash ? entries : undefined;
+}

@@ -1,0 +1,18 @@
+import { usedImages } from '../suite/dockerfile.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
+
+export interface MappedImage {
+  name: string;
+  usedInstead: string;
+}
+
+/** The images that the configuration uses in place of those that a case or its Dockerfile names. */
+export function mappedImages({ image, build }: CaseEnvironment): MappedImage[] {
+  if (image?.mappedTo !== undefined) return [{ name: image.name, usedInstead: image.mappedTo }];
+  if (!build) return [];
+  const names = new Set(usedImages(build.dockerfile, build.args).map(({ name }) => name));
+  return [...names].flatMap((name) => {
+    const usedInstead = build.images[name];
+    return usedInstead === undefined ? [] : [{ name, usedInstead }];
+  });
+}
