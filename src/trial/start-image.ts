@@ -14,6 +14,10 @@ import type { TrialSpec } from './spec.ts';
 /** The image that a trial's environment begins with, and how commands run in it. */
 export interface StartImage extends Place {
   id: string;
+  /** Variables that decide what programs run or load, and name a folder in the workspace. */
+  openVariables: string[];
+  /** What a validator gets in place of these variables. */
+  closedEnv: Record<string, string>;
   /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
   hasVolumes: boolean;
 }
@@ -73,13 +77,37 @@ function requireResources(
 export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
   const isOwn = environment.image !== undefined || environment.build !== undefined;
   const own = isOwn && image.workingDir !== '/' ? image.workingDir : '';
+  const workspace = environment.workdir ?? (own || usualPlace.workspace);
+  const home = homeOf(image, { sandbox, environment });
+  const closed = Object.entries({ ...image.env, ...environment.env, ...home }).flatMap(([name, value]) => {
+    const without = name === 'PATH' ? pathOutside(value, workspace) : '';
+    const isOpen = name === 'PATH' ? without !== value : pathsIn(value, workspace).length > 0;
+    return isOpen && loading.test(name) ? [[name, without] as const] : [];
+  });
   return {
     id: image.id,
-    workspace: environment.workdir ?? (own || usualPlace.workspace),
+    workspace,
+    openVariables: closed.map(([name]) => name),
+    closedEnv: Object.fromEntries(closed),
     user: sandbox.user ?? (image.user === '' ? undefined : image.user),
-    env: { ...baseEnvironment(image), ...homeOf(image, { sandbox, environment }) },
+    env: { ...baseEnvironment(image), ...home },
     hasVolumes: image.volumes.length > 0,
   };
+}
+
+/** Variables that decide what programs run or load. */
+const loading =
+  /^(PATH|HOME|ENV|BASH_ENV|LD_.*|NODE_(OPTIONS|PATH)|PYTHON.*|PERL.*|RUBY(LIB|OPT)|GIT_.*|CLASSPATH|JAVA_TOOL_OPTIONS)$/;
+
+/** The parts of a variable, separated as in PATH or in options, that are in a folder. */
+function pathsIn(value: string, folder: string): string[] {
+  return value.split(/[:;,=\s]/).filter((part) => part === folder || part.startsWith(`${folder}/`));
+}
+
+/** A PATH without folders in the workspace. Relative ones are: commands start there. */
+function pathOutside(path: string, workspace: string): string {
+  const isOutside = (part: string) => part.startsWith('/') && pathsIn(part, workspace).length === 0;
+  return path.split(':').filter(isOutside).join(':');
 }
 
 /** Without this variable the engine gives the home that the image's user has in /etc/passwd. */

@@ -134,6 +134,34 @@ describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
     expect(await dockerOf(other.engine).listContainers({ all: true, filters })).toEqual([]);
   });
 
+  test('may look for programs in the workspace: results say so, and the agent fakes no step and no validator', async () => {
+    await using open = await testImage(
+      bench.engine,
+      'FROM offsite/base\nWORKDIR /app\nENV PATH=/app/bin:$PATH BASH_ENV=/app/env.sh NODE_OPTIONS="--require /app/x.cjs" APP=/app\n',
+    );
+    const fake = '#!/bin/sh\\necho faked > /app/faked; exit 0';
+    const { verdict, verifySteps, validations, sandboxLacks } = await bench.trial(
+      `mkdir bin; for name in bash node; do printf '${fake}' > bin/$name; chmod +x bin/$name; done
+echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
+      {
+        environment: named(open.name),
+        prepare: 'echo > x.cjs',
+        verify: 'test ! -e faked\nfalse',
+        validator: validator(
+          "import { validate } from 'offsite/validator'; validate('v', () => { throw new Error('seen'); });",
+        ),
+      },
+    );
+    expect(verdict).toBe('failed');
+    expect(verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(validations).toMatchObject([{ name: 'v', exitCode: 1 }]);
+    expect(sandboxLacks).toEqual([
+      expect.stringContaining(
+        'PATH, BASH_ENV, NODE_OPTIONS of the environment names a folder in the workspace',
+      ),
+    ]);
+  });
+
   test('is graded in the same sandbox too, where only changes outside of its workspace count', async () => {
     const result = await bench.trial('touch inside /tmp/outside', {
       environment: named(image),
