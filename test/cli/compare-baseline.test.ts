@@ -6,6 +6,7 @@ import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { recordOf } from '../../src/record/trial-record.ts';
+import { noExtras } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService } from '../service/test-service.ts';
 import { offsite } from './offsite.ts';
@@ -39,7 +40,7 @@ async function add(
   model = 'small',
   service = 'embedded',
 ): Promise<void> {
-  const planned = cases.map((one) => ({ request: { ...one, verify } }));
+  const planned = cases.map((one) => ({ request: { ...one, verify }, local: noExtras }));
   const variants = [{ name: 'worker', model, credentials, profile: { files: [] } }];
   const plan = await ledger.blobs.putJson({
     ...{ version: 1, prompt: suite.prompt },
