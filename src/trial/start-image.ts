@@ -27,8 +27,10 @@ export interface StartImage extends Place {
 export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
 
 /**
- * Finds the image of a trial's sandbox. `built` is its id if it was built. Throws `IMAGE_MISSING` for an image of the configuration, and a
+ * Finds the image of a trial's sandbox. Throws `IMAGE_MISSING` for an image of the configuration, and a
  * {@link TrialFailure} of kind `task` if an image that the case names is missing or cannot be used.
+ *
+ * @param built the image's id if it was built
  */
 export async function startImage(
   engine: Engine,
