@@ -10,7 +10,7 @@ import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
-import { type StartImage, startImage } from './start-image.ts';
+import { requireNode, type StartImage, startImage } from './start-image.ts';
 
 export interface PreparedImage {
   imageId: string;
@@ -41,6 +41,7 @@ export async function preparedImage(
 ): Promise<PreparedImage> {
   const built = await builtImage(parts, spec, env, signal, { building });
   const start = await startOf(parts, spec, built?.image, signal);
+  requireNode(spec, start);
   let imageId = start.id;
   const steps: EnvironmentStep[] = built ? [built] : [];
   for (const step of stepsOf(spec, start, parts)) {

@@ -240,6 +240,19 @@ echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
     expect(phases.map(({ name }) => name)).toEqual(['sandbox']);
   });
 
+  test('without node runs programs as validators, and says so for a module', async () => {
+    await using bare = await testImage(bench.engine, 'FROM offsite/base\nRUN rm /usr/local/bin/node\n');
+    const environment = named(bare.name);
+    const module = await bench.trial('true', { environment, validator: validator('export {};') });
+    expect(module.cause).toMatchObject({ kind: 'task', phase: 'sandbox' });
+    expect(module.cause?.message).toContain(
+      'suite.yaml:7:5: the image has no node, which runs the validator',
+    );
+    const program = validator('#!/bin/sh\necho "$OFFSITE_WORKSPACE"; exit 1\n');
+    const { verdict, cause } = await bench.trial('true', { environment, validator: program });
+    expect({ verdict, cause }).toEqual({ verdict: 'failed', cause: undefined });
+  });
+
   test.each([
     ['no shell at all', '', 'has no /bin/sh'],
     ['no bash', 'COPY --from=base /lib64 /lib64\nCOPY --from=base /usr/bin/dash /bin/sh\n', 'has no bash'],
