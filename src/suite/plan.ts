@@ -149,7 +149,7 @@ export function startRequest(
 }
 
 /** The case with what its missing fields mean. What it does not have (a user, a script) stays missing. */
-function wholeCase({ validator, ...request }: Case): Case {
+export function wholeCase({ validator, ...request }: Case): Case {
   return {
     source: { kind: 'empty' },
     tags: [],

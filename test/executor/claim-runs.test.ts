@@ -179,3 +179,15 @@ test('a command that died before the service had its batch leaves nothing to wai
   expect(queued()).toHaveLength(3);
   expect(ledger.starts.open()).toEqual([]);
 });
+
+test('a start whose plan is lost keeps no batch from running', async () => {
+  const command = await starting(planned());
+  const [start] = ledger.starts.open();
+  rmSync(ledger.blobs.pathOf(start?.plan ?? ''));
+  command[Symbol.dispose]();
+  await service.succeed('evals.start', platformRequest());
+  recoverStarts(service.service.platform, ledger);
+  await claimAll();
+  expect(queued()).toHaveLength(3);
+  expect(ledger.starts.open()).toEqual([]);
+});
