@@ -194,3 +194,15 @@ test('a result that a dead command left in the outbox is handed over by outbox s
   expect(after.service.platform.openRuns()).toMatchObject([{ ended: [0] }]);
   await after.service.close();
 }, 60_000);
+
+test('a start whose plan is lost keeps no batch from running', async () => {
+  const command = await starting(planned());
+  const [start] = ledger.starts.open();
+  rmSync(ledger.blobs.pathOf(start?.plan ?? ''));
+  command[Symbol.dispose]();
+  await service.succeed('evals.start', platformRequest());
+  recoverStarts(service.service.platform, ledger);
+  await claimAll();
+  expect(queued()).toHaveLength(3);
+  expect(ledger.starts.open()).toEqual([]);
+});
