@@ -32,12 +32,19 @@ export async function readBaselines(client: Client, cells: Cells, signal: AbortS
   };
   const found = (await Promise.all(cells.cases.map(ofCase))).flat();
   const known = found.filter(
-    ({ variant, distribution }) => ids.includes(variant.id) && distribution.scored > 0,
+    ({ suite, variant, distribution }) =>
+      isSuiteOf(cells, suite) && ids.includes(variant.id) && distribution.scored > 0,
   );
   if (known.length === 0) throw noBaseline(`${client.origin} has no baseline for these cases and variants`);
-  // Several suites may have the case: the newest counts.
+  // If the suite is not known, several suites may have the case: the newest counts.
   const cellOf = (baseline: Baseline) => JSON.stringify([baseline.case.id, baseline.variant.id]);
   return [...Map.groupBy(known, cellOf).values()].flatMap(([newest]) => newest ?? []);
+}
+
+/** The ledger knows a batch that this agent did not plan only by the name of its suite. */
+function isSuiteOf({ suiteId, suiteName }: Cells, { id, name }: Baseline['suite']): boolean {
+  if (suiteId !== undefined) return id === suiteId;
+  return suiteName === '' || [id, name].includes(suiteName);
 }
 
 function noBaseline(message: string): OffsiteError {

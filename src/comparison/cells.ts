@@ -10,6 +10,8 @@ import { knownPlan, type Reference, variantsOf } from './side.ts';
 export interface Cells {
   /** Undefined for a batch that this agent did not plan. */
   suiteId: string | undefined;
+  /** The suite's name, or its id if it has no name; empty if that is not known. */
+  suiteName: string;
   cases: string[];
   /** The service's ids of the variants, by the names that the ledger gives them. */
   variants: Map<string, string>;
@@ -25,6 +27,7 @@ export function plannedCells({ suite, cases, variants }: SuitePlan, prompt?: str
   const byName = new Map(variants.map(({ name }, index) => [name, requested[index]]));
   return {
     suiteId: suite.id,
+    suiteName: suite.name,
     cases: [...byId.keys()],
     variants: new Map(variants.map(({ name }, index) => [name, ids[index] ?? name])),
     definition(caseId, name) {
@@ -47,6 +50,7 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
   const cells = known && plannedCells(known.plan, known.prompt);
   return {
     suiteId: cells?.suiteId,
+    suiteName: batches[0]?.suite ?? '',
     cases: [...new Set(trials.map(({ caseId }) => caseId))],
     variants: new Map(names.map((name) => [name, cells?.variants.get(name) ?? name])),
     definition: (caseId, variant) => cells?.definition(caseId, variant),

@@ -1,4 +1,5 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
+import { wholeCase } from '../contract/whole-case.ts';
 import type { McpServer, SandboxConfig } from './config-file.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -145,17 +146,6 @@ export function startRequest(
     trials: plan.trials,
     local: by === 'local',
     ...(plan.trigger !== undefined && { trigger: { url: plan.trigger } }),
-  };
-}
-
-/** The case with what its missing fields mean. What it does not have (a user, a script) stays missing. */
-function wholeCase({ validator, ...request }: Case): Case {
-  return {
-    source: { kind: 'empty' },
-    tags: [],
-    variables: {},
-    ...request,
-    ...(validator && { validator: { capture: true, manifest: [], sourceFiles: [], ...validator } }),
   };
 }
 

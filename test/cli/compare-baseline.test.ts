@@ -6,6 +6,8 @@ import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { recordOf } from '../../src/record/trial-record.ts';
+import { runVariants } from '../../src/service/record/variant.ts';
+import { noExtras } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService } from '../service/test-service.ts';
 import { offsite } from './offsite.ts';
@@ -14,6 +16,8 @@ import { openPlace, type Place } from './place.ts';
 const cases = Array.from({ length: 12 }, (_, n) => ({ id: `case-${n}`, name: `Case ${n}`, verify: 'true' }));
 const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'local' };
 const suite = { id: 'suite', name: 'Suite', prompt: 'Do it.' };
+/** As Offsite sends them: with the defaults of the fields that a suite leaves out. */
+const sent = cases.map((one) => ({ ...one, source: { kind: 'empty' } as const, tags: [], variables: {} }));
 
 let place: Place;
 /** The batch that the platform ran. */
@@ -27,6 +31,8 @@ beforeAll(async () => {
   await add(ledger, 'batch_stranger', 'passed', 'true', 'stranger');
   platformBatch = await startOnPlatform();
   await add(ledger, platformBatch, 'passed', 'true', 'small', 'platform');
+  addFound(ledger, 'batch_found', suite.name);
+  addFound(ledger, 'batch_elsewhere', 'Another suite');
 });
 afterAll(() => place?.[Symbol.dispose]());
 
@@ -39,7 +45,7 @@ async function add(
   model = 'small',
   service = 'embedded',
 ): Promise<void> {
-  const planned = cases.map((one) => ({ request: { ...one, verify } }));
+  const planned = cases.map((one) => ({ request: { ...one, verify }, local: noExtras }));
   const variants = [{ name: 'worker', model, credentials, profile: { files: [] } }];
   const plan = await ledger.blobs.putJson({
     ...{ version: 1, prompt: suite.prompt },
@@ -61,11 +67,32 @@ async function add(
   }
 }
 
+/** A batch of the ledger that somebody else planned: its variants have the service's ids. */
+function addFound(ledger: Ledger, id: string, suiteName: string): void {
+  const [variant] = runVariants([{ model: 'small', credentials }]);
+  const { key } = ledger.batches.add({
+    ...{ service: 'embedded', id, suite: suiteName, file: undefined },
+    runs: cases.map((one, taskIndex) => ({
+      ...{
+        id: `${id}_${taskIndex}`,
+        taskIndex,
+        caseId: one.id,
+        caseName: one.name,
+        variant: variant?.id ?? '',
+      },
+      details: {},
+    })),
+  });
+  ledger.queue.add(
+    ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals: [0] })),
+  );
+}
+
 /** A batch of the same cells that the service's platform ran, where all trials but one passed. */
 async function startOnPlatform(): Promise<string> {
   const platform = openTestService(place.dataFolder, testPlatform());
   const key = platform.keyFor('Local', ...permissions);
-  const request = { suite, cases, variants: [{ model: 'small', credentials }], trials: 2 };
+  const request = { suite, cases: sent, variants: [{ model: 'small', credentials }], trials: 2 };
   const { id: batch, runs } = await platform.succeed('evals.start', request, key);
   for (const [index, { id }] of runs.entries()) {
     for (const ordinal of [0, 1]) {
@@ -118,6 +145,15 @@ test('a batch without a baseline is refused, with what makes one', async () => {
   const { stdout, stderr, exitCode } = await compare('stranger');
   expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
   expect(stderr).toMatch(/^error: \S+ has no baseline for these cases and variants\n.*runs itself/);
+});
+
+test('a batch that somebody else planned is compared with the baseline of its own suite only', async () => {
+  const { stdout } = await compare('found', '--json');
+  const { comparisons }: ComparedBatches = JSON.parse(stdout);
+  expect(comparisons).toMatchObject([{ a: { baseline: { runs: 12 } }, b: { unfinished: 12 } }]);
+  const { stderr, exitCode } = await compare('elsewhere');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('has no baseline for these cases and variants');
 });
 
 test('a batch of the platform is not compared with itself', async () => {

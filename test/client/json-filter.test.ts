@@ -106,7 +106,9 @@ const name = fc.oneof(
     '"\\u0072uns"',
     '"__proto__"',
   ),
-  text,
+  // After V8 (13.6) has read a name with a backslash in it, it takes other names that are written with escapes
+  // for that one: [{"x":1,"\\\\":1}, {"x":1,"\\u0061":1}] can become [{x, "\\"}, {x, "\\"}].
+  text.filter((written) => !written.includes('\\\\')),
 );
 const { value } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
@@ -136,7 +138,7 @@ test('of any document, in any chunks, the same is kept as of the parsed document
     fc.property(written, places, (bytes, at) => {
       expect(filtered(cut(bytes, at))).toEqual(expected(bytes));
     }),
-    { numRuns: 1_000, seed: 15 },
+    { numRuns: 3_000 },
   );
 });
 
@@ -146,7 +148,7 @@ test('byte for byte it is the same', () => {
       const chunks = [...bytes].map((byte) => Uint8Array.of(byte));
       expect(filtered(chunks)).toEqual(expected(bytes));
     }),
-    { numRuns: 300, seed: 15 },
+    { numRuns: 300 },
   );
 });
 
@@ -175,9 +177,9 @@ test('what the parser refuses is refused, in whatever part and in whatever chunk
       if (outcome === 'refused') refused += 1;
       expect(outcome).toEqual(attempt(() => expected(damaged)));
     }),
-    { numRuns: 1_500, seed: 15 },
+    { numRuns: 5_000 },
   );
-  expect(refused).toBeGreaterThan(300);
+  expect(refused).toBeGreaterThan(1_000);
 });
 
 test('a byte order mark is read over at the beginning alone', () => {
@@ -220,4 +222,9 @@ test('an entry with more bytes or values than there is room for is left out, and
 test('a name that is longer than any that matters is none of them', () => {
   const long = `"${'\\u0061'.repeat(100_000)}"`;
   expect(filtered([Buffer.from(`{"a":1,${long}:{"a":2},"b":3}`)]).document).toEqual({ a: 1, b: 3 });
+});
+
+test('a character that is cut short is refused, also where a chunk ends within it', () => {
+  const bytes = Buffer.from([0x22, 0xe0, 0x22]);
+  for (const places of [[], [1], [2], [1, 2]]) expect(() => filtered(cut(bytes, places))).toThrow(NotJson);
 });

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Case, Variant } from '../../contract/definition.ts';
+import { wholeCase } from '../../contract/whole-case.ts';
 import { canonicalJson } from '../canonical-json.ts';
 
 /**
- * The hash of a prompt, a case and a variant, as canonical JSON. The first two are hashed once for all
- * variants, because they can be long.
+ * The hash of a prompt, a case and a variant, as canonical JSON. A missing field counts as its default, so a
+ * request that leaves it out has the same hash as one that writes it down. Prompt and case are hashed once for
+ * all variants, because they can be long.
  */
 export function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
-  const beginning = `{"case":${canonicalJson(started)},"prompt":${JSON.stringify(prompt)},"variant":`;
+  const beginning = `{"case":${canonicalJson(wholeCase(started))},"prompt":${JSON.stringify(prompt)},"variant":`;
   const hash = createHash('sha256').update(beginning);
   return (variant) =>
     hash
