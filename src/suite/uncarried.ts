@@ -14,7 +14,7 @@ type Path = (string | number)[];
 export function uncarried(file: string, isSelected: (variant: number) => boolean): FileIssue[] {
   const { value, issue } = readYamlFile(file, SuiteFile);
   const paths: Path[] = [
-    ...given(value, ['judges', 'artifacts'], []),
+    ...given(value, ['judges', 'environment', 'artifacts'], []),
     ...value.variants.flatMap((variant, index) =>
       isSelected(index) ? ofVariant(variant, ['variants', index]) : [],
     ),
@@ -37,7 +37,8 @@ function ofCase(one: CaseSource, at: Path): Path[] {
   }
   if (validator?.runsIn === 'same') grading.push([...at, 'validator', 'runsIn']);
   if (validator?.onError === 'failed') grading.push([...at, 'validator', 'onError']);
-  return [...given(one, ['protected', 'artifacts'], at), ...grading];
+  const user = one.user ? given(one.user, ['maxTurns'], [...at, 'user']) : [];
+  return [...given(one, ['environment', 'protected', 'artifacts'], at), ...user, ...grading];
 }
 
 /** The paths of those keys that have a value. */
