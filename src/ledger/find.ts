@@ -20,7 +20,7 @@ export interface ListedTrial {
   runId: string;
   caseId: string;
   caseName: string;
-  /** The planned variant's name; for a run that was found, the service's id of its variant. */
+  /** The planned variant's name; the service's id of it for a run that was found and belongs to no plan. */
   variant: string;
   ordinal: number;
   state: 'queued' | 'running' | 'finished';
@@ -40,7 +40,7 @@ export interface ListedRun {
   id: string;
   caseId: string;
   caseName: string;
-  /** The planned variant's name; for a run that was found, the service's id of its variant. */
+  /** The planned variant's name; the service's id of it for a run that was found and belongs to no plan. */
   variant: string;
   /** The variant's index in the batch's plan; undefined for a run that was found. */
   variantIndex: number | undefined;
@@ -112,6 +112,16 @@ export function findBatch(records: Records, reference: string): StoredBatch {
     kind: 'input',
     hint: 'Name a batch by its id or by the beginning of its id.',
   });
+}
+
+/**
+ * The id that a reference means to a command that asks a service for the batch: that of the batch that fits, or
+ * the reference itself if none does. Throws `BATCH_AMBIGUOUS` if several batches fit.
+ */
+export function onlyId(fitting: readonly StoredBatch[], reference: string): string {
+  const [id, ...others] = new Set(fitting.map((batch) => batch.id));
+  if (others.length === 0) return id ?? reference;
+  throw ambiguous('BATCH_AMBIGUOUS', `batches fit ${reference}`, fitting.map(describedBatch));
 }
 
 export function describedBatch({ id, suite, service, startedAt }: StoredBatch): string {

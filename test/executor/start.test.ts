@@ -123,7 +123,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
       { variant: 'greeter', passed: 1 },
     ],
   });
-  const again = await at.command('rerun', id, `greets:${run?.variant?.id}`);
+  const again = await at.command('rerun', id.slice(0, 12), 'greets:greeter');
   expect(again.exitCode, again.stderr).toBe(0);
   expect(await endedRuns(serving, 'greets')).toMatchObject([
     { batchId: id, distribution: { passed: 1 } },
