@@ -6,15 +6,21 @@ import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { type Agent, noopPlan, openAgent } from './batch.ts';
+import { compareBuilt } from './built.ts';
 import { type FloorNetwork, floorTrial } from './floor.ts';
 
 /**
  * The cost of a trial next to the engine's own cost: whole no-op trials, recorded and reported to the
  * embedded service, compared with the floor and a stricter one (see floor.ts), alternating in one run; and
- * ten trials of a case that share one prepare.
+ * ten trials of a case that share one prepare; and twenty trials that share one built environment. With
+ * `--built`, only the last of these.
  */
 const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    built: { type: 'boolean', default: false },
+  },
 });
 const rounds = values.quick ? 2 : 5;
 const perRound = values.quick ? 8 : 16;
@@ -59,22 +65,38 @@ try {
     };
   };
 
-  const sequential = await compare(1);
-  const concurrent8 = await compare(8);
-  const prepared = await comparePrepared(agent, sequential.floorMs);
-  const result = {
-    ratioSequential: round(sequential.ratio),
-    ratioConcurrent8: round(concurrent8.ratio),
-    ratioPrepared: round(prepared.ratio),
-    roundTripsPerTrial: round(sequential.roundTrips),
-    sequential,
-    concurrent8,
-    prepared,
-  };
-  if (values.json) console.log(JSON.stringify(result, null, 2));
-  else console.table(result);
+  const measureBuilt = (floorMs: number) => compareBuilt(agent, engine, prepareSeconds, floorMs);
+  if (values.built) {
+    const floorMs = (await milliseconds(() => floors('none', perRound, 1))) / perRound;
+    const built = await measureBuilt(floorMs);
+    show({ ratioBuilt: round(built.ratio), floorMs, built });
+  } else await measureAll();
+
+  async function measureAll() {
+    const sequential = await compare(1);
+    const concurrent8 = await compare(8);
+    const prepared = await comparePrepared(agent, sequential.floorMs);
+    const built = await measureBuilt(sequential.floorMs);
+    const result = {
+      ratioSequential: round(sequential.ratio),
+      ratioConcurrent8: round(concurrent8.ratio),
+      ratioPrepared: round(prepared.ratio),
+      ratioBuilt: round(built.ratio),
+      roundTripsPerTrial: round(sequential.roundTrips),
+      sequential,
+      concurrent8,
+      prepared,
+      built,
+    };
+    show(result);
+  }
 } finally {
   rmSync(dataFolder, { recursive: true, force: true });
+}
+
+function show(result: object): void {
+  if (values.json) console.log(JSON.stringify(result, null, 2));
+  else console.table(result);
 }
 
 /** `perRound` no-op trials, as two runs of a batch. */

@@ -21,7 +21,8 @@ import { lightResult } from './light-result.ts';
 import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
-import { type WorkEvent, Worker } from './worker.ts';
+import { Worker } from './worker/worker.ts';
+import type { WorkEvent } from './worker/worker-parts.ts';
 
 export interface BatchParts {
   engine: Engine;

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import { noEnvironment, type PlacedFile } from '../suite/environment.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
 /** The version of the stored form. A plan of another version is refused. */
@@ -25,7 +26,14 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       })),
     },
   }));
-  return { version, prompt, plan: { ...plan, variants } };
+  const cases = plan.cases.map(({ request, local }) => {
+    const { files, ...environment } = local.environment;
+    return {
+      request,
+      local: { ...local, environment: { ...environment, ...(files && { files: files.map(stored) }) } },
+    };
+  });
+  return { version, prompt, plan: { ...plan, variants, cases } };
 }
 
 /** Reads what {@link storedPlan} returned. Throws `PLAN_UNREADABLE` for a plan of another version. */
@@ -50,5 +58,24 @@ export function readPlan(stored: unknown): KnownPlan {
       ),
     },
   }));
-  return { prompt: kept.prompt, plan: { ...kept.plan, variants } };
+  const cases = kept.plan.cases.map(({ request, local }) => {
+    // A plan that an older Offsite stored has no environments.
+    const { files, ...environment } = local.environment ?? noEnvironment;
+    const read = files && { files: (files as unknown as StoredFile[]).map(placed) };
+    return { request, local: { ...local, environment: { ...environment, ...read } } };
+  });
+  return { prompt: kept.prompt, plan: { ...kept.plan, variants, cases } };
+}
+
+type StoredFile = { path: string; base64?: string };
+
+function stored(file: PlacedFile): StoredFile {
+  if (!('content' in file)) return file;
+  const { content, ...rest } = file;
+  return { ...rest, base64: content.toString('base64') };
+}
+
+function placed({ base64, ...file }: StoredFile): PlacedFile {
+  const content = base64 === undefined ? {} : { content: Buffer.from(base64, 'base64') };
+  return { ...file, ...content } as PlacedFile;
 }

@@ -92,6 +92,7 @@ export const Baseline = z.strictObject({
     .meta({ description: 'All runs that count, newest first. Reported runs never do.' }),
   notCounted: z.strictObject({
     sameDefinition: z.number().meta({ description: 'Runs that are older, or have no ended trial.' }),
+    otherProfiles: z.number().meta({ description: 'Runs with another profile than the newest one.' }),
     otherDefinitions: z.number(),
   }),
 });

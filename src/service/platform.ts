@@ -28,17 +28,20 @@ export interface Refusal {
   message: string;
 }
 
-/** A platform run with trials that have not ended, and everything that is needed to run them. */
+/**
+ * A platform run with trials that have not ended, and everything that is needed to run them. Its texts are
+ * read each time they are asked for, because those of all runs may be larger than the memory.
+ */
 export interface OpenPlatformRun {
   id: string;
   batchId: string;
   /** The run's place in its batch, from 0. */
   taskIndex: number;
-  suite: Suite;
+  readonly suite: Suite;
   /** The definition as it was sent. */
-  case: Case;
+  readonly case: Case;
   /** The texts of the definition, with the case's variables filled in. */
-  setup: Setup;
+  readonly setup: Setup;
   variant: RunVariant;
   trials: number;
   /** The ordinals of the trials that have ended, ascending. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ByteSize } from './quantities.ts';
+import { ByteSize, Duration } from './quantities.ts';
 import { isReservedName } from './variables.ts';
 
 /** The schema of `environment:`, for the whole suite or for one case. */
@@ -8,6 +8,15 @@ const Workdir = z
   .string()
   .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
   .refine((path) => workdirObstacle(path) === undefined, 'Offsite cannot use this folder as the workspace');
+
+const Healthcheck = z.strictObject({
+  command: z.string().min(1).meta({ description: 'Bash. The sandbox is healthy once it exits with 0.' }),
+  interval: Duration.default(5_000).meta({ description: 'Between two runs. Default: 5s.' }),
+  timeout: Duration.default(30_000).meta({ description: 'For each run. Default: 30s.' }),
+  startPeriod: Duration.default(0).meta({ description: 'How long no failure counts. Default: 0s.' }),
+  retries: z.int().min(1).max(1000).default(3).meta({ description: 'Failures until it is given up.' }),
+});
+export type Healthcheck = z.infer<typeof Healthcheck>;
 
 const BuildSource = z.strictObject({
   context: z.string().min(1).default('.').meta({
@@ -21,6 +30,14 @@ const BuildSource = z.strictObject({
     description: 'Values of the ARGs of the Dockerfile.',
   }),
 });
+
+/** Relative paths are in the workspace. */
+const Target = z
+  .string()
+  .min(1)
+  .refine((path) => !path.split('/').includes('..'), 'expected a path without ..');
+
+const FileTarget = Target.refine((path) => !/(^|\/)\.?$/.test(path), 'expected the path of a file');
 
 const EnvironmentParts = z.strictObject({
   build: BuildSource.optional().meta({
@@ -45,6 +62,15 @@ const EnvironmentParts = z.strictObject({
     )
     .optional()
     .meta({ description: 'Environment variables of prepare, harness, verify and validator.' }),
+  files: z.record(FileTarget, z.string().min(1)).optional().meta({
+    description: 'Path in the workspace, or absolute path -> file beside this one. Put there before prepare.',
+  }),
+  folders: z.record(Target, z.string().min(1)).optional().meta({
+    description: 'The same for folders, with what is in them.',
+  }),
+  healthcheck: Healthcheck.optional().meta({
+    description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
+  }),
   resources: z
     .strictObject({
       cpus: z.number().positive().optional(),
@@ -68,8 +94,19 @@ export interface CaseEnvironment {
   workdir?: string | undefined;
   user?: string | undefined;
   env: Record<string, string>;
+  /** What must succeed in a sandbox before it is used. */
+  healthcheck?: Healthcheck | undefined;
+  /** What is put into the sandbox before prepare. Undefined for none. */
+  files?: PlacedFile[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
 }
+
+/** A file, a link or a folder for the sandbox. A relative path is in the workspace. */
+export type PlacedFile = { path: string } & (
+  | { content: Buffer; mode: number }
+  | { linkTarget: string }
+  | { folder: true; mode: number }
+);
 
 /** An image that a case names. */
 export interface NamedImage {

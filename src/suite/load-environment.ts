@@ -4,7 +4,7 @@ import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { type ContextEntry, contextEntries, contextHash, neverInContexts } from './build-context.ts';
 import { dockerfileProblems } from './dockerfile.ts';
-import type { CaseEnvironment, EnvironmentSource, PlannedBuild } from './environment.ts';
+import type { CaseEnvironment, EnvironmentSource, PlacedFile, PlannedBuild } from './environment.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { type FileReader, heldKey } from './file-reader.ts';
 import { type Reach, reachedFolder } from './read-file.ts';
@@ -28,7 +28,7 @@ interface Reporting {
 
 /** Reads the files that an environment names, and reports their problems. */
 export function plannedEnvironment(
-  { image, build, workdir, user, env = {}, resources = {} }: EnvironmentSource,
+  { image, build, workdir, user, env = {}, resources = {}, healthcheck, ...placed }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
 ): CaseEnvironment {
   const place = (key: string) => parts.placeOf(key);
@@ -38,7 +38,50 @@ export function plannedEnvironment(
     }),
     ...(build && { build: plannedBuild(build, parts) }),
     ...{ workdir, user, env, resources },
+    ...(healthcheck && { healthcheck }),
+    ...((placed.files || placed.folders) && { files: placedFiles(placed, parts) }),
   };
+}
+
+/** The files and folders that an environment puts into the sandbox. Links are kept and never followed. */
+function placedFiles(
+  { files: named = {}, folders = {} }: Pick<EnvironmentSource, 'files' | 'folders'>,
+  { folder, files, reach, report }: EnvironmentParts & Reporting,
+): PlacedFile[] {
+  const fileFrom = (path: string, source: string): PlacedFile => {
+    const { content, isExecutable } = files.file(source);
+    return { path, content, mode: isExecutable ? 0o755 : 0o644 };
+  };
+  const folderFrom = (path: string, source: string): PlacedFile[] => {
+    const root = reachedFolder(source, reach);
+    const entries = contextEntries({ folder: root, ignore: '' }, reach.except);
+    return [
+      ...(posix.resolve('/', path) === '/' ? [] : [{ path, folder: true as const, mode: 0o755 }]),
+      ...entries.map(({ path: below, type, mode, linkTarget = '' }): PlacedFile => {
+        const target = posix.join(path, below);
+        if (type === 'symlink') return { path: target, linkTarget };
+        if (type === 'folder') return { path: target, folder: true, mode };
+        return { path: target, content: files.file(join(root, below)).content, mode };
+      }),
+    ];
+  };
+  const read = (key: string, source: string, get: () => PlacedFile[]): PlacedFile[] => {
+    try {
+      return get();
+    } catch (error) {
+      if (error instanceof BadFile) for (const issue of error.issues) report(key, issue);
+      else report(key, `${source}: ${messageOf(error)}`);
+      return [];
+    }
+  };
+  return [
+    ...Object.entries(folders).flatMap(([path, source]) =>
+      read('folders', source, () => folderFrom(path, resolve(folder, source))),
+    ),
+    ...Object.entries(named).flatMap(([path, source]) =>
+      read('files', source, () => [fileFrom(path, resolve(folder, source))]),
+    ),
+  ];
 }
 
 function plannedBuild(

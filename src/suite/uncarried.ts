@@ -4,44 +4,63 @@ import { readYamlFile } from './yaml-file.ts';
 
 type Path = (string | number)[];
 
+/** `sent` with the request; `local` to this machine; `unused` by trials. */
+type Fields<Source> = Readonly<Record<keyof Source & string, 'sent' | 'local' | 'unused'>>;
+
+const suiteFields: Fields<SuiteFile> = {
+  ...{ suite: 'sent', trials: 'sent', variants: 'sent', cases: 'sent' },
+  ...{ judges: 'local', artifacts: 'local', environment: 'local' },
+};
+
+const variantFields: Fields<VariantSource> = {
+  ...{ model: 'sent', harness: 'sent', sandbox: 'sent', name: 'unused' },
+  ...{ profile: 'local', userModel: 'local' },
+};
+
+const caseFields: Fields<CaseSource> = {
+  ...{ id: 'sent', name: 'sent', tags: 'sent', variables: 'sent', source: 'sent', prepare: 'sent' },
+  ...{ verify: 'sent', validator: 'sent', user: 'sent', solution: 'unused' },
+  ...{ protected: 'local', artifacts: 'local', environment: 'local' },
+};
+
 /**
  * The settings of a suite file that decide how its trials run and that no request to a service can carry, with
- * their positions. `solution` and the names of variants are not among them: no trial uses them. Throws as
- * `readYamlFile` does.
+ * their positions. Throws as `readYamlFile` does.
  *
  * @param isSelected whether the variant at this index is started
  */
 export function uncarried(file: string, isSelected: (variant: number) => boolean): FileIssue[] {
   const { value, issue } = readYamlFile(file, SuiteFile);
   const paths: Path[] = [
-    ...given(value, ['judges', 'environment', 'artifacts'], []),
+    ...localIn(value, suiteFields, []),
     ...value.variants.flatMap((variant, index) =>
-      isSelected(index) ? ofVariant(variant, ['variants', index]) : [],
+      isSelected(index) ? localIn(variant, variantFields, ['variants', index]) : [],
     ),
-    ...value.cases.flatMap((one, index) => ofCase(one, ['cases', index])),
+    ...value.cases.flatMap((one, index) => [
+      ...localIn(one, caseFields, ['cases', index]),
+      ...localPartsOf(one, ['cases', index]),
+    ]),
   ];
   return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
 }
 
-function ofVariant(variant: VariantSource, at: Path): Path[] {
-  return given(variant, ['profile', 'userModel'], at);
-}
-
-function ofCase(one: CaseSource, at: Path): Path[] {
-  const { verify, validator } = one;
-  const grading: Path[] = [];
+/** The parts of `verify`, `validator` and `user` that are local, if they differ from the default. */
+function localPartsOf({ verify, validator, user }: CaseSource, at: Path): Path[] {
+  const paths: Path[] = [];
   if (typeof verify === 'object') {
-    const verifyAt = [...at, 'verify'];
-    if (verify.in === 'same') grading.push([...verifyAt, 'in']);
-    grading.push(...given(verify, ['keep', 'ignore', 'unexpected'], verifyAt));
+    const { in: place, keep, ignore, unexpected } = verify;
+    if (place === 'same') paths.push([...at, 'verify', 'in']);
+    if (keep) paths.push([...at, 'verify', 'keep']);
+    if (ignore) paths.push([...at, 'verify', 'ignore']);
+    if (unexpected) paths.push([...at, 'verify', 'unexpected']);
   }
-  if (validator?.runsIn === 'same') grading.push([...at, 'validator', 'runsIn']);
-  if (validator?.onError === 'failed') grading.push([...at, 'validator', 'onError']);
-  const user = one.user ? given(one.user, ['maxTurns'], [...at, 'user']) : [];
-  return [...given(one, ['environment', 'protected', 'artifacts'], at), ...user, ...grading];
+  if (validator?.runsIn === 'same') paths.push([...at, 'validator', 'runsIn']);
+  if (validator?.onError === 'failed') paths.push([...at, 'validator', 'onError']);
+  if (user?.maxTurns !== undefined) paths.push([...at, 'user', 'maxTurns']);
+  return paths;
 }
 
-/** The paths of those keys that have a value. */
-function given<Value extends object>(value: Value, keys: (keyof Value & string)[], at: Path): Path[] {
-  return keys.filter((key) => value[key] !== undefined).map((key) => [...at, key]);
+function localIn<Source extends object>(value: Source, fields: Fields<Source>, at: Path): Path[] {
+  const keys = Object.keys(fields) as (keyof Source & string)[];
+  return keys.filter((key) => fields[key] === 'local' && value[key] !== undefined).map((key) => [...at, key]);
 }

@@ -38,6 +38,47 @@ export function expandVariables(
   });
 }
 
+/** Characters of a piece of an expanded text. */
+const pieceCharacters = 64 * 1024;
+
+/**
+ * The text that {@link expandVariables} makes, if it keeps unknown names, in pieces of at most 64 Ki
+ * characters: the whole text may be thousands of times longer than what it is made of. A piece may end within
+ * a surrogate pair.
+ */
+export function* expandedPieces(text: string, variables: Variables): Generator<string> {
+  let piece = '';
+  for (const part of expandedParts(text, variables)) {
+    for (let at = 0; at < part.length; ) {
+      const end = Math.min(part.length, at + pieceCharacters - piece.length);
+      piece += part.slice(at, end);
+      at = end;
+      if (piece.length < pieceCharacters) continue;
+      yield piece;
+      piece = '';
+    }
+  }
+  if (piece !== '') yield piece;
+}
+
+function* expandedParts(text: string, variables: Variables): Generator<string> {
+  const values = new Map<string, string>();
+  let from = 0;
+  for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
+    if (!escaped && !Object.hasOwn(variables, name)) continue;
+    yield text.slice(from, index);
+    from = index + match.length;
+    if (escaped) {
+      yield match.slice(1);
+      continue;
+    }
+    const value = values.get(name) ?? valueText(variables[name]);
+    values.set(name, value);
+    yield value;
+  }
+  yield text.slice(from);
+}
+
 /** How often each name is in a text. Gives the length of the text with any variables without reading it again. */
 export interface CountedNames {
   /** Characters of the text. */

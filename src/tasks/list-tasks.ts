@@ -35,7 +35,9 @@ export interface TaskList {
   notes: readonly FileIssue[];
 }
 
-/** Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for. */
+/**
+ * Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for.
+ */
 export function listTasks(path: string, { format, ...selection }: TaskListOptions = {}): TaskList {
   const { tasks, notes } = findTasks(path, format);
   return { tasks: selectTasks(tasks, selection).map((found) => listed(readTask(found))), notes };

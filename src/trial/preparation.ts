@@ -1,15 +1,24 @@
+import { posix } from 'node:path';
 import { commandOutput } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { PlacedFile } from '../suite/environment.ts';
 import type { Variables } from '../suite/variables.ts';
 import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
+interface Owner {
+  uid: number;
+  gid: number;
+}
+
 /** How to prepare a sandbox: files, and a script that may use the network. */
 export interface Preparation {
   phase: 'install' | 'prepare';
   files: { path: string; content: Buffer | string; mode?: number }[];
+  /** What the case puts into the sandbox, for its user. Relative paths are in the workspace. */
+  placed?: readonly PlacedFile[] | undefined;
   script: string | undefined;
   variables: Variables;
   /** The user that runs everything, if it is not root by default. */
@@ -36,15 +45,21 @@ export async function prepareContainer(
   preparation: Preparation,
   signal: AbortSignal,
 ): Promise<Prepared | undefined> {
-  if (preparation.user !== undefined) await giveFolders(container, signal);
+  const owner = preparation.user === undefined ? {} : await giveFolders(container, signal);
+  const { placed = [] } = preparation;
+  if (placed.length > 0) {
+    const { workingDir } = container;
+    const entries = placed.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path), ...owner }));
+    await container.put(entries, '/', signal);
+  }
   return run(container, preparation, signal);
 }
 
 /**
  * Makes the sandbox's user the owner of those of the trial's folders that it cannot write to. The engine
- * creates them for root, which a strict sandbox does not have.
+ * creates them for root, which a strict sandbox does not have. Resolves with the user.
  */
-async function giveFolders(container: Container, signal: AbortSignal): Promise<void> {
+async function giveFolders(container: Container, signal: AbortSignal): Promise<Owner> {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own],
     timeoutMs: commandOutput.time.userNames,
@@ -57,6 +72,7 @@ async function giveFolders(container: Container, signal: AbortSignal): Promise<v
     '/',
     signal,
   );
+  return owner;
 }
 
 const ownAndUnwritable = `

@@ -12,6 +12,7 @@ import type { EnvironmentStep } from '../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { keepTexts } from './file-texts.ts';
+import { requireHealth } from './healthcheck.ts';
 import {
   type HostEnvironment,
   noHostEnvironment,
@@ -23,6 +24,7 @@ import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from '.
 import { OncePerImage } from './once-per-image.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
+import type { StartImage } from './start-image.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
@@ -48,8 +50,10 @@ export interface StartedSandbox {
   kit: Kit | undefined;
   /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
-  /** Limits that the engine could not apply, one line each. */
+  /** Limits that the engine could not apply, and other protections that are missing, one line each. */
   lacks: string[];
+  /** What a validator gets in place of variables that name folders in the workspace. */
+  closedEnv: Record<string, string>;
 }
 
 export interface SandboxOptions {
@@ -192,10 +196,10 @@ export class Sandboxes implements AsyncDisposable {
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
-      const lacks = unmetWishes(spec.sandbox, this.#parts.engine.capabilities);
+      const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
-      const { user } = start;
-      return { container, imageId, user, environment, port, lacks, before, preparedBytes, kit };
+      const { user, closedEnv } = start;
+      return { container, imageId, user, closedEnv, environment, port, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -219,12 +223,13 @@ export class Sandboxes implements AsyncDisposable {
       await container.start(signal);
       steps.push(...(await prepare(container)));
       if (own === 'none') await container.disconnect(signal);
-      port = await this.#openPort(spec, { sharedWith: container.id }, signal);
+      port = made.use(await this.#openPort(spec, { sharedWith: container.id }, signal));
     } else {
       port = made.use(await this.#openPort(spec, own, signal));
-      container = port ? await port.relay.startSandbox(make, signal) : made.use(await make(own));
+      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
       if (!port) await container.start(signal);
     }
+    await requireHealth(container, spec, this.#clock, signal);
     made.move();
     return { imageId, start, container, port, environment: steps, preparedHere: prepare !== undefined };
   }
@@ -259,6 +264,15 @@ export class Sandboxes implements AsyncDisposable {
     known.set(relayImage, id);
     return id;
   }
+}
+
+/** The agent's files are in the sandbox that verify runs in, so these variables let it run or load them. */
+function openTo({ openVariables }: StartImage): string[] {
+  if (openVariables.length === 0) return [];
+  const names = openVariables.join(', ');
+  return [
+    `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
+  ];
 }
 
 async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {

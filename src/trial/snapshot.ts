@@ -10,7 +10,7 @@ import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
-import { type StartImage, startImage } from './start-image.ts';
+import { requireNode, type StartImage, startImage } from './start-image.ts';
 
 export interface PreparedImage {
   imageId: string;
@@ -41,6 +41,7 @@ export async function preparedImage(
 ): Promise<PreparedImage> {
   const built = await builtImage(parts, spec, env, signal, { building });
   const start = await startOf(parts, spec, built?.image, signal);
+  requireNode(spec, start);
   let imageId = start.id;
   const steps: EnvironmentStep[] = built ? [built] : [];
   for (const step of stepsOf(spec, start, parts)) {
@@ -128,6 +129,7 @@ function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runner
       script: prepare,
       variables,
       env: spec.environment.env,
+      placed: spec.environment.files,
       timeoutMs: timeouts.prepare,
     },
   ];
@@ -189,7 +191,7 @@ async function snapshot(
 
 /** All inputs of a step's result. */
 function keyOf(
-  { phase, files, script, variables, user, extraCertificates }: Step,
+  { phase, files, placed, script, variables, user, extraCertificates }: Step,
   workspace: string,
   security: string,
   env: Record<string, string>,
@@ -197,6 +199,7 @@ function keyOf(
   return JSON.stringify({
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
+    placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
     script,
     variables,
     workspace: workspace === usualPlace.workspace ? undefined : workspace,
@@ -205,6 +208,10 @@ function keyOf(
     env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
     certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
   });
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {

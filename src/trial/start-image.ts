@@ -14,6 +14,12 @@ import type { TrialSpec } from './spec.ts';
 /** The image that a trial's environment begins with, and how commands run in it. */
 export interface StartImage extends Place {
   id: string;
+  /** Variables that decide what programs run or load, and name a folder in the workspace. */
+  openVariables: string[];
+  /** What a validator gets in place of these variables. */
+  closedEnv: Record<string, string>;
+  /** Whether a validator that is a module can run in it. */
+  hasNode: boolean;
   /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
   hasVolumes: boolean;
 }
@@ -21,8 +27,10 @@ export interface StartImage extends Place {
 export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
 
 /**
- * Finds the image of a trial's sandbox. `built` is its id if it was built. Throws `IMAGE_MISSING` for an image of the configuration, and a
+ * Finds the image of a trial's sandbox. Throws `IMAGE_MISSING` for an image of the configuration, and a
  * {@link TrialFailure} of kind `task` if an image that the case names is missing or cannot be used.
+ *
+ * @param built the image's id if it was built
  */
 export async function startImage(
   engine: Engine,
@@ -47,9 +55,11 @@ export async function startImage(
     throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
   }
   const spec = requireResources(engine, found, sandbox, start, `${place}: `);
-  const lack = await lackOf(engine, spec, found, signal);
-  if (lack !== undefined) throw unusable(`${place}: the image ${sandbox.image} ${lack}`);
-  return start;
+  const has = await programsOf(engine, spec, found, signal);
+  const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
+  if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
+  if (!has.bash) throw lacking('bash, which runs prepare, harness and verify: install it in the image');
+  return { ...start, hasNode: has.node };
 }
 
 /** The container to start. Throws if the engine cannot give it what the case asks for. */
@@ -73,13 +83,38 @@ function requireResources(
 export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
   const isOwn = environment.image !== undefined || environment.build !== undefined;
   const own = isOwn && image.workingDir !== '/' ? image.workingDir : '';
+  const workspace = environment.workdir ?? (own || usualPlace.workspace);
+  const home = homeOf(image, { sandbox, environment });
+  const closed = Object.entries({ ...image.env, ...environment.env, ...home }).flatMap(([name, value]) => {
+    const without = name === 'PATH' ? pathOutside(value, workspace) : '';
+    const isOpen = name === 'PATH' ? without !== value : pathsIn(value, workspace).length > 0;
+    return isOpen && loading.test(name) ? [[name, without] as const] : [];
+  });
   return {
     id: image.id,
-    workspace: environment.workdir ?? (own || usualPlace.workspace),
+    workspace,
+    openVariables: closed.map(([name]) => name),
+    closedEnv: Object.fromEntries(closed),
     user: sandbox.user ?? (image.user === '' ? undefined : image.user),
-    env: { ...baseEnvironment(image), ...homeOf(image, { sandbox, environment }) },
+    env: { ...baseEnvironment(image), ...home },
+    hasNode: true,
     hasVolumes: image.volumes.length > 0,
   };
+}
+
+/** Variables that decide what programs run or load. */
+const loading =
+  /^(PATH|HOME|ENV|BASH_ENV|LD_.*|NODE_(OPTIONS|PATH)|PYTHON.*|PERL.*|RUBY(LIB|OPT)|GIT_.*|CLASSPATH|JAVA_TOOL_OPTIONS)$/;
+
+/** The parts of a variable, separated as in PATH or in options, that are in a folder. */
+function pathsIn(value: string, folder: string): string[] {
+  return value.split(/[:;,=\s]/).filter((part) => part === folder || part.startsWith(`${folder}/`));
+}
+
+/** A PATH without folders in the workspace. Relative ones are: commands start there. */
+function pathOutside(path: string, workspace: string): string {
+  const isOutside = (part: string) => part.startsWith('/') && pathsIn(part, workspace).length === 0;
+  return path.split(':').filter(isOutside).join(':');
 }
 
 /** Without this variable the engine gives the home that the image's user has in /etc/passwd. */
@@ -89,24 +124,32 @@ function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: 
   return user === '' ? { HOME: '/root' } : {};
 }
 
-/**
- * What an image lacks that every trial needs; undefined if it lacks nothing. Looks at its files and starts
- * nothing. Some round trips.
- */
-async function lackOf(
+/** Throws a {@link TrialFailure} of kind `task` if the validator of a trial cannot run in its image. */
+export function requireNode({ validator, environment }: TrialSpec, { hasNode }: StartImage): void {
+  if (hasNode || !validator || validator.source.startsWith('#!')) return;
+  const { place = '' } = environment.image ?? environment.build ?? {};
+  throw unusable(`${place}: the image has no node, which runs the validator: install it in the image`);
+}
+
+/** The programs of an image that trials need. Looks at its files and starts nothing. Some round trips. */
+async function programsOf(
   engine: Engine,
   spec: ContainerSpec,
   { env }: Image,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<{ shell: boolean; bash: boolean; node: boolean }> {
   await using container = await engine.createContainer(spec, signal);
   const isThere = async (path: string) => (await container.kindOf(path, signal)) === 'other';
-  if (!(await isThere('/bin/sh'))) return 'has no /bin/sh, with which Offsite starts everything';
-  const { PATH = '' } = baseEnvironment({ env });
-  for (const folder of new Set(PATH.split(':'))) {
-    if (folder.startsWith('/') && (await isThere(`${folder}/bash`))) return undefined;
-  }
-  return 'has no bash, which runs prepare, harness and verify: install it in the image';
+  const folders = new Set(
+    baseEnvironment({ env })
+      .PATH?.split(':')
+      .filter((one) => one.startsWith('/')),
+  );
+  const isOnPath = async (name: string) => {
+    for (const folder of folders) if (await isThere(`${folder}/${name}`)) return true;
+    return false;
+  };
+  return { shell: await isThere('/bin/sh'), bash: await isOnPath('bash'), node: await isOnPath('node') };
 }
 
 /** What to tell about an image that the engine does not have. */

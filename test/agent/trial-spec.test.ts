@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readPlan, storedPlan } from '../../src/agent/stored-plan.ts';
 import { ownTrialSpec } from '../../src/agent/trial-spec.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { faultPlan } from '../faults/fault-plan.ts';
@@ -29,4 +30,19 @@ test('a plan that an older Offsite stored has no environments, and runs as it di
   const older = { ...planned, local: local as typeof planned.local };
   const { environment, sandbox } = ownTrialSpec({ ...run, case: older }, 0);
   expect({ environment, sandbox }).toEqual({ environment: noEnvironment, sandbox: variant.sandbox });
+});
+
+test('a stored plan keeps an environment’s files byte for byte', () => {
+  const content = Buffer.from([0, 255, 128, 10]);
+  const files = [
+    { path: 'a', content, mode: 0o755 },
+    { path: 'b', linkTarget: 'a' },
+  ];
+  const environment = { ...noEnvironment, workdir: '/app', files };
+  const cases = [{ ...planned, local: { ...planned.local, environment } }, planned];
+  const stored = JSON.parse(JSON.stringify(storedPlan({ plan: { ...faultPlan, cases }, prompt: '' })));
+  expect(readPlan(stored).plan.cases.map(({ local }) => local.environment)).toEqual([
+    environment,
+    noEnvironment,
+  ]);
 });

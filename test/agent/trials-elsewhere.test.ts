@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TrialsElsewhere } from '../../src/agent/trials-elsewhere.ts';
+import { TrialsElsewhere } from '../../src/agent/worker/trials-elsewhere.ts';
 
 test('a trial is left to another agent for its time, and nothing is due once that is over', () => {
   let now = 0;

@@ -7,6 +7,7 @@ import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { recordOf } from '../../src/record/trial-record.ts';
 import { runVariants } from '../../src/service/record/variant.ts';
+import { noExtras } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService } from '../service/test-service.ts';
 import { offsite } from './offsite.ts';
@@ -44,7 +45,7 @@ async function add(
   model = 'small',
   service = 'embedded',
 ): Promise<void> {
-  const planned = cases.map((one) => ({ request: { ...one, verify } }));
+  const planned = cases.map((one) => ({ request: { ...one, verify }, local: noExtras }));
   const variants = [{ name: 'worker', model, credentials, profile: { files: [] } }];
   const plan = await ledger.blobs.putJson({
     ...{ version: 1, prompt: suite.prompt },

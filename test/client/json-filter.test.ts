@@ -106,7 +106,9 @@ const name = fc.oneof(
     '"\\u0072uns"',
     '"__proto__"',
   ),
-  text,
+  // After V8 (13.6) has read a name with a backslash in it, it takes other names that are written with escapes
+  // for that one: [{"x":1,"\\\\":1}, {"x":1,"\\u0061":1}] can become [{x, "\\"}, {x, "\\"}].
+  text.filter((written) => !written.includes('\\\\')),
 );
 const { value } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
@@ -220,4 +222,9 @@ test('an entry with more bytes or values than there is room for is left out, and
 test('a name that is longer than any that matters is none of them', () => {
   const long = `"${'\\u0061'.repeat(100_000)}"`;
   expect(filtered([Buffer.from(`{"a":1,${long}:{"a":2},"b":3}`)]).document).toEqual({ a: 1, b: 3 });
+});
+
+test('a character that is cut short is refused, also where a chunk ends within it', () => {
+  const bytes = Buffer.from([0x22, 0xe0, 0x22]);
+  for (const places of [[], [1], [2], [1, 2]]) expect(() => filtered(cut(bytes, places))).toThrow(NotJson);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Loop, Watchdog } from '../../src/agent/loop.ts';
-import { WaitingRuns } from '../../src/agent/waiting-runs.ts';
+import { WaitingRuns } from '../../src/agent/worker/waiting-runs.ts';
 import { handClock, settled } from '../agent/test-clock.ts';
 
 /** A watched loop by a clock that stands still. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WorkEvent } from '../../src/agent/worker.ts';
+import type { WorkEvent } from '../../src/agent/worker/worker-parts.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { type WorkLog, workLog } from '../../src/cli/daemon/work-log.ts';
 import type { QueuedTrial } from '../../src/ledger/queue.ts';

@@ -13,6 +13,7 @@ import { platformLock, platformService } from '../../src/ledger/platform.ts';
 import { loadConfig } from '../../src/suite/config-file.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { type SuitePlan, startRequest } from '../../src/suite/plan.ts';
+import { offsite } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService, startRequest as smallRequest, type TestService } from '../service/test-service.ts';
@@ -172,6 +173,32 @@ test('while a command is starting a batch, nobody runs it without its plan; if t
 
 test('a command that died before the service had its batch leaves nothing to wait for', async () => {
   const command = await starting(planned());
+  command[Symbol.dispose]();
+  await service.succeed('evals.start', platformRequest());
+  recoverStarts(service.service.platform, ledger);
+  await claimAll();
+  expect(queued()).toHaveLength(3);
+  expect(ledger.starts.open()).toEqual([]);
+});
+
+test('a result that a dead command left in the outbox is handed over by outbox send', async () => {
+  const before = openTestService(folder, testPlatform());
+  await before.succeed('evals.start', platformRequest());
+  await claimAll(before);
+  await finishNext();
+  await before.service.close();
+  const sent = await offsite(place, ['outbox', 'send'], { dataFolder: folder });
+  expect(sent.exitCode, sent.stderr).toBe(0);
+  expect(ledger.outbox.pending()).toEqual([]);
+  const after = openTestService(folder);
+  expect(after.service.platform.openRuns()).toMatchObject([{ ended: [0] }]);
+  await after.service.close();
+}, 60_000);
+
+test('a start whose plan is lost keeps no batch from running', async () => {
+  const command = await starting(planned());
+  const [start] = ledger.starts.open();
+  rmSync(ledger.blobs.pathOf(start?.plan ?? ''));
   command[Symbol.dispose]();
   await service.succeed('evals.start', platformRequest());
   recoverStarts(service.service.platform, ledger);

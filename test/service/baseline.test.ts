@@ -65,7 +65,7 @@ test('a baseline is made of completed trials alone, with reported ones in the sa
             ...{ harnessVersion: '1.0, 1.1', passed: 1, failed: 1, voided: 0 },
           },
         ],
-        notCounted: { sameDefinition: 0, otherDefinitions: 0 },
+        notCounted: { sameDefinition: 0, otherProfiles: 0, otherDefinitions: 0 },
       },
     ],
     more: 0,
@@ -102,13 +102,13 @@ test('runs of an older definition do not count, and neither do runs without an e
   expect(await baseline()).toMatchObject({
     runs: [{ id: counted }],
     distribution: { scored: 1, passed: 1 },
-    notCounted: { sameDefinition: 1, otherDefinitions: 2 },
+    notCounted: { sameDefinition: 1, otherProfiles: 0, otherDefinitions: 2 },
   });
   // A batch that was only just started leaves the baseline of the definition before it.
   await ran(service, [], cases('newest'));
   expect(await baseline()).toMatchObject({
     runs: [{ id: counted }],
-    notCounted: { sameDefinition: 1, otherDefinitions: 3 },
+    notCounted: { sameDefinition: 1, otherProfiles: 0, otherDefinitions: 3 },
   });
 });
 
@@ -132,7 +132,7 @@ test('a baseline is made of the newest 100 runs, and says how many it leaves out
   expect(baselines[0]?.runs.map(({ id }) => id)).toEqual(ids.slice(4).reverse());
   expect(baselines[0]).toMatchObject({
     distribution: { trials: 100, passed: 100, failed: 0 },
-    notCounted: { sameDefinition: 4, otherDefinitions: 0 },
+    notCounted: { sameDefinition: 4, otherProfiles: 0, otherDefinitions: 0 },
   });
 });
 
@@ -144,4 +144,26 @@ test('an organization does not see the baselines of others', async () => {
     baselines: [],
     more: 0,
   });
+});
+
+test('with another profile it is another agent, so only the newest profile counts', async () => {
+  await using service = openTestService(undefined, testPlatform());
+  const subject = (profileVersion: string) => ({
+    ...{ caseName: 'CSV', ordinal: 0, model: 'm', harness: 'h', image: 'i', network: 'none', prompt: 'p' },
+    profileVersion,
+  });
+  const record = (verdict: 'passed' | 'failed', version: string) => ({
+    ...{ verdict, subject: subject(version) },
+  });
+  await ran(service, [record('failed', 'one'), record('failed', 'one')]);
+  const newer = await ran(service, [record('passed', 'two')]);
+  const unnamed = await ran(service, [{ verdict: 'void' }]);
+  const { baselines } = await service.succeed('evals.baseline', { caseId: 'csv' });
+  expect(baselines).toMatchObject([
+    {
+      distribution: { passed: 1, failed: 0, voided: 1 },
+      runs: [{ id: unnamed }, { id: newer, profileVersion: 'two' }],
+      notCounted: { sameDefinition: 0, otherProfiles: 1, otherDefinitions: 0 },
+    },
+  ]);
 });

@@ -257,7 +257,8 @@ test('a service that is opened again has the same records and the same open runs
   await first.service.platform.complete(one, 1, fullRecord());
   await first.service.platform.complete(other, 1, fullRecord());
   const recorded = await first.succeed('evals.runs.list', { caseId: 'csv' });
-  const open = first.service.platform.openRuns();
+  // Their texts are read while the service is open.
+  const open = first.service.platform.openRuns().map((run) => ({ ...run }));
   await first.service.close();
 
   await using again = openTestService(folder, testPlatform());
@@ -291,3 +292,19 @@ test('whatever a trial found, its record is one that the contract allows', async
     { numRuns: 100 },
   );
 }, 120_000);
+
+test('queued runs take no memory for the texts that their variables stand for', async () => {
+  await using service = openTestService(undefined, testPlatform());
+  const text = '{{a}}'.repeat(1000);
+  const cases = Array.from({ length: 24 }, (_, index) => ({
+    ...{ id: `case ${index}`, name: 'long', prepare: { name: 'p', source: text }, verify: text },
+    ...{ validator: { name: 'v', source: text }, variables: { a: `${index}`.padEnd(16_700, 'x') } },
+  }));
+  await service.succeed('evals.start', onPlatform({ cases, suite: { id: 's', name: 'S', prompt: text } }));
+  const before = process.memoryUsage().heapUsed;
+  const open = service.service.platform.openRuns();
+  expect(open).toHaveLength(24);
+  expect(open[7]?.setup.verify).toHaveLength(16_700_000);
+  // 24 times 64 MiB are 1.6 GB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(600 * 1024 * 1024);
+}, 60_000);

@@ -292,6 +292,8 @@ ${cases}`,
     ['{ env: { "a b": x } }', 'expected a name of letters'],
     ['{ resources: { memory: lots } }', 'environment.resources.memory: expected a size'],
     ['{ imgae: x }', 'imgae'],
+    ['{ healthcheck: { interval: 1s } }', 'environment.healthcheck.command'],
+    ['{ healthcheck: { command: x, retries: 0 } }', 'environment.healthcheck.retries'],
   ])('%s is refused with its place', (environment, message) => {
     const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
     expect(problem).toMatch(/^suite.yaml:2:/);
@@ -355,6 +357,38 @@ ${cases}`,
     if (isRoot) rmSync(join(folder, 'pipe'), { recursive: true });
     const [problem] = problems(withBuild(build));
     expect(problem).toContain(place);
+    expect(problem).toContain(message);
+  });
+
+  test('has files and folders with their modes and links, which are never followed', () => {
+    chmodSync(write('one.sh', 'one'), 0o755);
+    write('start/sub/two', 'two');
+    write('start/.git/config', 'left out');
+    symlinkSync('/etc/shadow', join(folder, 'start/link'));
+    const environment = '{ files: { bin/one: one.sh }, folders: { .: start, /opt/start: start/sub } }';
+    const plan = load(
+      `suite: { id: s, prompt: x }\nenvironment: ${environment}\n${variants}cases: [{ id: a, verify: x }]`,
+    );
+    expect(plan.cases[0]?.local.environment.files).toEqual([
+      { path: 'link', linkTarget: '/etc/shadow' },
+      { path: 'sub', folder: true, mode: 0o755 },
+      { path: 'sub/two', content: Buffer.from('two'), mode: 0o644 },
+      { path: '/opt/start', folder: true, mode: 0o755 },
+      { path: '/opt/start/two', content: Buffer.from('two'), mode: 0o644 },
+      { path: 'bin/one', content: Buffer.from('one'), mode: 0o755 },
+    ]);
+  });
+
+  test.each([
+    ['{ files: { a: none } }', 'environment.files'],
+    ['{ files: { a: /etc/hostname } }', "outside the suite's folder"],
+    ['{ files: { ../a: suite.yaml } }', 'expected a path without ..'],
+    ['{ files: { .: suite.yaml } }', 'expected the path of a file'],
+    ['{ folders: { a: .. } }', "outside the suite's folder"],
+    ['{ folders: { a: suite.yaml } }', 'it is no folder'],
+  ])('with %s is refused with its place', (environment, message) => {
+    const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
+    expect(problem).toMatch(/^suite.yaml:2:/);
     expect(problem).toContain(message);
   });
 });

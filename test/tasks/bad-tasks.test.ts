@@ -73,7 +73,8 @@ describe('files that are missing, or are something else', () => {
     [{ 'instruction.md': null }, 'instruction.md:1:1: is missing'],
     [
       { 'environment/Dockerfile': null, 'environment/readme': '' },
-      'environment:1:1: has neither a Dockerfile nor a docker-compose.yaml, and task.toml names no docker_image',
+      'environment:1:1: has neither a Dockerfile nor a docker-compose.yaml, ' +
+        'and task.toml names no docker_image',
     ],
     [{ 'task.toml': null }, 'task.toml:1:1: is missing'],
   ])('%j', (files, issue) => {

@@ -135,7 +135,13 @@ volumes: { data: {} }
 
 test('keys are merged from anchors', () => {
   const found = composed(
-    'x-common: &common\n  environment: { A: "1" }\n  user: me\nservices:\n  main:\n    <<: *common\n    user: other\n',
+    `
+x-common: &common { environment: { A: "1" }, user: me }
+services:
+  main:
+    <<: *common
+    user: other
+`,
   );
   expect(taskOf(found).environment).toMatchObject({ env: { A: '1' }, user: 'other' });
   expect(obstaclesOf(found)).toEqual([]);
@@ -144,7 +150,13 @@ test('keys are merged from anchors', () => {
 describe('variables', () => {
   test('have the values that the task gives them', () => {
     const found = composed(
-      `services:\n  main:\n    image: \${PREBUILT_IMAGE_NAME}\n    environment: ["C=$CPUS", "M=\${MEMORY}", "T=\${TEST_DIR}", "O=\${OWN:-no}", OWN]\n  twin: { image: "\${MAIN_IMAGE_NAME}" }\n`,
+      `
+services:
+  main:
+    image: \${PREBUILT_IMAGE_NAME}
+    environment: ["C=$CPUS", "M=\${MEMORY}", "T=\${TEST_DIR}", "O=\${OWN:-no}", OWN]
+  twin: { image: "\${MAIN_IMAGE_NAME}" }
+`,
       {
         'task.toml':
           '[environment]\ndocker_image = "base:1"\ncpus = 2\nmemory_mb = 512\nenv = { OWN = "mine" }\n',

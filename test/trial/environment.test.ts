@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CaseEnvironment, noEnvironment } from '../../src/suite/environment.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
@@ -71,6 +72,94 @@ describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
     expect(result.cause).toBeUndefined();
     expect(result.trajectory?.map(({ output }) => output)).toEqual(['/srv/work\n65534\nnobody\n']);
     expect(result.verdict).toBe('passed');
+  });
+
+  test('gets the case’s files before prepare, for its user, with their modes and links', async () => {
+    const files = [
+      { path: 'tools', folder: true as const, mode: 0o700 },
+      { path: 'tools/run', content: Buffer.from('#!/bin/sh\necho ran'), mode: 0o755 },
+      { path: 'tools/link', linkTarget: 'run' },
+      { path: '/etc/placed', content: Buffer.from('outside'), mode: 0o640 },
+    ];
+    const trial = (content: string) =>
+      bench.trial('./tools/run; cat /etc/placed seen; stat -c "%U %a %n" tools tools/run /etc/placed', {
+        environment: named(image, {
+          files: [...files, { path: 'brought.txt', content: Buffer.from(content), mode: 0o644 }],
+        }),
+        prepare: './tools/link > seen; cat brought.txt >> seen',
+        verify: 'test -L tools/link\ntest -x tools/run',
+      });
+    const [first, second] = [await trial('first\n'), await trial('second\n')];
+    const modes = 'app 700 tools\napp 755 tools/run\napp 640 /etc/placed\n';
+    expect(first.cause).toBeUndefined();
+    expect(first.trajectory?.[0]?.output).toBe(`ran\noutsideran\nfirst\n${modes}`);
+    expect(second.trajectory?.[0]?.output).toBe(`ran\noutsideran\nsecond\n${modes}`);
+    expect(first.filesChanged).toEqual([]);
+    expect(first.verdict).toBe('passed');
+  });
+
+  test('is used once its healthcheck succeeds, for the harness and for grading', async () => {
+    const healthcheck = { interval: 100, timeout: 5_000, startPeriod: 0, retries: 600 };
+    const { verdict, cause, trajectory } = await bench.trial('cat /tmp/ready', {
+      environment: named(image, { healthcheck: { command: 'grep -x "$word" /tmp/ready', ...healthcheck } }),
+      variables: { word: 'healthy' },
+      prepare: 'setsid -f bash -c "sleep 2; echo healthy > /tmp/ready; sleep 600" > /dev/null 2>&1',
+      verify: 'grep -x healthy /tmp/ready',
+    });
+    expect(cause).toBeUndefined();
+    expect(trajectory?.[0]?.output).toBe('healthy\n');
+    expect(verdict).toBe('passed');
+  });
+
+  test('that never becomes healthy makes the trial void for the task, and leaves no container', async () => {
+    const healthcheck = { interval: 100, timeout: 5_000, startPeriod: 0, retries: 2 };
+    await using other = await openTrialBench();
+    for (const prepare of [undefined, 'setsid -f sleep 600 > /dev/null 2>&1']) {
+      const { verdict, cause } = await other.trial('true', {
+        environment: named(image, {
+          healthcheck: { command: 'echo no; echo why >&2; exit 7', ...healthcheck },
+        }),
+        prepare,
+        verify: 'true',
+      });
+      expect(verdict).toBe('void');
+      expect(cause).toEqual({
+        kind: 'task',
+        phase: 'sandbox',
+        message: 'the healthcheck failed 2 times, and exited with 7 the last time',
+        output: 'no\nwhy\n',
+      });
+    }
+    const filters = { label: [`offsite.instance=${other.engine.instance}`, 'offsite.role=container'] };
+    expect(await dockerOf(other.engine).listContainers({ all: true, filters })).toEqual([]);
+  });
+
+  test('may look for programs in the workspace: results say so, and the agent fakes no step and no validator', async () => {
+    await using open = await testImage(
+      bench.engine,
+      'FROM offsite/base\nWORKDIR /app\nENV PATH=/app/bin:$PATH BASH_ENV=/app/env.sh NODE_OPTIONS="--require /app/x.cjs" APP=/app\n',
+    );
+    const fake = '#!/bin/sh\\necho faked > /app/faked; exit 0';
+    const { verdict, verifySteps, validations, sandboxLacks } = await bench.trial(
+      `mkdir bin; for name in bash node; do printf '${fake}' > bin/$name; chmod +x bin/$name; done
+echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
+      {
+        environment: named(open.name),
+        prepare: 'echo > x.cjs',
+        verify: 'test ! -e faked\nfalse',
+        validator: validator(
+          "import { validate } from 'offsite/validator'; validate('v', () => { throw new Error('seen'); });",
+        ),
+      },
+    );
+    expect(verdict).toBe('failed');
+    expect(verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(validations).toMatchObject([{ name: 'v', exitCode: 1 }]);
+    expect(sandboxLacks).toEqual([
+      expect.stringContaining(
+        'PATH, BASH_ENV, NODE_OPTIONS of the environment names a folder in the workspace',
+      ),
+    ]);
   });
 
   test('is graded in the same sandbox too, where only changes outside of its workspace count', async () => {
@@ -149,6 +238,19 @@ describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
         'Pull it (docker pull nobody/has:this), or map it in `images` of offsite.yaml.',
     });
     expect(phases.map(({ name }) => name)).toEqual(['sandbox']);
+  });
+
+  test('without node runs programs as validators, and says so for a module', async () => {
+    await using bare = await testImage(bench.engine, 'FROM offsite/base\nRUN rm /usr/local/bin/node\n');
+    const environment = named(bare.name);
+    const module = await bench.trial('true', { environment, validator: validator('export {};') });
+    expect(module.cause).toMatchObject({ kind: 'task', phase: 'sandbox' });
+    expect(module.cause?.message).toContain(
+      'suite.yaml:7:5: the image has no node, which runs the validator',
+    );
+    const program = validator('#!/bin/sh\necho "$OFFSITE_WORKSPACE"; exit 1\n');
+    const { verdict, cause } = await bench.trial('true', { environment, validator: program });
+    expect({ verdict, cause }).toEqual({ verdict: 'failed', cause: undefined });
   });
 
   test.each([

@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
-import type { WorkEvent } from '../worker.ts';
+import type { WorkEvent } from '../worker/worker-parts.ts';
 import type { DaemonStatus } from './status.ts';
 
 /** What a daemon is made of. Its creator holds the data folder's lock for daemons. */

@@ -4,7 +4,7 @@ import type { ConfigRevision } from '../config-revision.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
 import type { Loop } from '../loop.ts';
 import { Watchdog } from '../loop.ts';
-import { Worker } from '../worker.ts';
+import { Worker } from '../worker/worker.ts';
 import { BatchQueue } from './batch-queue.ts';
 import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { openDelivery } from './deliver.ts';

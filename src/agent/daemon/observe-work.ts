@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { BuildEvent } from '../../trial/build-event.ts';
-import type { WorkEvent } from '../worker.ts';
+import type { WorkEvent } from '../worker/worker-parts.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Logs and counts what the worker does. */

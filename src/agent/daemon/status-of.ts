@@ -1,5 +1,5 @@
 import { daemonLock } from '../../ledger/queue.ts';
-import type { Worker } from '../worker.ts';
+import type { Worker } from '../worker/worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';

@@ -1,6 +1,6 @@
 import type { PhaseName } from '../../record/trial-record.ts';
 import type { OpenBuildState } from '../../trial/build-event.ts';
-import type { WaitingRun } from '../waiting-runs.ts';
+import type { WaitingRun } from '../worker/waiting-runs.ts';
 
 /**
  * `paused` starts no trial; `draining` ends when the running trials have ended; `canceling` queues them again

@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
+import type { OpenStart } from '../../ledger/starts.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { OpenPlatformRun, PlatformTrials } from '../../service/platform.ts';
-import type { SuitePlan } from '../../suite/plan.ts';
+import { startRequest } from '../../suite/plan.ts';
 import { recordBatch } from '../start-batch.ts';
-import { readPlan } from '../stored-plan.ts';
+import { type KnownPlan, readPlan } from '../stored-plan.ts';
 
 /**
  * Finds the batches of commands that died after the service had started the batch and before the ledger knew
@@ -16,10 +18,11 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
     using lock = ledger.takeLock(start.lock);
     // Its command still runs.
     if (!lock) continue;
-    const known = readPlan(ledger.blobs.readJson(start.plan));
+    const known = planOf(start, ledger);
+    if (!known) continue;
     const runs = Map.groupBy(platform.openRuns(), ({ batchId }) => batchId);
     const [found] = [...runs].filter(
-      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, known.plan),
+      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, known),
     );
     if (!found) {
       ledger.starts.unknown(start.key, 'the service has no such batch');
@@ -33,19 +36,32 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
   }
 }
 
+/** Undefined, and noted at the start, if the plan cannot be read: it must not keep others from running. */
+function planOf(start: OpenStart, ledger: Ledger): KnownPlan | undefined {
+  try {
+    return readPlan(ledger.blobs.readJson(start.plan));
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    ledger.starts.unknown(start.key, messageOf(error));
+    return undefined;
+  }
+}
+
 /** Whether these are all runs of a batch that was started as planned. */
-function fits(runs: readonly OpenPlatformRun[], { suite, cases, variants, trials }: SuitePlan): boolean {
+function fits(runs: readonly OpenPlatformRun[], { plan, prompt }: KnownPlan): boolean {
+  const { suite, cases, variants, trials } = startRequest(plan, prompt, 'platform');
   if (runs.length !== cases.length * variants.length) return false;
   return inOrder(runs).every((run, index) => {
-    const planned = cases[Math.floor(index / variants.length)];
+    const sent = cases[Math.floor(index / variants.length)];
     const { model, credentials } = variants[index % variants.length] ?? {};
     return (
       run.suite.id === suite.id &&
+      run.suite.prompt === prompt &&
       run.trials === trials &&
       run.variant.model === model &&
       run.variant.harness === credentials?.harnessConnectionId &&
       run.variant.sandbox === credentials?.sandboxConnectionId &&
-      isDeepStrictEqual(run.case, planned?.request)
+      isDeepStrictEqual(run.case, sent)
     );
   });
 }

@@ -8,6 +8,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { uncarried } from '../../suite/uncarried.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import { ciRun } from '../ci-run.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
 import { stoppingTrials } from '../interruption.ts';
@@ -55,7 +56,7 @@ async function start(file: string, options: StartOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, err } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
-  const plan = chosenPlan(whole, options);
+  const plan = { ...chosenPlan(whole, options), trigger: ciRun(env) };
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   context.platform = checkedHere;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { Executor, type ExecutorState } from '../../agent/executor/executor.ts';
 import type { Workplace } from '../../agent/executor/workplace.ts';
-import type { WorkEvent } from '../../agent/worker.ts';
+import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { lines, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';

@@ -9,6 +9,7 @@ export class Utf8Check {
   accepts(chunk: Uint8Array): boolean {
     let rest = chunk;
     while (this.#begun.length > 0 && rest.length > 0) {
+      if (!continues(rest[0])) return false;
       this.#begun = Buffer.concat([this.#begun, rest.subarray(0, 1)]);
       rest = rest.subarray(1);
       if (isUtf8(this.#begun)) this.#begun = Buffer.alloc(0);
@@ -18,6 +19,11 @@ export class Utf8Check {
     if (cut < rest.length) this.#begun = Buffer.from(rest.subarray(cut));
     return isUtf8(rest.subarray(0, cut));
   }
+}
+
+/** Whether a byte is within a character, after its first one. */
+function continues(byte = 0): boolean {
+  return byte >= 0x80 && byte < 0xc0;
 }
 
 /** How many bytes a character has by its first byte. */

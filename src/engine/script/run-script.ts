@@ -74,6 +74,8 @@ async function runLines(
       ...container.env,
       ...request.env,
       ...(await shieldOf(container, request)),
+      // The shells that report the steps must not run a file that an image names.
+      BASH_ENV: '',
       [EXEC_TAG]: tagged.tag,
     },
     cwd: request.cwd,

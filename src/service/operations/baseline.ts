@@ -15,8 +15,8 @@ import type { Call } from './call.ts';
 
 /**
  * The baselines of a case, one for each suite and variant. A baseline is made of the newest platform runs of
- * the cell's newest definition, because other definitions ask or check something else. Reported trials never
- * enter it.
+ * the cell's newest definition and profile, because other definitions ask or check something else, and with
+ * another profile it is another agent. Reported trials never enter it.
  */
 export function readBaselines(
   call: Call,
@@ -35,7 +35,8 @@ export function readBaselines(
 function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCell): Baseline {
   const { baselines, trials, platform } = stores;
   const organization = principal.organizationKey;
-  const runs = baselines.runs(organization, { newest, ...cell }, baselineLimits.runs);
+  const newestRuns = baselines.runs(organization, { newest, ...cell }, baselineLimits.runs);
+  const runs = ofOneProfile(newestRuns.map((run) => ({ ...run, ...versionsOf(platform.facts(run.key)) })));
   const counts = baselines.counts(organization, { newest, ...cell });
   const ended = runs.map((run) => [...trials.summaries(run.key).values()]);
   const planned = runs.reduce((sum, run) => sum + run.trials, 0);
@@ -49,22 +50,29 @@ function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCe
     }),
     runs: runs.map((run, index) => runOf(run, ended[index] ?? [])),
     notCounted: {
-      sameDefinition: counts.sameDefinition - runs.length,
+      sameDefinition: counts.sameDefinition - newestRuns.length,
+      otherProfiles: newestRuns.length - runs.length,
       otherDefinitions: counts.all - counts.sameDefinition,
     },
   };
+}
 
-  function runOf(run: BaselineRunRow, summaries: { verdict: string }[]): Baseline['runs'][number] {
-    const count = (verdict: string) => summaries.filter((one) => one.verdict === verdict).length;
-    const facts = platform.facts(run.key);
-    return {
-      id: run.id,
-      batchId: run.batchId,
-      startedAt: isoTime(run.startedAt),
-      ...versionsOf(facts),
-      passed: count('passed'),
-      failed: count('failed'),
-      voided: count('void'),
-    };
-  }
+type VersionedRun = BaselineRunRow & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;
+
+/** Those with the newest profile that is known, and those whose trials did not get as far as to name one. */
+function ofOneProfile(runs: readonly VersionedRun[]): VersionedRun[] {
+  const newest = runs.find(({ profileVersion }) => profileVersion !== undefined)?.profileVersion;
+  return runs.filter(({ profileVersion }) => profileVersion === undefined || profileVersion === newest);
+}
+
+function runOf(run: VersionedRun, summaries: { verdict: string }[]): Baseline['runs'][number] {
+  const { id, batchId, harnessVersion, profileVersion } = run;
+  const count = (verdict: string) => summaries.filter((one) => one.verdict === verdict).length;
+  return {
+    ...{ id, batchId, harnessVersion, profileVersion },
+    startedAt: isoTime(run.startedAt),
+    passed: count('passed'),
+    failed: count('failed'),
+    voided: count('void'),
+  };
 }

@@ -7,7 +7,7 @@ import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
 import { isoTime } from './iso-time.ts';
-import { setupOf } from './setup.ts';
+import { setupPieces } from './setup.ts';
 
 /**
  * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
@@ -45,10 +45,11 @@ export function* runRecordPieces(
     suite: run.suiteJson,
     variant: run.variantJson,
     ...(run.triggerJson && { trigger: run.triggerJson }),
-    setup: JSON.stringify(setupOf(run.suite, run.definition)),
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
+  yield ',"setup":';
+  yield* setupPieces(run.suite, run.definition);
   yield ',"trials":[';
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';

@@ -3,7 +3,13 @@ import { expandedTexts } from '../../bounds/suite.ts';
 import type { Case, StartRequest, Suite } from '../../contract/definition.ts';
 import type { Issue } from '../../contract/errors.ts';
 import type { Setup } from '../../contract/record.ts';
-import { countNames, expandedLength, expandVariables } from '../../suite/variables.ts';
+import {
+  countNames,
+  expandedLength,
+  expandedPieces,
+  expandVariables,
+  type Variables,
+} from '../../suite/variables.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
@@ -22,6 +28,36 @@ export function setupOf(suite: Suite, { prepare, source, verify, validator, vari
       validatorFiles: validator.sourceFiles?.map(({ path, content }) => ({ path, content: expand(content) })),
     }),
   };
+}
+
+/**
+ * The JSON text of {@link setupOf} in small pieces. A caller who is slow to read a page holds one of them, not
+ * a whole setup.
+ */
+export function* setupPieces(suite: Suite, definition: Case): Generator<string> {
+  const { prepare, source, verify, validator, variables = {} } = definition;
+  yield* member('{"prompt":', suite.prompt, variables);
+  if (prepare) yield* member(',"prepare":', prepare.source, variables);
+  if (source) yield `,"source":${JSON.stringify(source)}`;
+  if (verify !== undefined) yield* member(',"verify":', verify, variables);
+  if (validator) yield* member(',"validator":', validator.source, variables);
+  if (validator?.sourceFiles) {
+    yield ',"validatorFiles":[';
+    for (const [index, { path, content }] of validator.sourceFiles.entries()) {
+      const comma = index > 0 ? ',' : '';
+      yield* member(`${comma}{"path":${JSON.stringify(path)},"content":`, content, variables);
+      yield '}';
+    }
+    yield ']';
+  }
+  yield '}';
+}
+
+function* member(before: string, text: string, variables: Variables): Generator<string> {
+  yield `${before}"`;
+  // Half a surrogate pair at the end of a piece is written as an escape, like the other half.
+  for (const piece of expandedPieces(text, variables)) yield JSON.stringify(piece).slice(1, -1);
+  yield '"';
 }
 
 /**

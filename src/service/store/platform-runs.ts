@@ -70,20 +70,27 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
       const keys = selectOpen.all().map(({ run }) => Number(run));
       ids = new Map(keys.map((key) => [key, ids.get(key) ?? String(selectId.get(key)?.id)]));
       const unknown = [...ids].filter(([, id]) => !known.has(id));
-      // Runs share the texts of their case, which may be large.
-      const suites = lookup((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
-      const cases = lookup((key, batch: number) => {
-        const definition: Case = JSON.parse(String(selectCase.get(key)?.definition));
-        return { case: definition, setup: setupOf(suites(batch), definition) };
-      });
+      // Runs of one case are next to one another, and share its texts.
+      const suites = lastRead((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
+      const cases = lastRead((key): Case => JSON.parse(String(selectCase.get(key)?.definition)));
+      const setups = lastRead((key, batch: number) => setupOf(suites(batch), cases(key)));
       return unknown.map(([key, id]) => {
         const row = selectDetails.get(key) ?? {};
+        const batch = Number(row.batch);
+        const batchCase = Number(row.batch_case);
         return {
           id,
           batchId: String(row.batchId),
           taskIndex: Number(row.task_index),
-          suite: suites(Number(row.batch)),
-          ...cases(Number(row.batch_case), Number(row.batch)),
+          get suite() {
+            return suites(batch);
+          },
+          get case() {
+            return cases(batchCase);
+          },
+          get setup() {
+            return setups(batchCase, batch);
+          },
           variant: JSON.parse(String(row.variant)),
           trials: Number(row.trials),
           ended: selectEnded.all(key).map((trial) => Number(trial.key) - keyOf(key, 0)),
@@ -126,14 +133,17 @@ function factsOf(row: Record<string, unknown>): CompletedFacts {
   };
 }
 
-/** Reads the value of each key once. */
-function lookup<More extends unknown[], Value>(
+/** Keeps the value that was read last. All of them together may not fit into memory. */
+function lastRead<More extends unknown[], Value>(
   read: (key: number, ...more: More) => Value,
 ): (key: number, ...more: More) => Value {
-  const found = new Map<number, Value>();
+  let last: { key: number; value: Value } | undefined;
   return (key, ...more) => {
-    const value = found.get(key) ?? read(key, ...more);
-    found.set(key, value);
-    return value;
+    if (last?.key !== key) {
+      // The value before it can be collected while the next one is made.
+      last = undefined;
+      last = { key, value: read(key, ...more) };
+    }
+    return last.value;
   };
 }

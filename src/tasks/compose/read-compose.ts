@@ -46,7 +46,7 @@ export function readCompose(request: ComposeRequest): Composed {
     mainTable ?? ComposeFile.shape.services.valueType.parse({}),
     base,
   );
-  noteSettings(source, main, mainTable);
+  useSettings(source, main, mainTable);
   const services = Object.entries(others).map(([name, table]) => {
     remarks.uses('services', document.issue(['services', name], name));
     return readService(source, name, table, undefined, main.source);
@@ -55,12 +55,22 @@ export function readCompose(request: ComposeRequest): Composed {
   return { main, services };
 }
 
-/** Settings of the main container that are not among those of an environment. */
-function noteSettings(
+/** Says what the main container asks for, also what is not among the settings of an environment. */
+function useSettings(
   { document, remarks, mainName }: ComposeSource,
   main: TaskService,
   table: ServiceTable | undefined,
 ): void {
+  if (!table) return;
+  const at = (key: keyof ServiceTable, message = '') => document.issue(['services', mainName, key], message);
+  if (main.source.kind === 'image') remarks.uses('image', at('image'));
+  if (main.source.kind === 'build') remarks.uses('build', at('build'));
+  if (main.workdir !== undefined) remarks.uses('workdir', at('working_dir'));
+  if (main.user !== undefined) remarks.uses('user', at('user'));
+  if (Object.keys(main.env).length > 0) remarks.uses('env', at('environment'));
+  if (main.cpus !== undefined) remarks.uses('cpus', at(table.cpus === undefined ? 'deploy' : 'cpus'));
+  if (main.memoryBytes !== undefined)
+    remarks.uses('memory', at(table.mem_limit === undefined ? 'deploy' : 'mem_limit'));
   const settings: [boolean, keyof ServiceTable][] = [
     [main.command !== undefined && !isIdle(main.command), 'command'],
     [main.entrypoint !== undefined, 'entrypoint'],
@@ -68,8 +78,7 @@ function noteSettings(
     [main.files.some(({ kind }) => kind === 'file'), 'volumes'],
     [main.files.some(({ kind }) => kind === 'content'), 'configs'],
   ];
-  for (const [isGiven, key] of settings)
-    if (isGiven && table) remarks.uses('main-setting', document.issue(['services', mainName, key], key));
+  for (const [isGiven, key] of settings) if (isGiven) remarks.uses('main-setting', at(key, key));
 }
 
 /** Whether a command only keeps its container alive, as Offsite does too. */

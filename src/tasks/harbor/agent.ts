@@ -17,6 +17,7 @@ export function readArtifacts(
 ): TaskArtifact[] {
   return artifacts.map(({ source, destination, exclude, service }, index) => {
     const at = document.issue([...path, index], source);
+    remarks.uses('artifacts', at);
     if (exclude.length > 0) remarks.uses('artifact-exclude', at);
     if (service !== 'main') remarks.uses('service-artifact', { ...at, message: `${source} of ${service}` });
     return { source, destination, exclude, service };

@@ -1,6 +1,7 @@
 import { MiB } from '../../bounds/channel.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { readCompose } from '../compose/read-compose.ts';
+import type { Feature } from '../supported.ts';
 import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskService } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
 import type { Path } from '../unknown-keys.ts';
@@ -21,6 +22,9 @@ export function readEnvironment(
 ): TaskEnvironment {
   const { document, remarks } = source;
   const at = (key: string, message = '') => document.issue([...path, key], message);
+  for (const [feature, keys] of settings)
+    for (const key of keys) if (table[key] !== undefined) remarks.uses(feature, at(key));
+  for (const key of Object.keys(table.env)) remarks.uses('env', document.issue([...path, 'env', key], ''));
   if (table.os === 'windows') remarks.uses('windows', at('os'));
   if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
   if (table.tpu) remarks.uses('tpu', at('tpu'));
@@ -54,6 +58,14 @@ export function readEnvironment(
     buildTimeoutMs: table.build_timeout_sec,
   };
 }
+
+/** What an environment asks for by keys of its own, older ones last. */
+const settings: readonly [Feature, readonly (keyof EnvironmentTable)[]][] = [
+  ['workdir', ['workdir']],
+  ['cpus', ['cpus']],
+  ['memory', ['memory_mb', 'memory']],
+  ['disk', ['storage_mb', 'storage']],
+];
 
 /** By the deprecated key, else public. */
 function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path) {
@@ -103,6 +115,8 @@ function readContainers(
     args: {},
   };
   const base = image === undefined ? (hasDockerfile ? built : undefined) : { kind: 'image' as const, image };
+  if (image !== undefined) remarks.uses('image', imageAt);
+  else if (hasDockerfile) remarks.uses('build', issueAt(folder.at(...names, 'Dockerfile'), ''));
   if (image !== undefined && hasDockerfile)
     remarks.note('not-used', {
       ...imageAt,

@@ -1,4 +1,5 @@
 import type { TaskSolution, TaskStep } from '../task.ts';
+import { issueAt } from '../task-folder.ts';
 import { readAgent, readArtifacts } from './agent.ts';
 import { healthcheckOf } from './environment.ts';
 import { withoutCanary } from './instruction.ts';
@@ -46,9 +47,10 @@ export function readSolution(
   { toml, ignored }: StepsRequest,
   names: readonly string[] = [],
 ): TaskSolution | undefined {
-  const { folder } = source;
+  const { folder, remarks } = source;
   const script = toml.environment.os === 'windows' ? 'solve.bat' : 'solve.sh';
   if (!folder.isFile(...names, 'solution', script)) return undefined;
+  remarks.uses('solution', issueAt(folder.at(...names, 'solution', script), ''));
   return {
     kind: 'script',
     files: { from: folder.at(...names, 'solution'), to: '/solution', ignored },

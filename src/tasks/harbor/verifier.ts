@@ -24,7 +24,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   const path = step?.path ?? ['verifier'];
   const at = (key: string, message = '') => document.issue([...path, key], message);
   const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
-  if (mode === 'separate') remarks.uses('separate-verifier', at('environment_mode'));
+  remarks.uses(mode === 'separate' ? 'separate-verifier' : 'shared-verifier', at('environment_mode'));
   const user = table.user ?? toml.verifier.user;
   if (user !== undefined) remarks.uses('verifier-user', at('user', user));
   const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
@@ -76,8 +76,8 @@ interface Separate {
 }
 
 /**
- * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built, or
- * else by that of the task.
+ * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built,
+ * or else by that of the task.
  */
 function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Separate {
   const own = step?.table.environment && { table: step.table.environment, path: step.path };

@@ -38,7 +38,8 @@ export function readTerminalBenchTask(path: string): Task {
     remarks.uses('tests-in-same-shell', document.issue(['run_tests_in_same_shell'], ''));
   if (yaml.test_scripts)
     remarks.note('not-used', document.issue(['test_scripts'], `is ignored: ${script} runs the tests`));
-  remarks.uses('open-network', document.issue([], ''));
+  for (const feature of ['open-network', 'shared-verifier'] as const)
+    remarks.uses(feature, document.issue([], ''));
   const id = basename(folder.path);
   const { author_name, author_email, difficulty, category } = yaml;
   return {
@@ -134,6 +135,7 @@ function readingOf({ document, remarks }: Source, { parser_name: parser }: TaskY
 
 function readSolution({ folder, remarks }: Source): TaskSolution | undefined {
   if (folder.isFile('solution.sh')) {
+    remarks.uses('solution', issueAt(folder.at('solution.sh'), ''));
     const to = '/oracle/solution.sh';
     const files = { from: folder.at('solution.sh'), to, ignored: [] };
     return { kind: 'script', files, command: ['bash', to], env: {} };

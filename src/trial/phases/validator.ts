@@ -22,7 +22,7 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
-  const own = await sandboxes.validator.container();
+  const { container: own, closedEnv } = await sandboxes.validator.sandbox();
   const copied = await copyWorkspace(container, own, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
@@ -31,7 +31,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   if (copied.kind === 'refused') return copied;
   const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
-  return { kind: 'ran', ...(await runIn(own, validator, input, sandbox)) };
+  return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, work: sandbox })) };
 }
 
 /**
@@ -48,7 +48,7 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
-  work: WorkSandbox = inOwnSandbox(container, spec.sandbox),
+  { closedEnv, work }: { closedEnv: Record<string, string>; work: WorkSandbox },
 ): Promise<ValidatorRun> {
   const account = await models?.session.account();
   return runValidator({
@@ -58,7 +58,8 @@ async function runIn(
     // name that the validator imports.
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: container.workingDir,
-    env: gradingEnvironment(spec.variables, container),
+    // The validator must not run or load what the agent put into the workspace.
+    env: { ...gradingEnvironment(spec.variables, container), ...closedEnv },
     variables: variablesAsEnvironment(spec.variables),
     trajectory: commandsOf(found) ?? [],
     finalMessage: found.finalMessage,

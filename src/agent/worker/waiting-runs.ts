@@ -1,4 +1,4 @@
-import type { RunKey } from '../ledger/batches.ts';
+import type { RunKey } from '../../ledger/batches.ts';
 
 /** A run whose trials do not start now, and why. */
 export interface WaitingRun {

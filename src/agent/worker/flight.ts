@@ -1,10 +1,10 @@
-import type { TrialKey } from '../ledger/batches.ts';
-import { type LeftOut, type QueuedTrial, variantOf } from '../ledger/queue.ts';
-import type { PhaseName } from '../record/trial-record.ts';
-import type { TrialSpec } from '../trial/spec.ts';
-import type { BatchContext } from './batch-contexts.ts';
-import { maxParallelOf } from './circuits.ts';
-import type { Lease } from './lease.ts';
+import type { TrialKey } from '../../ledger/batches.ts';
+import { type LeftOut, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
+import type { PhaseName } from '../../record/trial-record.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { BatchContext } from '../batch-contexts.ts';
+import { maxParallelOf } from '../circuits.ts';
+import type { Lease } from '../lease.ts';
 
 /** A trial that runs, or soon will. */
 export interface InFlight {

@@ -1,4 +1,4 @@
-import type { TrialKey } from '../ledger/batches.ts';
+import type { TrialKey } from '../../ledger/batches.ts';
 
 /** The trials that other agents have, until each may be free. They are not stored on disk. */
 export class TrialsElsewhere {

@@ -1,15 +1,13 @@
-import type { Claims } from './claims.ts';
+import type { Claims } from '../claims.ts';
+import type { Lease } from '../lease.ts';
+import { NotClaimed } from '../not-claimed.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
-import type { Lease } from './lease.ts';
-import { NotClaimed } from './not-claimed.ts';
+import type { Gate } from './gate.ts';
 
 export interface AheadParts {
   flight: Flight<WorkedTrial>;
   claims: Claims;
-  /** Aborts when the worker ends its trials. */
-  stopped: AbortSignal;
-  /** Whether the worker starts no trials now. */
-  isHeld(): boolean;
+  gate: Gate;
 }
 
 /**
@@ -28,12 +26,12 @@ export class Ahead {
    * the flight, and the one after it is tried. Never rejects.
    */
   async start(): Promise<void> {
-    const { flight, claims, stopped, isHeld } = this.#parts;
+    const { flight, claims, gate } = this.#parts;
     for (;;) {
       const next = flight.trials.find(({ state, isAhead }) => state === 'ready' && !isAhead);
-      if (!next || isHeld()) return;
+      if (!next || gate.isHeld) return;
       next.isAhead = true;
-      const lease = claims.acquire(next.trial, stopped);
+      const lease = claims.acquire(next.trial, gate.stopped);
       next.lease = lease;
       try {
         await lease;
@@ -45,7 +43,7 @@ export class Ahead {
         next.canceling.abort(error);
         continue;
       }
-      if (next.lease === lease) next.context.sandboxes.startAhead(next.spec, stopped);
+      if (next.lease === lease) next.context.sandboxes.startAhead(next.spec, gate.stopped);
       return;
     }
   }

@@ -1,0 +1,109 @@
+import type { QueuedTrial } from '../../ledger/queue.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { Admission } from '../admission.ts';
+import type { BatchContexts } from '../batch-contexts.ts';
+import type { ConfigRevision } from '../config-revision.ts';
+import { type AttemptEvent, finishTrial } from '../finish-trial.ts';
+import { NotClaimed } from '../not-claimed.ts';
+import { type MachineCheck, specify } from '../specify.ts';
+import type { Ahead } from './ahead.ts';
+import type { WorkedTrial } from './flight.ts';
+import { leave, putBack, type UnfinishedParts } from './unfinished.ts';
+import type { WorkerParts } from './worker-parts.ts';
+
+/** What the trials of a worker share. */
+export interface TakeParts extends WorkerParts, UnfinishedParts {
+  admission: Admission;
+  batches: BatchContexts;
+  check: MachineCheck;
+  ahead: Ahead;
+  /** Called when the worker may take more trials. */
+  changed(): void;
+}
+
+/** Takes a queued trial into flight, if it can run here now. Resolves when it is in flight; it then runs on. */
+export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSignal): Promise<void> {
+  const { ledger, runners, revisions, checks, batches, waiting, flight, observe } = parts;
+  using taken = new DisposableStack();
+  const { revision, use } = revisions.use();
+  taken.use(use);
+  const context = batches.take(trial.batch);
+  taken.defer(() => batches.release(trial.batch));
+  const check = async (spec: TrialSpec) => {
+    if (checks) await parts.check.look(spec, revision, signal);
+  };
+  const specified = await specify(trial, { ledger, batches, harnesses: runners, revision }, check);
+  signal.throwIfAborted();
+  if (specified.kind !== 'ready') {
+    // The current configuration may make it ready.
+    if (revision !== revisions.current) return;
+    const again = specified.kind === 'waiting' && specified.again;
+    const { kind, reason } = specified;
+    const run = { kind, run: trial.runId, case: trial.caseId, reason };
+    const isNews = waiting.add(trial.run, run, { again });
+    observe({ kind: 'not-ready', trial, why: specified, isNews });
+    return;
+  }
+  const { spec } = specified;
+  if (!flight.hasRoomFor(trial, spec)) return;
+  const one: WorkedTrial = {
+    ...{ trial, spec, context },
+    canceling: new AbortController(),
+    state: 'looking',
+    running: undefined,
+    isAhead: false,
+    lease: undefined,
+    ended: Promise.resolve(),
+  };
+  flight.add(one);
+  const kept = taken.move();
+  one.ended = run(one, revision, parts).finally(() => {
+    kept.dispose();
+    flight.remove(trial.key);
+    parts.changed();
+  });
+}
+
+/** Runs a trial in flight to its end. Never rejects. */
+async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts): Promise<void> {
+  const { gate, ahead, batches, check } = parts;
+  const { trial, spec, context, canceling } = one;
+  const { sandboxes, builds } = context;
+  const { gateway, config } = revision;
+  const signal = AbortSignal.any([gate.stopped, canceling.signal]);
+  const admitted = AbortSignal.any([signal, gate.admitted]);
+  const batch = batches.budgetOf(trial.batch, config.budgets.batch);
+  const attemptParts = {
+    ...{ ...parts, gateway, sandboxes, budgets: { ...config.budgets, batch } },
+    claim: (signal: AbortSignal) => ahead.claim(one, signal),
+  };
+  const observe = (event: AttemptEvent) => {
+    if (event.kind === 'phase' && one.running) one.running.phase = event.phase;
+    if (event.kind === 'retried') {
+      // It may have failed because its image no longer exists.
+      check.forget();
+      one.state = 'ready';
+      one.running = undefined;
+    }
+    parts.observe({ ...event, trial });
+  };
+  const begun = () => {
+    one.state = 'running';
+    one.running = { phase: 'sandbox', at: parts.monotonic() };
+    parts.observe({ kind: 'begun', trial });
+    void ahead.start();
+  };
+  try {
+    await builds.ready(trial.runId, spec, admitted);
+    if (one.state === 'building') parts.changed();
+    one.state = 'ready';
+    await finishTrial(spec, trial.key, attemptParts, { signal, admitted }, observe, begun);
+  } catch (error) {
+    if (error instanceof NotClaimed) leave(one, error, parts);
+    else putBack(one, admitted.aborted ? undefined : { error }, parts);
+  } finally {
+    ahead.giveBack(one);
+    // A trial that was put back gets another spec the next time, which this sandbox would not be found by.
+    sandboxes.forget(spec);
+  }
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '../../clock.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Runner } from '../../harness/runner.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
+import type { BuildEvent } from '../../trial/build-event.ts';
+import type { CircuitEvent } from '../circuits.ts';
+import type { Claims } from '../claims.ts';
+import type { ConfigRevisions } from '../config-revision.ts';
+import type { AttemptEvent } from '../finish-trial.ts';
+import type { NotClaimed } from '../not-claimed.ts';
+import type { NotReady } from '../specify.ts';
+
+export interface WorkerParts {
+  engine: Engine;
+  runners: readonly Runner[];
+  ledger: Ledger;
+  clock: Clock;
+  /** Milliseconds, never set back. */
+  monotonic: () => number;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+  /** The part of the queue that this worker runs. The caller holds its lock. */
+  scope: QueueScope;
+  revisions: ConfigRevisions;
+  /** Claims trials before they run. If not given, no other agent can run them. */
+  claims?: Claims | undefined;
+  /** Attempts of a trial that fails through no fault of the agent's. */
+  attempts: number;
+  /** Milliseconds that trials wait for an engine or a model that is down. */
+  patienceMs: number;
+  /**
+   * Whether to check each trial against engine and configuration first. Needed if its plan was not checked.
+   */
+  checks: boolean;
+  /**
+   * What the worker does when it cannot finish a trial: `pause` queues it again and starts no trial for some
+   * seconds, `stop` queues it again and starts no more trials.
+   */
+  onFailure: 'pause' | 'stop';
+  observe(event: WorkEvent): void;
+  /** Called when the worker may take more trials. */
+  changed?: (() => void) | undefined;
+}
+
+export type WorkEvent =
+  | { kind: 'begun'; trial: QueuedTrial }
+  | (AttemptEvent & { trial: QueuedTrial })
+  /** `isNews` unless an event with the same reason came before. */
+  | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
+  /** The trial could not be finished and is queued again. */
+  | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
+  /**
+   * The trial must not run now: another agent has it (`held`) or has ended it (`ended`), or the service cannot
+   * be asked (`unasked`). `hadBegun` if an attempt of it was running.
+   */
+  | {
+      kind: 'not-claimed';
+      trial: QueuedTrial;
+      why: NotClaimed['why']['kind'];
+      reason: string;
+      hadBegun: boolean;
+      isNews: boolean;
+    }
+  | { kind: 'build'; build: BuildEvent }
+  | CircuitEvent;

@@ -1,0 +1,244 @@
+import type { Spent } from '../../gateway/budget.ts';
+import type { BatchKey } from '../../ledger/batches.ts';
+import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/build-event.ts';
+import { Admission, requireRoomForResults } from '../admission.ts';
+import { BatchContexts } from '../batch-contexts.ts';
+import { type CircuitEvent, Circuits } from '../circuits.ts';
+import { noClaims } from '../claims.ts';
+import { MachineCheck } from '../specify.ts';
+import { Ahead } from './ahead.ts';
+import { Flight, type Running, type WorkedTrial } from './flight.ts';
+import { Gate } from './gate.ts';
+import { type TakeParts, take } from './take.ts';
+import { TrialsElsewhere } from './trials-elsewhere.ts';
+import { WaitingRuns } from './waiting-runs.ts';
+import type { WorkerParts } from './worker-parts.ts';
+
+/**
+ * Milliseconds until the worker looks at the queue again when nothing wakes it: a waiting run may be due for
+ * another try.
+ */
+const idleMs = 10_000;
+
+/** An install or a prepare that is not built yet. */
+export interface OpenBuild {
+  what: string;
+  state: OpenBuildState;
+  /** When this state began, in monotonic milliseconds. */
+  at: number;
+}
+
+/**
+ * Runs the trials of its part of the queue, oldest first. The caller either calls `workOff` once, or `fill`
+ * repeatedly until it stops the worker.
+ */
+export class Worker implements AsyncDisposable {
+  readonly #parts: TakeParts;
+  readonly #builds = new Map<string, OpenBuild>();
+  /** Resolved and replaced whenever the worker may take more trials. */
+  #change = Promise.withResolvers<void>();
+
+  constructor(parts: WorkerParts) {
+    const { engine, ledger, clock, monotonic, revisions, scope } = parts;
+    const changed = () => {
+      const { resolve } = this.#change;
+      this.#change = Promise.withResolvers<void>();
+      resolve();
+      parts.changed?.();
+    };
+    const gate = new Gate({ ...parts, changed });
+    const observe = (event: CircuitEvent) => {
+      parts.observe(event);
+      // Another agent may have what this one lacks.
+      if (event.kind === 'waiting') for (const one of flight.trials) ahead.giveBack(one);
+      changed();
+    };
+    const circuits = new Circuits({ ...parts, observe });
+    const flight = new Flight<WorkedTrial>((model) => circuits.isOpen(model));
+    const ahead = new Ahead({ flight, gate, claims: parts.claims ?? noClaims });
+    const admission = new Admission({
+      clock,
+      concurrency: revisions.current.concurrency,
+      requireRoom: () => requireRoomForResults(ledger.dataFolder),
+    });
+    const batches = new BatchContexts({
+      ...parts,
+      buildPermits: admission.builds,
+      onBuild: (run) => {
+        flight.isBuilding(run);
+        changed();
+      },
+      observeBuild: (build) => this.#observeBuild(build),
+      hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
+    });
+    const check = new MachineCheck(engine);
+    const waiting = new WaitingRuns(monotonic);
+    const elsewhere = new TrialsElsewhere(monotonic);
+    const shared = { gate, circuits, flight, ahead, admission, batches, check, waiting, elsewhere };
+    this.#parts = { ...parts, ...shared, changed };
+  }
+
+  /** Takes trials until enough are in flight. Resolves with the milliseconds until the next call is due. */
+  async fill(signal: AbortSignal): Promise<number> {
+    const { ledger, scope, gate, flight, elsewhere } = this.#parts;
+    const blockedMs = gate.unblock();
+    if (blockedMs > 0) return blockedMs;
+    for (;;) {
+      const room = flight.room(this.concurrency);
+      if (room <= 0 || gate.isHeld || this.blocked !== undefined) return idleMs;
+      const next = ledger.queue.next(scope, room, this.#leftOut());
+      if (next.length === 0) return Math.min(idleMs, elsewhere.nextMs ?? idleMs);
+      for (const trial of next) {
+        // Somebody may have stopped the worker while the previous trial was checked.
+        if (!gate.isHeld) await take(trial, this.#parts, signal);
+      }
+    }
+  }
+
+  /**
+   * Works until no trial is left that can be started. Rejects, in this order of precedence: with the signal's
+   * reason if it aborts, with the failure that stopped the work, or with the reason why a trial gave up
+   * waiting.
+   */
+  async workOff(signal: AbortSignal): Promise<void> {
+    const { scope, batches, gate, flight, elsewhere } = this.#parts;
+    const { batch } = scope;
+    using shared = new DisposableStack();
+    if (batch !== undefined) {
+      // Keeps the context of the batch open between its trials.
+      batches.take(batch);
+      shared.defer(() => batches.release(batch));
+    }
+    const stop = () => this.stop(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for (;;) {
+        const change = this.#change.promise;
+        if (!signal.aborted) await this.fill(signal);
+        const isIdle = flight.size === 0;
+        if (isIdle && (gate.isHeld || this.isWorkedOff)) break;
+        const { nextMs } = elsewhere;
+        if (!isIdle || nextMs !== undefined) await this.#changeWithin(nextMs, change);
+      }
+    } catch (error) {
+      this.stop(error);
+      await this.empty();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+    signal.throwIfAborted();
+    if (gate.failure) throw gate.failure.error;
+    for (const error of flight.givenUp) throw error;
+  }
+
+  /** Starts no more trials; those that wait for a permit are queued again. */
+  hold(): void {
+    this.#parts.gate.hold();
+  }
+
+  /** Starts trials again after {@link hold}. */
+  resume(): void {
+    this.#parts.gate.resume();
+  }
+
+  /**
+   * Ends the running trials. Their attempts keep what they found so far, and the trials are queued again.
+   */
+  stop(reason: unknown): void {
+    this.#parts.gate.stop(reason);
+  }
+
+  /** Removes a run's open trials from the queue, and ends those that run. Returns how many there were. */
+  cancel(runId: string): number {
+    const { ledger, scope, flight, waiting } = this.#parts;
+    const open = ledger.queue.openTrials(scope, runId).map(({ key }) => key);
+    ledger.queue.withdraw(open, 'canceled');
+    const reason = new OffsiteError('the run was canceled', { code: 'CANCELED', kind: 'infrastructure' });
+    for (const key of open) flight.get(key)?.canceling.abort(reason);
+    waiting.forget(runId);
+    return open.length;
+  }
+
+  /** Resolves when no trial is in flight. */
+  async empty(): Promise<void> {
+    const { flight } = this.#parts;
+    while (flight.size > 0) await Promise.all(flight.trials.map(({ ended }) => ended));
+  }
+
+  /**
+   * Whether no trial is in flight, and no queued trial could be started. A trial that another agent has may
+   * come back, so the work is not over while there is one.
+   */
+  get isWorkedOff(): boolean {
+    const { ledger, scope, flight } = this.#parts;
+    const { trials, ...others } = this.#leftOut();
+    return flight.size === 0 && ledger.queue.next(scope, 1, others).length === 0;
+  }
+
+  /** How many trials may run at a time. */
+  get concurrency(): number {
+    return this.#parts.admission.concurrency;
+  }
+
+  set concurrency(trials: number) {
+    this.#parts.admission.concurrency = trials;
+    this.#parts.changed();
+  }
+
+  /** Why no trial starts although some are queued. */
+  get blocked(): string | undefined {
+    return this.#parts.gate.blocked;
+  }
+
+  /** Runs whose trials cannot start now. */
+  get waiting(): WaitingRuns {
+    return this.#parts.waiting;
+  }
+
+  /** What the models of a batch have used since this process first saw the batch. */
+  spentBy(batch: BatchKey): Spent {
+    return this.#parts.batches.spentBy(batch);
+  }
+
+  /** The installs and prepares that are built, or wait to be. */
+  building(): OpenBuild[] {
+    return [...this.#builds.values()];
+  }
+
+  /** The trials that run. */
+  running(): { trial: QueuedTrial; running: Running }[] {
+    const { trials } = this.#parts.flight;
+    return trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
+  }
+
+  /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.batches[Symbol.asyncDispose]();
+  }
+
+  #leftOut(): LeftOut {
+    const { flight, waiting, elsewhere } = this.#parts;
+    const { trials, runs, variants } = flight.leftOut();
+    return { trials: [...trials, ...elsewhere.keys()], runs: [...runs, ...waiting.keys()], variants };
+  }
+
+  #observeBuild(build: BuildEvent): void {
+    const { id, what, state } = build;
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.monotonic() });
+    else this.#builds.delete(id);
+    this.#parts.observe({ kind: 'build', build });
+  }
+
+  /** Resolves at the next change, or after so many milliseconds. */
+  async #changeWithin(ms: number | undefined, change: Promise<void>): Promise<void> {
+    if (ms === undefined) return change;
+    const over = new AbortController();
+    const sleeping = this.#parts.clock.sleep(Math.max(1, ms), over.signal).catch(() => undefined);
+    await Promise.race([change, sleeping]);
+    over.abort();
+  }
+}

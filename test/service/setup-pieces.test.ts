@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { setupOf, setupPieces } from '../../src/service/record/setup.ts';
+import { openTestService, startRequest } from './test-service.ts';
+
+const text = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('{{a}}', '\\{{a}}', '{{ b }}', '{{c}}', '\ud83d'),
+    ),
+  )
+  .map((parts) => parts.join(''));
+const suites = fc.record({ id: fc.string(), name: fc.string(), prompt: text });
+const cases = fc.record(
+  {
+    id: fc.string(),
+    name: fc.string(),
+    prepare: fc.record({ name: fc.string(), source: text }),
+    source: fc.constant({ kind: 'empty' as const }),
+    verify: text,
+    validator: fc.record(
+      { name: fc.string(), source: text, sourceFiles: fc.array(fc.record({ path: text, content: text })) },
+      { requiredKeys: ['name', 'source'] },
+    ),
+    variables: fc.record({ a: text, b: fc.jsonValue() }, { requiredKeys: [] }),
+  },
+  { requiredKeys: ['id', 'name'] },
+);
+
+test('the pieces of a setup are the JSON text of the whole', () => {
+  fc.assert(
+    fc.property(suites, cases, (suite, definition) => {
+      const whole = JSON.parse(JSON.stringify(setupOf(suite, definition)));
+      expect(JSON.parse([...setupPieces(suite, definition)].join(''))).toEqual(whole);
+    }),
+  );
+});
+
+const long = '{{a}}'.repeat(1000);
+const variables = { a: '😀x\u0001'.repeat(4000) };
+
+test('a text that its variables make long is written in small pieces, wherever they cut it', () => {
+  const suite = { id: 's', name: 'S', prompt: long };
+  const pieces = [...setupPieces(suite, { id: 'c', name: 'C', variables })];
+  expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(512 * 1024);
+  expect(JSON.parse(pieces.join(''))).toEqual({ prompt: variables.a.repeat(1000) });
+});
+
+test('answers that nobody reads hold little of their pages', async () => {
+  await using service = openTestService();
+  const { url } = await service.service.listen();
+  const definition = {
+    id: 'csv',
+    name: 'CSV',
+    prepare: { name: 'p', source: long },
+    verify: long,
+    variables,
+  };
+  const suite = { id: 's', name: 'S', prompt: long };
+  await service.succeed('evals.start', startRequest({ suite, cases: [definition] }));
+  const before = process.memoryUsage().arrayBuffers;
+  const gone = new AbortController();
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () =>
+      fetch(`${url}/v1/evals.runs.list`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ caseId: 'csv' }),
+        signal: gone.signal,
+      }),
+    ),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  // Each page has setups of 130 MB.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * 1024 * 1024);
+  gone.abort();
+}, 60_000);
