@@ -246,19 +246,17 @@ export class Batches {
     return key;
   }
 
-  /** A rerun of a planned cell has the variant's name of the plan. */
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
     const key = this.#records.run(
       `INSERT INTO runs
          (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
-       VALUES (?1, ?2, ?3, ?4, ?5,
-         coalesce((SELECT variant FROM runs WHERE batch = ?1 AND origin = 'planned' AND variant_id = ?6), ?6),
-         ?6, ?7, ?8, 'found')`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
       batch,
       run.id,
       run.taskIndex ?? 0,
       run.caseId,
       run.caseName,
+      run.variant,
       run.variant,
       JSON.stringify(run.details),
       run.setup ?? null,

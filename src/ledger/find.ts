@@ -20,7 +20,7 @@ export interface ListedTrial {
   runId: string;
   caseId: string;
   caseName: string;
-  /** The planned variant's name; the service's id of it for a run that was found and belongs to no plan. */
+  /** The planned variant's name; for a run that was found, the service's id of its variant. */
   variant: string;
   ordinal: number;
   state: 'queued' | 'running' | 'finished';
@@ -40,7 +40,7 @@ export interface ListedRun {
   id: string;
   caseId: string;
   caseName: string;
-  /** The planned variant's name; the service's id of it for a run that was found and belongs to no plan. */
+  /** The planned variant's name; for a run that was found, the service's id of its variant. */
   variant: string;
   /** The variant's index in the batch's plan; undefined for a run that was found. */
   variantIndex: number | undefined;
