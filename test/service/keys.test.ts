@@ -93,7 +93,7 @@ test('an organization never sees or changes what is of another', async () => {
   // The same names in the other organization are other things.
   expect((await service.succeed('prompts.write', { id: 'p', content: 'theirs' }, other)).version).toBe(1);
   await service.succeed('evals.start', startRequest({ cases: [{ id: 'csv', name: 'Theirs' }] }), other);
-  expect((await service.succeed('prompts.get', { id: 'p', channel: 'live' })).content).toBe('ours');
+  expect((await service.succeed('prompts.get', { id: 'p', channel: 'production' })).content).toBe('ours');
   expect(await service.succeed('evals.runs.list', { caseId: 'csv' })).toMatchObject({ total: 1 });
   expect((await service.succeed('evals.cases.list', {})).cases[0]?.name).toBe('CSV');
 });
