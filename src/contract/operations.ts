@@ -67,7 +67,7 @@ export const operations = {
     permission: 'evals:write',
     request: StartRequest,
     response: StartResponse,
-    errors: [400, 403, 409],
+    errors: [400, 403, 404, 409],
     repeatable: false,
   }),
   'evals.runs.list': operation({

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/contract/openapi.ts';
 import { type OperationName, operations } from '../../src/contract/operations.ts';
+import type { Platform } from '../../src/service/platform.ts';
 import { onlyRun, openTestService, report, startRequest } from './test-service.ts';
 
 const committed = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
@@ -41,8 +42,17 @@ interface Provoked {
   before?: (database: DatabaseSync) => void;
 }
 
+/** Knows one model, and cannot run it. */
+const unable: Platform = {
+  refusal: async ({ variants }) => ({
+    status: variants.some(({ model }) => model === 'unknown') ? 404 : 409,
+    message: 'no',
+  }),
+  queued: () => undefined,
+};
+
 test('each status in the document can come, and each that can come is in the document', async () => {
-  await using service = openTestService();
+  await using service = openTestService(undefined, unable);
   const batch = await service.succeed('evals.start', startRequest({ trials: 2 }));
   const run = await onlyRun(service);
   const cellKey = `csv:${run.variant?.id}`;
@@ -71,6 +81,11 @@ test('each status in the document can come, and each that can come is in the doc
       { operation, body, status: operation === 'auth.whoami' ? 200 : 403, as: 'stranger' as const },
     ]),
     { operation: 'evals.start', status: 409, body: startRequest({ local: false }) },
+    {
+      operation: 'evals.start',
+      status: 404,
+      body: startRequest({ local: false, variants: [{ model: 'unknown' }] }),
+    },
     { operation: 'evals.rerunCell', status: 404, body: { id: batch.id, cellKey: 'toml:v' } },
     { operation: 'evals.reportTrial', status: 404, body: report('run_none') },
     { operation: 'evals.reportTrial', status: 409, body: report(run.id, 0, { passed: false }) },
