@@ -27,10 +27,15 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
     },
   }));
   const cases = plan.cases.map(({ request, local }) => {
-    const { files, ...environment } = local.environment;
+    const { environment, tests, oracle } = local;
     return {
       request,
-      local: { ...local, environment: { ...environment, ...(files && { files: files.map(stored) }) } },
+      local: {
+        ...local,
+        environment: withStored(environment),
+        ...(tests && { tests: withStored(tests) }),
+        ...(oracle && { oracle: withStored(oracle) }),
+      },
     };
   });
   return { version, prompt, plan: { ...plan, variants, cases } };
@@ -60,11 +65,28 @@ export function readPlan(stored: unknown): KnownPlan {
   }));
   const cases = kept.plan.cases.map(({ request, local }) => {
     // A plan that an older Offsite stored has no environments.
-    const { files, ...environment } = local.environment ?? noEnvironment;
-    const read = files && { files: (files as unknown as StoredFile[]).map(placed) };
-    return { request, local: { ...local, environment: { ...environment, ...read } } };
+    const { environment = noEnvironment, tests, oracle } = local;
+    return {
+      request,
+      local: {
+        ...local,
+        environment: withPlaced(environment),
+        ...(tests && { tests: withPlaced(tests) }),
+        ...(oracle && { oracle: withPlaced(oracle) }),
+      },
+    };
   });
   return { prompt: kept.prompt, plan: { ...kept.plan, variants, cases } };
+}
+
+/** With the contents of its files as texts. */
+function withStored<Holder extends { files?: PlacedFile[] | undefined }>({ files, ...rest }: Holder) {
+  return { ...rest, ...(files && { files: files.map(stored) }) };
+}
+
+function withPlaced<Holder extends { files?: PlacedFile[] | undefined }>(holder: Holder): Holder {
+  const files = holder.files as StoredFile[] | undefined;
+  return { ...holder, ...(files && { files: files.map(placed) }) };
 }
 
 type StoredFile = { path: string; base64?: string };

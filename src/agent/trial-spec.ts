@@ -62,6 +62,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             runsIn: details.runsIn,
             onError: details.onError,
           },
+    tests: details.tests,
     variables,
     artifacts,
     protected: details.protected,

@@ -12,6 +12,9 @@ export class Interrupted extends Error {
  */
 const togetherMs = 1_000;
 
+/** What most commands do when they are interrupted. */
+export const stoppingTrials = 'stopping the trials and removing their sandboxes';
+
 export interface Interruption extends Disposable {
   signal: AbortSignal;
   /** Sets where to note an error that escapes. Before this call such an error is only announced. */
@@ -19,8 +22,8 @@ export interface Interruption extends Disposable {
 }
 
 export interface InterruptionOptions {
-  /** What the command does then, for the message. */
-  doing?: string;
+  /** What the command does then, for the message. Asked when the signal comes. */
+  doing?: () => string;
   /** The signals. Default: SIGINT and SIGTERM. */
   names?: readonly NodeJS.Signals[];
 }
@@ -29,21 +32,18 @@ export interface InterruptionOptions {
  * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
  * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
  *
- * @param doing what the command does then, for people
+ * @param doing says what the command does then, for people
  */
 export function interruption(
   announce: (message: string) => void,
-  {
-    doing = 'stopping the trials and removing their sandboxes',
-    names = ['SIGINT', 'SIGTERM'],
-  }: InterruptionOptions = {},
+  { doing = () => stoppingTrials, names = ['SIGINT', 'SIGTERM'] }: InterruptionOptions = {},
 ): Interruption {
   const controller = new AbortController();
   let first = 0;
   const onSignal = (name: NodeJS.Signals) => {
     if (!controller.signal.aborted) {
       first = performance.now();
-      announce(`${name}: ${doing}; a second signal ends at once`);
+      announce(`${name}: ${doing()}; a second signal ends at once`);
       controller.abort(new Interrupted(name));
     } else if (performance.now() - first > togetherMs) {
       process.exit(exitCodes.interrupted);

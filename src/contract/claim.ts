@@ -3,11 +3,13 @@ import { Count, DateTime, Identifier } from './primitives.ts';
 
 /** Schemas of a lease on one trial, which `evals.claimTrial` grants. */
 
+export const claimLimits = { seconds: 3600 } as const;
+
 export const ClaimRequest = z.strictObject({
   id: Identifier.meta({ description: 'The run.' }),
   ordinal: Count,
   agent: Identifier.max(200).meta({ description: 'Who claims the trial. Each agent has an id of its own.' }),
-  seconds: z.int().min(0).max(3600).meta({
+  seconds: z.int().min(0).max(claimLimits.seconds).meta({
     description: 'How long the lease holds. 0 gives the trial back at once.',
   }),
   attempt: z.int().min(1).optional().meta({

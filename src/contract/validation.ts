@@ -50,7 +50,7 @@ export const Validation = z.strictObject({
   id: z.string(),
   index: z.int(),
   name: z.string(),
-  kind: openValue('code', 'program', 'judgment', 'protected', 'tampering').optional(),
+  kind: openValue('code', 'program', 'judgment', 'protected', 'tampering', 'tests').optional(),
   status: openValue('queued', 'passed', 'failed', 'voided').optional(),
   startedAt: EpochMillis.optional(),
   durationMs: z.int().optional(),

@@ -1,6 +1,6 @@
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
-import { queueTrials } from './trial-states.ts';
+import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
@@ -202,25 +202,33 @@ export class Batches {
   }
 
   /**
-   * Queues trials of a run that was found which another agent had when it was found. Trials that the ledger
-   * has stay as they are, and so do planned runs. Returns whether there were any.
+   * Queues trials of a run that was found which the service lists as queued: those that another agent had when
+   * the run was found, and those that were left to another agent since. Other trials stay as they are, and so
+   * do planned runs. Returns whether there were any.
    */
   claimMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
-    const row = records.get("SELECT batch FROM runs WHERE key = ? AND origin = 'found'", run);
-    if (!row) return false;
+    if (!records.get("SELECT 1 FROM runs WHERE key = ? AND origin = 'found'", run)) return false;
+    return this.#claimMore(run, ordinals);
+  }
+
+  /** The same for any run, of a service that is asked under the lock of all its runs. */
+  claimOpen(run: RunKey, ordinals: readonly number[]): boolean {
+    return this.#claimMore(run, ordinals);
+  }
+
+  #claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+    const records = this.#records;
     const known = new Set(
       records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),
     );
     const missing = ordinals.filter((ordinal) => !known.has(ordinal));
-    if (missing.length === 0) return false;
-    const detail = 'trials of it came back';
+    const back = leftElsewhere(records, run, ordinals);
+    if (missing.length + back.length === 0) return false;
     records.transaction(() => {
+      for (const trial of back) takeBack(records, trial);
       queueTrials(records, run, missing);
-      records.run("UPDATE runs SET state = 'started' WHERE key = ?", run);
-      records.note({ subject: 'run', key: run, state: 'started', detail });
-      records.run("UPDATE batches SET state = 'open' WHERE key = ?", Number(row.batch));
-      records.note({ subject: 'batch', key: Number(row.batch), state: 'open', detail });
+      reopen(records, run);
     });
     return true;
   }

@@ -114,6 +114,16 @@ export function findBatch(records: Records, reference: string): StoredBatch {
   });
 }
 
+/**
+ * The id that a reference means to a command that asks a service for the batch: that of the batch that fits, or
+ * the reference itself if none does. Throws `BATCH_AMBIGUOUS` if several batches fit.
+ */
+export function onlyId(fitting: readonly StoredBatch[], reference: string): string {
+  const [id, ...others] = new Set(fitting.map((batch) => batch.id));
+  if (others.length === 0) return id ?? reference;
+  throw ambiguous('BATCH_AMBIGUOUS', `batches fit ${reference}`, fitting.map(describedBatch));
+}
+
 export function describedBatch({ id, suite, service, startedAt }: StoredBatch): string {
   return `${id} (${suite}, ${new Date(startedAt).toISOString()}, ${service})`;
 }

@@ -28,3 +28,44 @@ export function queueTrials(records: Records, run: RunKey, ordinals: readonly nu
     records.note({ subject: 'trial', key, state: 'queued' });
   }
 }
+
+/** The trials of these ordinals that were left to another agent, and for which no report waits. */
+export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly number[]): TrialKey[] {
+  return records
+    .all(
+      `SELECT key FROM trials WHERE run = ? AND withdrawn = 'elsewhere' AND state <> 'running'
+         AND ordinal IN (SELECT value FROM json_each(?))
+         AND NOT EXISTS (SELECT 1 FROM reports WHERE reports.trial = trials.key)`,
+      run,
+      JSON.stringify(ordinals),
+    )
+    .map(({ key }) => Number(key));
+}
+
+/**
+ * Queues a trial again that was left to another agent. If it has a result, which was refused, that stays with
+ * its attempt. Call it in a transaction.
+ */
+export function takeBack(records: Records, trial: TrialKey): void {
+  records.run(
+    `UPDATE attempts SET result = coalesce((SELECT result FROM trials WHERE key = ?1), result)
+     WHERE key = (SELECT max(key) FROM attempts WHERE trial = ?1)`,
+    trial,
+  );
+  records.run(
+    `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL
+     WHERE key = ?`,
+    trial,
+  );
+  records.note({ subject: 'trial', key: trial, state: 'queued', detail: 'another agent gave it back' });
+}
+
+/** A run has open trials again, and its batch with it. Call it in a transaction. */
+export function reopen(records: Records, run: RunKey): void {
+  const detail = 'trials of it came back';
+  const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);
+  records.run("UPDATE runs SET state = 'started' WHERE key = ?", run);
+  records.note({ subject: 'run', key: run, state: 'started', detail });
+  records.run("UPDATE batches SET state = 'open' WHERE key = ?", batch);
+  records.note({ subject: 'batch', key: batch, state: 'open', detail });
+}

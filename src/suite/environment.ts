@@ -99,6 +99,8 @@ export interface CaseEnvironment {
   /** What is put into the sandbox before prepare. Undefined for none. */
   files?: PlacedFile[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** Milliseconds, in place of the sandbox's. */
+  timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }
 
 /** A file, a link or a folder for the sandbox. A relative path is in the workspace. */
@@ -148,20 +150,23 @@ interface SandboxParts {
   cpus: number;
   memory: number;
   disk: number;
+  timeouts: { build: number; harness: number };
 }
 
 /** A variant's sandbox with what a case changes in it. */
 export function sandboxIn<Sandbox extends SandboxParts>(
   sandbox: Sandbox,
-  { image, build, user, resources }: CaseEnvironment,
+  { image, build, user, resources, timeouts = {} }: CaseEnvironment,
 ): Sandbox {
   const { cpus = sandbox.cpus, memory = sandbox.memory, disk = sandbox.disk } = resources;
+  const { build: buildMs = sandbox.timeouts.build, harness = sandbox.timeouts.harness } = timeouts;
   return {
     ...sandbox,
     ...(image && { image: image.mappedTo ?? image.name }),
     ...(build && { image: `built from ${build.name}` }),
     ...(user !== undefined && { user }),
     ...{ cpus, memory, disk },
+    timeouts: { ...sandbox.timeouts, build: buildMs, harness },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
 import { wholeCase } from '../contract/whole-case.ts';
+import type { CaseOracle, CaseTests } from './case-tests.ts';
 import type { McpServer, SandboxConfig } from './config-file.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -46,6 +47,10 @@ export interface CaseExtras {
   /** A script that solves the case. */
   solution: string | undefined;
   environment: CaseEnvironment;
+  /** In place of verify and validator. */
+  tests?: CaseTests | undefined;
+  /** In place of a solution. */
+  oracle?: CaseOracle | undefined;
 }
 
 /** The sandbox that verify runs in, and the changes outside the workspace that are expected there. */

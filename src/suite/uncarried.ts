@@ -38,14 +38,14 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
     ),
     ...value.cases.flatMap((one, index) => [
       ...localIn(one, caseFields, ['cases', index]),
-      ...gradingOf(one, ['cases', index]),
+      ...localPartsOf(one, ['cases', index]),
     ]),
   ];
   return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
 }
 
-/** The parts of `verify` and `validator` that are local, if they differ from the default. */
-function gradingOf({ verify, validator }: CaseSource, at: Path): Path[] {
+/** The parts of `verify`, `validator` and `user` that are local, if they differ from the default. */
+function localPartsOf({ verify, validator, user }: CaseSource, at: Path): Path[] {
   const paths: Path[] = [];
   if (typeof verify === 'object') {
     const { in: place, keep, ignore, unexpected } = verify;
@@ -56,6 +56,7 @@ function gradingOf({ verify, validator }: CaseSource, at: Path): Path[] {
   }
   if (validator?.runsIn === 'same') paths.push([...at, 'validator', 'runsIn']);
   if (validator?.onError === 'failed') paths.push([...at, 'validator', 'onError']);
+  if (user?.maxTurns !== undefined) paths.push([...at, 'user', 'maxTurns']);
   return paths;
 }
 

@@ -34,7 +34,9 @@ export function artifactCollection(
   globs: readonly string[],
   blobs: BlobStore,
 ): ArtifactCollection {
-  const matches = globMatcher(globs, false);
+  const inside = `${container.workingDir}/`;
+  const relative = globs.map((glob) => (glob.startsWith(inside) ? glob.slice(inside.length) : glob));
+  const matches = globMatcher(relative, false);
   const artifacts: Artifact[] = [];
   const omitted: string[] = [];
   const otherNames: string[] = [];

@@ -122,8 +122,8 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
 async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   await using models = judgesOf(input);
   using sandboxes = new GradingSandboxes(input);
-  const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted } = first;
-  const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted };
+  const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges } = first;
+  const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
   return await attempt({ ...input, sandboxes, models, found }, untimed);
 }

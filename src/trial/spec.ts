@@ -1,4 +1,5 @@
 import type { SourceFile } from '../contract/definition.ts';
+import type { CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
@@ -16,6 +17,8 @@ export interface TrialSpec {
   verify: string | undefined;
   verifyPlace: VerifyPlace;
   validator: ValidatorSpec | undefined;
+  /** In place of verify and validator. */
+  tests?: CaseTests | undefined;
   variables: Variables;
   /** Globs of workspace files to keep. */
   artifacts: string[];

@@ -71,7 +71,9 @@ test('without what a batch was planned with resuming says what is missing and be
     expect(ledger.outbox.pending()).toEqual([]);
   }
 
-  const { exitCode, stdout } = await offsite(place, ['resume', '--json', ...configured], { env });
+  const { exitCode, stdout } = await offsite(place, ['resume', id.slice(0, 12), '--json', ...configured], {
+    env,
+  });
   expect([exitCode, JSON.parse(stdout)]).toEqual([
     0,
     [expect.objectContaining({ batchId: id, passed: 1, void: 0 })],

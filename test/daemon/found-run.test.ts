@@ -54,6 +54,25 @@ test('a run that was over here is open again when one of its trials comes back',
   expect(state).toEqual({ state: 'started', batch: 'open' });
 });
 
+test('a trial whose result was refused runs again when the agent that had it leaves it unended', async () => {
+  await sync(listed('queued', 'queued'));
+  const [{ key = 0 } = {}] = queued();
+  const attempt = ledger.trials.beginAttempt(key);
+  const finished = { verdict: 'passed', result: { number: 1 }, report: { ordinal: 0 }, lease: 1 } as const;
+  await ledger.trials.finish(attempt, finished as never);
+  ledger.outbox.superseded(key, 'lease 2 was granted since');
+  await sync(listed('running', 'queued'));
+  expect(ordinals()).toEqual([1]);
+  expect(await sync(listed('queued', 'queued'))).toBe(true);
+  expect(ordinals()).toEqual([0, 1]);
+  expect(await sync(listed('queued', 'queued'))).toBe(false);
+  const again = ledger.trials.beginAttempt(key);
+  await ledger.trials.finish(again, { ...finished, lease: 3 } as never);
+  expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, lease: 3 }]);
+  const kept = ledger.records.all('SELECT result FROM attempts ORDER BY key');
+  expect(kept[0]?.result).toEqual(expect.any(String));
+});
+
 test('a trial that was canceled here stays so, and a planned run is left to its own worker', async () => {
   await sync(listed('queued'));
   ledger.queue.withdraw(

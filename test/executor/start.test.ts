@@ -98,13 +98,24 @@ test('if a server runs, start returns at once, and with --wait it waits for what
   const started = await at.command('start', suite, '--json', '--variant', 'greeter');
   expect(started.exitCode, started.stderr).toBe(0);
   expect(started.stderr).toContain('running `offsite serve`');
-  const { id, runs } = json(started) as { id: string; runs: { id: string }[] };
+  expect(json(started)).toMatchObject({
+    service: 'platform',
+    trials: 1,
+    runs: [{ case: 'greets', variant: 'greeter' }],
+  });
+  const { id, batchId, runs } = json(started) as {
+    id: string;
+    batchId: string;
+    runs: { id: string }[];
+  };
+  expect(batchId).toBe(id);
   const [run] = await endedRuns(serving, 'greets');
   expect(run).toMatchObject({ id: runs[0]?.id, batchId: id, distribution: { passed: 1 } });
 
   const waited = await at.command('start', suite, '--json', '--fail-under', '0.9');
   expect(waited.exitCode, waited.stderr).toBe(1);
   expect(json(waited)).toMatchObject({
+    service: 'platform',
     passed: 1,
     failed: 1,
     runs: [
@@ -112,7 +123,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
       { variant: 'greeter', passed: 1 },
     ],
   });
-  const again = await at.command('rerun', id, `greets:${run?.variant?.id}`);
+  const again = await at.command('rerun', id.slice(0, 12), 'greets:greeter');
   expect(again.exitCode, again.stderr).toBe(0);
   expect(await endedRuns(serving, 'greets')).toMatchObject([
     { batchId: id, distribution: { passed: 1 } },
@@ -121,6 +132,36 @@ test('if a server runs, start returns at once, and with --wait it waits for what
     { batchId: id },
   ]);
 }, 180_000);
+
+test('an interrupted --wait leaves the batch to the server, and says so', async () => {
+  await using at = openServingPlace();
+  const suite = suiteAt(at, 'sleep 2; echo hi > out.txt; touch /opt/mark');
+  const serving = await at.serve();
+  const config = `${at.place.folder}/project/offsite.yaml`;
+  const waiting = startCommand(at.place, [
+    'start',
+    suite,
+    '--variant',
+    'greeter',
+    '--wait',
+    '--config',
+    config,
+  ]);
+  await waiting.printed(/started batch batch_/);
+  waiting.kill('SIGINT');
+  const { exitCode, stderr } = await waiting.ended;
+  expect(exitCode).toBe(130);
+  expect(stderr).toContain('SIGINT: no longer waiting; the batch continues');
+  expect(stderr).toContain('running `offsite serve`');
+  expect(await endedRuns(serving, 'greets')).toMatchObject([{ distribution: { passed: 1 } }]);
+}, 120_000);
+
+test('a threshold without the results that it is for is refused', async () => {
+  await using at = openServingPlace();
+  const refused = await at.command('start', suiteAt(at), '--no-wait', '--fail-under', '0.9');
+  expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(refused.stderr).toContain('--fail-under needs the results');
+}, 60_000);
 
 test('another service gets no batch that its request describes only in part, unless that is asked for', async () => {
   await using there = openServingPlace();

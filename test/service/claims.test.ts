@@ -41,6 +41,21 @@ test('a lease that is not renewed expires, and then shows as queued until anothe
   expect(await claim('b')).toMatchObject({ status: 200, body: { attempt: 2 } });
 });
 
+test('a lease that was granted before the clock was set back by a day holds no trial for a day', async () => {
+  await claim('a');
+  service.clock.advance(-24 * 3600_000);
+  expect(await trialStatuses()).toEqual(['queued', 'queued', 'queued']);
+  // Its agent keeps it if it is there.
+  expect(await claim('a', { attempt: 1 })).toMatchObject({
+    status: 200,
+    body: { attempt: 1, expiresAt: '2026-02-28T12:01:00.000Z' },
+  });
+  expect((await claim('b')).status).toBe(409);
+  service.clock.advance(-24 * 3600_000);
+  expect(await claim('b')).toMatchObject({ status: 200, body: { attempt: 2 } });
+  expect((await claim('a', { attempt: 1 })).status).toBe(409);
+});
+
 test('a lease is renewed with its number, also late, unless another one was granted since', async () => {
   await claim('a');
   service.clock.advance(50_000);

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -8,14 +7,17 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 import { openService } from '../../src/service/service.ts';
 import { migrations } from '../../src/service/store/migrations.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
-import { onlyRun, openTestService, report, startRequest, startRun, stillClock } from './test-service.ts';
+import {
+  folderForTest,
+  onlyRun,
+  openTestService,
+  report,
+  startRequest,
+  startRun,
+  stillClock,
+} from './test-service.ts';
 
 const key = 'a-key-for-durability';
-
-function folderForTest() {
-  const path = mkdtempSync(join(tmpdir(), 'offsite-durability-'));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
-}
 
 async function startRuns(service: ServiceProcess, count: number): Promise<string[]> {
   const variants = Array.from({ length: count }, (_, index) => ({ model: `m${index}` }));
@@ -54,6 +56,40 @@ test('the runs of a database of the first version have their setups after it is 
   const service = openTestService(folder.path);
   expect((await onlyRun(service)).setup).toEqual({ prompt: 'Mend the parser.', verify: 'check 7' });
   await service.service.close();
+});
+
+test('a database without lists of runs gets them when it is migrated, and they go on', async () => {
+  using folder = folderForTest();
+  {
+    using database = openDatabase(join(folder.path, 'service.db'), migrations.slice(0, 4));
+    database.exec(`
+      INSERT INTO organizations VALUES (1, 'org_1', 'Acme', 'acme', 0);
+      INSERT INTO batches VALUES (1, 'batch_1', 1, '${JSON.stringify(startRequest().suite)}', '{}', 1, 1, NULL, 0);
+      INSERT INTO batch_cases VALUES (1, 1, '{"id":"csv","name":"CSV"}', '{"id":"csv","name":"CSV"}');
+    `);
+    const insert = database.prepare(
+      `INSERT INTO runs (id, organization, batch, batch_case, task_index, case_id, variant_id, model, variant,
+         definition_hash, local, trials, started_at) VALUES (?, 1, 1, 1, ?, ?, ?, ?, '{}', 'h', 1, 1, 0)`,
+    );
+    const runs = [
+      ['csv', 'v_1', 'small'],
+      ['csv', 'v_2', 'large'],
+      ['other', 'v_1', 'small'],
+      ['csv', 'v_3', 'small'],
+    ] as const;
+    for (const [index, run] of runs.entries()) insert.run(`run_${index}`, index, ...run);
+  }
+  await using service = openTestService(folder.path);
+  const added = await startRun(service, { variants: [{ model: 'small' }] });
+  const listed = async (caseId: string, variant?: string) => {
+    const { runs, total } = await service.succeed('evals.runs.list', { caseId, variant });
+    expect(total).toBe(runs.length);
+    return runs.map(({ id }) => id);
+  };
+  expect(await listed('csv')).toEqual([added, 'run_3', 'run_1', 'run_0']);
+  expect(await listed('csv', 'small')).toEqual([added, 'run_3', 'run_0']);
+  expect(await listed('csv', 'v_2')).toEqual(['run_1']);
+  expect(await listed('other')).toEqual(['run_2']);
 });
 
 test('a report that was answered survives the service being killed at once', async () => {

@@ -76,6 +76,12 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'offsite-service-'));
 }
 
+/** A folder that is removed at the end of the block. */
+export function folderForTest() {
+  const path = temporaryFolder();
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
 /** @param platform what runs the trials of platform batches, if anything does */
 export function openTestService(folder = temporaryFolder(), platform?: Platform): TestService {
   const logged: string[] = [];

@@ -23,6 +23,7 @@ export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
   if (key !== undefined) {
     // `offsite start` planned it, or an earlier executor claimed it.
     ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
+    ledger.batches.claimOpen(key, ordinals);
     reconcile(run, key, { ledger, ended, open: ordinals });
     return true;
   }

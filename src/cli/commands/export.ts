@@ -52,7 +52,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   }
   const { config, dataFolder } = options;
   await using context = CommandContext.open({ config, dataFolder });
-  const { signal } = context.interruption({ doing: 'ending' });
+  const { signal } = context.interruption({ doing: () => 'ending' });
   const { records } = context.ledger();
   const batch = reference === undefined ? lastBatch(records) : findBatch(records, reference);
   const unreadable = (message: string) => {

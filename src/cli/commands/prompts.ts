@@ -6,7 +6,7 @@ import { wholeNumber, withService } from '../options.ts';
 import { askService } from '../with-client.ts';
 
 export function promptsCommand() {
-  const prompts = new Command('prompts').description('read and promote versioned prompts');
+  const prompts = new Command('prompts').description('read, write and promote versioned prompts');
   for (const command of [getCommand(), promoteCommand(), writeCommand()]) prompts.addCommand(command);
   return prompts;
 }
@@ -56,7 +56,7 @@ function writeCommand() {
         ({ version }) =>
           stack([
             text`${id} has version ${version}`,
-            text`callers receive it once it is promoted: offsite prompts promote ${id} ${defaultChannel} ${version}`,
+            text`while ${id} has no channel, callers receive it at once; otherwise promote it: offsite prompts promote ${id} ${defaultChannel} ${version}`,
           ]),
       ),
     );

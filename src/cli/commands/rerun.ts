@@ -1,6 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import type { Client } from '../../client/client.ts';
 import { Forbidden } from '../../client/refusal.ts';
+import { fittingBatches, listRuns, onlyId } from '../../ledger/find.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { wholeNumber, withService } from '../options.ts';
@@ -9,8 +11,11 @@ import { checkedHere } from '../start/start-here.ts';
 export function rerunCommand() {
   return withService(new Command('rerun'))
     .description('queue a new run of one cell of a batch')
-    .argument('<batch>', "the batch's id")
-    .argument('<cell>', '<case id>:<variant id>, as `offsite runs` shows them')
+    .argument('<batch>', "the batch's id; its beginning is enough for a batch of the data folder")
+    .argument(
+      '<cell>',
+      '<case id>:<variant>: its name in the batch of the data folder, or its id in `offsite runs`',
+    )
     .option('--trials <n>', 'how many trials (default: as many as the last run of the cell)', wholeNumber)
     .action(rerun);
 }
@@ -19,17 +24,42 @@ interface RerunOptions extends CommonOptions {
   trials?: number | undefined;
 }
 
-async function rerun(id: string, cellKey: string, options: RerunOptions): Promise<void> {
+async function rerun(reference: string, cell: string, options: RerunOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
   context.platform = checkedHere;
   const { client, platform } = await context.service();
+  const { id, cellKey } = knownCell(context.ledger(), reference, cell);
   const trials = options.trials ?? (await lastTrials(client, { batchId: id, cellKey }, signal));
   const answer = await client.call('evals.rerunCell', { id, cellKey, trials }, { signal });
   if (options.json) context.out.json(answer);
   else context.out.print(text`queued run ${answer.id}`);
   if (platform?.openRuns().some((run) => run.id === answer.id))
     context.note('`offsite serve` runs it, with the data folder of this command');
+  else if (platform) context.note('`offsite daemon` runs it, if it watches the suite or the case');
+}
+
+/** The batch's id and the cell's key, as the service knows them, from what the ledger calls them. */
+function knownCell(ledger: Ledger, reference: string, cell: string): { id: string; cellKey: string } {
+  const fitting = fittingBatches(ledger.records, reference);
+  const id = onlyId(fitting, reference);
+  const [caseId, name] = partsOf(cell);
+  const variantIds = fitting.flatMap(({ key }) => {
+    const named = new Set(
+      listRuns(ledger.records, key).flatMap((run) =>
+        run.caseId === caseId && run.variant === name ? [run.key] : [],
+      ),
+    );
+    return ledger.batches.runs(key).flatMap((run) => (named.has(run.key) ? (run.variantId ?? []) : []));
+  });
+  const [variantId] = variantIds;
+  return { id, cellKey: variantId === undefined ? cell : `${caseId}:${variantId}` };
+}
+
+/** The case and the variant of a cell. A variant's id has no colon; a case's may. */
+function partsOf(cell: string): [caseId: string, variant: string] {
+  const colon = cell.lastIndexOf(':');
+  return [cell.slice(0, Math.max(0, colon)), cell.slice(colon + 1)];
 }
 
 /**
@@ -41,10 +71,8 @@ async function lastTrials(
   { batchId, cellKey }: { batchId: string; cellKey: string },
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  // A variant's id has no colon; a case's may.
-  const colon = cellKey.lastIndexOf(':');
-  const [caseId, variant] = [cellKey.slice(0, colon), cellKey.slice(colon + 1)];
-  if (colon < 1) return undefined;
+  const [caseId, variant] = partsOf(cellKey);
+  if (caseId === '') return undefined;
   try {
     for await (const run of client.runs({ caseId }, { signal })) {
       if (run.batchId !== batchId || run.variant?.id !== variant) continue;

@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
+import { fittingBatches, onlyId } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -21,7 +22,7 @@ export function resumeCommand() {
     .description(
       'continue batches that were stopped: finished trials do not run again, and results are reported',
     )
-    .argument('[batch]', "a batch's id (default: all unfinished batches)")
+    .argument('[batch]', "a batch's id, or its beginning (default: all unfinished batches)")
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .action(async (batch, options) => {
       process.exitCode = await resumeBatches(batch, options);
@@ -86,15 +87,16 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
 }
 
 /** The batches to resume. Throws an `input` error for a batch that cannot be resumed. */
-function chosen(ledger: Ledger, service: string, id: string | undefined): Resumable[] {
+function chosen(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
-  if (id === undefined) {
+  if (reference === undefined) {
     if (open.length === 0) refuseElsewhere(ledger, service);
     return open;
   }
+  const found = fittingBatches(ledger.records, reference);
+  const id = onlyId(found, reference);
   const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
   if (named.length > 0) return named;
-  const found = ledger.batches.find(id);
   const elsewhere = found.find((batch) => batch.service !== service);
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
   const [message, hint] =

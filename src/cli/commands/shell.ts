@@ -34,7 +34,7 @@ async function shell(reference: string, command: readonly string[], options: Com
     });
   }
   const { signal } = context.interruption({
-    doing: 'removing the sandbox',
+    doing: () => 'removing the sandbox',
     names: ['SIGINT', 'SIGTERM', 'SIGHUP'],
   });
   const ledger = context.ledger();

@@ -1,13 +1,17 @@
 import { Command } from '@commander-js/extra-typings';
 import type { FinishedBatch } from '../../agent/run-batch.ts';
+import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
 import { uncarried } from '../../suite/uncarried.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { ciRun } from '../ci-run.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { stoppingTrials } from '../interruption.ts';
 import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { openProgress, type Progress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
@@ -48,6 +52,7 @@ interface StartOptions extends CommonOptions {
 }
 
 async function start(file: string, options: StartOptions): Promise<number> {
+  if (options.wait === false && options.failUnder !== undefined) throw thresholdWithoutResults();
   await using context = CommandContext.open(options, { suite: file });
   const { config, env, dataFolder, host, clock, redact, err } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
@@ -55,9 +60,11 @@ async function start(file: string, options: StartOptions): Promise<number> {
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   context.platform = checkedHere;
-  const interrupted = context.interruption();
+  let doing = stoppingTrials;
+  const interrupted = context.interruption({ doing: () => doing });
   const { signal } = interrupted;
-  const { client, platform, name: service } = await context.service();
+  const { client, platform, name } = await context.service();
+  const service = platform ? platformService : name;
   // A threshold is for results.
   const wait = options.wait ?? (options.failUnder === undefined ? undefined : true);
   let started: Started;
@@ -76,12 +83,14 @@ async function start(file: string, options: StartOptions): Promise<number> {
   const { batch, next } = started;
   const trials = plural(batch.runs.length * plan.trials, 'trial');
   if (wait !== true) {
-    if (options.json) context.out.json(batch);
+    if (options.json) context.out.json(startedBatch(batch, plan, service));
     else context.out.print(text`started batch ${batch.id}: ${trials}`);
     progress.note(next);
     return exitCodes.done;
   }
   progress.note(text`started batch ${batch.id}: ${trials}`);
+  doing = 'no longer waiting; the batch continues';
+  signal.addEventListener('abort', () => progress.note(next));
   const told = (ended: number) => progress.note(text`${ended} of ${trials} have ended`);
   const waiting = { client, clock, service, progress: told };
   const summary = await progress.step('waiting for the results', () =>
@@ -91,6 +100,22 @@ async function start(file: string, options: StartOptions): Promise<number> {
   if (options.json) context.out.json(summary);
   else context.out.print(text`\n${platformTable(summary)}\n`);
   return exitCodeOfRates({ ...summary, unreported: 0 }, options.failUnder);
+}
+
+/** What --json prints of a batch that others run: its ids, and which run is of which case and variant. */
+function startedBatch(batch: StartResponse, { variants, trials }: SuitePlan, service: string) {
+  const runs = batch.runs.map((run) => {
+    return { ...run, case: run.caseId, variant: variants[run.variantIndex]?.name };
+  });
+  return { ...batch, batchId: batch.id, service, trials: runs.length * trials, runs };
+}
+
+function thresholdWithoutResults(): OffsiteError {
+  return new OffsiteError('--fail-under needs the results, and --no-wait does not wait for them', {
+    code: 'OPTIONS_CONTRADICT',
+    kind: 'input',
+    hint: 'Remove one of the two.',
+  });
 }
 
 /** Prints the results of a batch that this process ran. Returns the exit code. */

@@ -18,7 +18,7 @@ export function viewCommand() {
     .action(async (options) => {
       await using context = CommandContext.open(options);
       const { out, err, clock, redactor } = context;
-      const { signal } = context.interruption({ doing: 'ending' });
+      const { signal } = context.interruption({ doing: () => 'ending' });
       const viewer = await openViewer({ ledger: context.ledger(), redactor, clock, port: options.port });
       context.closeWith(viewer);
       out.print(text`${viewer.url}`);

@@ -14,8 +14,9 @@ export async function startThere(
   signal: AbortSignal,
 ): Promise<Started> {
   if (!dropLocal && uncarried.length > 0) {
-    const remedy = `which ${client.origin} runs; remove it, or start with --drop-local to leave it out`;
-    throw new BadFile(uncarried.map((issue) => ({ ...issue, message: `${issue.message}, ${remedy}` })));
+    const remedy = 'remove it, or start with --drop-local to leave it out';
+    const message = `a request to ${client.origin} cannot carry this; ${remedy}`;
+    throw new BadFile(uncarried.map((issue) => ({ ...issue, message })));
   }
   const prompt = await resolvePrompt(plan, client, signal);
   const batch = await client.call('evals.start', startRequest(plan, prompt, 'platform'), { signal });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { serviceAnswers } from '../../bounds/service.ts';
 import { receiving } from '../../contract/receiving.ts';
 import { RunsResponse } from '../../contract/record.ts';
+import { freeReadBuffers } from '../../heap.ts';
 import { DocumentTooHeavy, parseCheckedJson, parseForeignJson } from '../../parse-json.ts';
 import type { Quote } from '../api-key.ts';
 import type { BodyReader } from '../exchange.ts';
@@ -39,6 +40,9 @@ export type PageReading =
   /** It is not JSON. */
   | { _tag: 'broken' };
 
+/** In bytes: so much of what was read may wait in memory to be freed. */
+const freeEvery = 8 * 1024 * 1024;
+
 const Head = receiving(RunsResponse.extend({ runs: z.array(z.unknown()) }));
 
 /**
@@ -58,8 +62,8 @@ export class PageReader implements BodyReader {
   #unread = 0;
   readonly #passedOver = new Set<string>();
   #isBroken = false;
-  // biome-ignore lint/correctness/noUnusedPrivateClassMembers: it only has to be allocated.
-  #ballast: unknown[] = [];
+  /** Since buffers were freed. */
+  #bytes = 0;
 
   constructor({ parts = 'brief', of }: PageParts<RunParts>, quote: Quote) {
     this.#reading = runReadings[parts];
@@ -72,13 +76,15 @@ export class PageReader implements BodyReader {
   }
 
   write(chunk: Uint8Array): boolean {
-    // V8 collects young objects each time its own heap has grown by about a megabyte. The bytes of a chunk are
-    // outside that heap, so without this, sixty megabytes of chunks that were read stay in memory.
-    this.#ballast = new Array(chunk.length >> 3);
     this.#try(() => {
       if (!this.#utf8.accepts(chunk)) throw new NotJson('the document is not UTF-8');
       this.#filter.write(chunk);
     });
+    this.#bytes += chunk.length;
+    if (this.#bytes > freeEvery) {
+      this.#bytes = 0;
+      freeReadBuffers();
+    }
     return !this.#isBroken;
   }
 

@@ -1,6 +1,6 @@
 import type { ClaimRequest, ClaimResponse } from '../../contract/claim.ts';
 import { type ApiError, refuse } from '../api-error.ts';
-import type { Lease } from '../store/leases.ts';
+import { holds, type Lease } from '../store/leases.ts';
 import type { Call } from './call.ts';
 
 /**
@@ -34,7 +34,7 @@ export function claimTrial(
 /** Throws if somebody else's lease holds, and if a renewal comes too late because there is a newer lease. */
 function refuseClaimed({ agent, expiresAt, attempt }: Lease, renewed: number | undefined, now: number): void {
   const until = new Date(expiresAt).toISOString();
-  if (expiresAt > now) {
+  if (holds(expiresAt, now)) {
     throw refusal(
       `The agent ${JSON.stringify(agent)} has claimed the trial until ${until}.`,
       expiresAt - now,

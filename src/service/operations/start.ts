@@ -22,7 +22,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
     for (const [variantIndex, variant] of variants.entries()) {
       const id = stores.batches.addRun({
         organization,
-        batch: batch.key,
+        batch,
         batchCase,
         taskIndex: runs.length,
         suiteId: suite.id,

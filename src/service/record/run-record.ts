@@ -53,8 +53,8 @@ export function* runRecordPieces(
   yield ',"trials":[';
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
-    yield (summaries.has(ordinal) ? trials.record(run.key, ordinal) : undefined) ??
-      JSON.stringify(notEnded[ordinal]);
+    if (summaries.has(ordinal)) yield* trials.record(run.key, ordinal);
+    else yield JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
 }

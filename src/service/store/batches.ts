@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite, Trigger } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
-import { newIdentifier } from '../identifiers.ts';
+import { newIdentifier, runIdentifier } from '../identifiers.ts';
+import type { RunFilter } from './run-pages.ts';
 
 export interface NewBatch {
   organization: number;
@@ -14,7 +15,7 @@ export interface NewBatch {
 
 export interface NewRun {
   organization: number;
-  batch: number;
+  batch: { key: number; id: string };
   batchCase: number;
   taskIndex: number;
   suiteId: string;
@@ -35,7 +36,7 @@ export interface BatchStore {
   /** Also stores the case for `evals.cases.list`: the latest definition wins. */
   addCase(batch: { organization: number; key: number; suite: Suite }, added: Case): number;
   /**
-   * Adds a queued run and counts it in the lists that contain it. A run that is not local is open. Returns
+   * Adds a queued run at the end of its lists. A run that is not local is open. Returns
    * its identifier.
    */
   addRun(run: NewRun): string;
@@ -50,7 +51,7 @@ export interface BatchStore {
 }
 
 export interface Cell {
-  batch: number;
+  batch: { key: number; id: string };
   batchCase: number;
   suite: Suite;
   case: Case;
@@ -81,9 +82,10 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
   );
   const openRun = database.prepare('INSERT INTO open_runs (run) VALUES (?)');
   const countRun = database.prepare(
-    `INSERT INTO run_totals (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
-     ON CONFLICT DO UPDATE SET total = total + 1`,
+    `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
+     ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`,
   );
+  const listRun = database.prepare('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)');
   const selectCell = database.prepare(
     `SELECT runs.batch, runs.batch_case AS batchCase, runs.variant, runs.definition_hash AS definitionHash,
        batches.local, batches.trials, batches.suite, batch_cases.definition,
@@ -118,11 +120,11 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       return Number(lastInsertRowid);
     },
     addRun({ organization, caseId, variant, ...run }) {
-      const id = newIdentifier('run');
+      const id = runIdentifier(run.batch.id, run.taskIndex);
       const { lastInsertRowid } = insertRun.run(
         id,
         organization,
-        run.batch,
+        run.batch.key,
         run.batchCase,
         run.taskIndex,
         caseId,
@@ -136,16 +138,18 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         run.local ? null : run.suiteId,
       );
       if (!run.local) openRun.run(lastInsertRowid);
-      countRun.run(organization, caseId, 'all', '');
-      countRun.run(organization, caseId, 'variant', variant.id);
-      countRun.run(organization, caseId, 'model', variant.model);
+      const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
+      for (const [filter, value] of Object.entries(lists)) {
+        const list = countRun.get(organization, caseId, filter, value);
+        listRun.run(Number(list?.key), Number(list?.total) - 1, lastInsertRowid);
+      }
       return id;
     },
     findCell(organization, { batchId, caseId, variantId }) {
       const row = selectCell.get(batchId, organization, caseId, variantId);
       if (!row) return undefined;
       return {
-        batch: Number(row.batch),
+        batch: { key: Number(row.batch), id: batchId },
         batchCase: Number(row.batchCase),
         suite: JSON.parse(String(row.suite)),
         case: JSON.parse(String(row.definition)),

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { claimLimits } from '../../contract/claim.ts';
 import { keyOf, keysOfRun } from './trials.ts';
 
 /** An agent's right to run a trial. */
@@ -8,6 +9,17 @@ export interface Lease {
   attempt: number;
   /** Epoch milliseconds. The row stays after that. */
   expiresAt: number;
+}
+
+/** Milliseconds. */
+const longest = claimLimits.seconds * 1000;
+
+/**
+ * Whether a lease holds. If it ends later than any lease that is granted now, the clock was set back since it
+ * was granted, and its agent may be gone for long before the clock gets there again.
+ */
+export function holds(expiresAt: number, now: number): boolean {
+  return expiresAt > now && expiresAt <= now + longest;
 }
 
 /** The newest lease of each trial that was claimed and has not ended. */
@@ -30,7 +42,7 @@ export function createLeaseStore(database: DatabaseSync): LeaseStore {
   );
   const remove = database.prepare('DELETE FROM leases WHERE trial = ?');
   const selectHeld = database.prepare(
-    `SELECT trial FROM leases WHERE trial BETWEEN ${keysOfRun('?1')} AND expires_at > ?2`,
+    `SELECT trial FROM leases WHERE trial BETWEEN ${keysOfRun('?1')} AND expires_at > ?2 AND expires_at <= ?3`,
   );
 
   return {
@@ -50,7 +62,9 @@ export function createLeaseStore(database: DatabaseSync): LeaseStore {
       remove.run(keyOf(run, ordinal));
     },
     held(run, now) {
-      return new Set(selectHeld.all(run, now).map(({ trial }) => Number(trial) - keyOf(run, 0)));
+      return new Set(
+        selectHeld.all(run, now, now + longest).map(({ trial }) => Number(trial) - keyOf(run, 0)),
+      );
     },
   };
 }

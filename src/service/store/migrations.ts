@@ -151,4 +151,40 @@ export const migrations: readonly string[] = [
     expires_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- The lists that pages are read from: the runs of a case, of one of its variants, of one of its models. A
+  -- run's position in a list, counted from its oldest run, never changes, because no run is deleted.
+  CREATE TABLE run_lists (
+    key INTEGER PRIMARY KEY,
+    organization INTEGER NOT NULL REFERENCES organizations (key),
+    case_id TEXT NOT NULL,
+    filter TEXT NOT NULL CHECK (filter IN ('all', 'variant', 'model')),
+    value TEXT NOT NULL,
+    total INTEGER NOT NULL,
+    UNIQUE (organization, case_id, filter, value)
+  ) STRICT;
+  CREATE TABLE listed_runs (
+    list INTEGER NOT NULL REFERENCES run_lists (key),
+    position INTEGER NOT NULL,
+    run INTEGER NOT NULL REFERENCES runs (key),
+    PRIMARY KEY (list, position)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TEMP VIEW lists_of_runs AS
+    SELECT key, organization, case_id, 'all' AS filter, '' AS value FROM runs
+    UNION ALL SELECT key, organization, case_id, 'variant', variant_id FROM runs
+    UNION ALL SELECT key, organization, case_id, 'model', model FROM runs;
+  INSERT INTO run_lists (organization, case_id, filter, value, total)
+    SELECT organization, case_id, filter, value, count(*) FROM lists_of_runs
+    GROUP BY organization, case_id, filter, value;
+  INSERT INTO listed_runs (list, position, run)
+    SELECT run_lists.key, row_number() OVER (PARTITION BY run_lists.key ORDER BY found.key) - 1, found.key
+    FROM lists_of_runs AS found JOIN run_lists USING (organization, case_id, filter, value);
+  DROP VIEW lists_of_runs;
+
+  DROP TABLE run_totals;
+  DROP INDEX runs_of_case;
+  DROP INDEX runs_of_variant;
+  DROP INDEX runs_of_model;
+  `,
 ];

@@ -21,9 +21,15 @@ export interface TrialStore {
   count(run: number): number;
   /** By ordinal. Cheap, because it does not read the trials' JSON. */
   summaries(run: number): Map<number, TrialSummary>;
-  /** JSON of one trial, as bytes: it may be long, and to decode it takes four times as long as to read it. */
-  record(run: number, ordinal: number): Uint8Array | undefined;
+  /**
+   * JSON of one trial, as bytes: it may be long, and to decode it takes four times as long as to read it. In
+   * slices, so that a caller who is slow to read them holds one of them. None if the trial has not ended.
+   */
+  record(run: number, ordinal: number): Iterable<Uint8Array>;
 }
+
+/** Bytes. SQLite reads the whole record for each slice, so that smaller ones of a long record take longer. */
+const sliceBytes = 4 * 1024 * 1024;
 
 /** Columns of a {@link TrialSummary}. */
 const summaryColumns = 'verdict, commands, cost_usd, ended_at';
@@ -35,7 +41,10 @@ export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
 export function createTrialStore(database: DatabaseSync): TrialStore {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
-  const selectRecord = database.prepare('SELECT CAST(record AS BLOB) AS record FROM trials WHERE key = ?');
+  const selectSize = database.prepare('SELECT octet_length(record) AS size FROM trials WHERE key = ?');
+  const selectSlice = database.prepare(
+    'SELECT substr(CAST(record AS BLOB), ?, ?) AS slice FROM trials WHERE key = ?',
+  );
   const insert = database.prepare(
     `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -59,7 +68,12 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
       const rows = selectSummaries.all(run);
       return new Map(rows.map((row) => [Number(row.key) - keyOf(run, 0), summaryOf(row)]));
     },
-    record: (run, ordinal) => selectRecord.get(keyOf(run, ordinal))?.record as Uint8Array | undefined,
+    *record(run, ordinal) {
+      const key = keyOf(run, ordinal);
+      const size = Number(selectSize.get(key)?.size ?? 0);
+      for (let at = 0; at < size; at += sliceBytes)
+        yield selectSlice.get(at + 1, sliceBytes, key)?.slice as Uint8Array;
+    },
   };
 }
 

@@ -9,22 +9,25 @@ import { protectedBefore } from './collect.ts';
 import { integrityOf } from './integrity.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
-import { validated } from './validator.ts';
+import { type Tested, tested } from './tests.ts';
+import { type Validated, validated } from './validator.ts';
 
-/** Runs the case's validator, adds the integrity findings, and decides the verdict. */
+/** Runs the case's validator or its tests, adds the integrity findings, and decides the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
 async function run(input: PhaseInput): Promise<Found> {
   const { spec, found, parts } = input;
   const { validator } = spec;
-  const ran = validator ? await validated(validator, input) : { kind: 'ran' as const, ...nothing };
+  const ran = await checked(input);
   const protectedChanged = [...(found.protectedChanged ?? []), ...(await changedMeanwhile(ran, input))];
   const findings = integrityOf({ spec, found: { ...found, protectedChanged } });
   const at = parts.clock.now();
+  const systemChanges = 'systemChanges' in ran ? { systemChanges: ran.systemChanges } : {};
   const own = ran.kind === 'ran' ? ran.validations : [];
   const validations = [...own, ...withIndexes(findings, own, at)];
   const judgments = ran.kind === 'ran' ? ran.judgments : [];
-  const graded = { validations, judgments, ...(validator && { validatedIn: validator.runsIn }) };
+  const validatedIn = spec.tests ? 'same' : validator?.runsIn;
+  const graded = { validations, judgments, ...(validatedIn && { validatedIn }), ...systemChanges };
 
   const broken = findings.find(({ problem }) => problem !== undefined);
   if (broken?.problem !== undefined) {
@@ -33,10 +36,16 @@ async function run(input: PhaseInput): Promise<Found> {
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(`the workspace ${ran.why}`) };
   }
-  if (validator && ran.failure) return { ...graded, ...failedValidator(input, validator, ran.failure) };
+  if (ran.failure) return { ...graded, ...failedGrading(input, validator?.onError ?? 'void', ran.failure) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
   return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
+}
+
+async function checked(input: PhaseInput): Promise<Validated | Tested> {
+  const { tests, validator } = input.spec;
+  if (tests) return tested(tests, input);
+  return validator ? validated(validator, input) : { kind: 'ran', ...nothing };
 }
 
 /** Protected files that the work changed while the validator ran it: later checks read the changed files. */
@@ -71,16 +80,16 @@ function withIndexes(
   return findings.map((finding, position) => integrityValidation(finding, { index: next + position, at }));
 }
 
-/** The verdict and cause of a trial whose validator did not complete. */
-function failedValidator(
+/** The verdict and cause of a trial whose validator or tests did not complete. */
+function failedGrading(
   { found }: PhaseInput,
-  validator: ValidatorSpec,
+  onError: ValidatorSpec['onError'],
   { kind, ...details }: GradingFailure,
 ): Pick<Found, 'verdict' | 'cause'> {
   const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
   // An infrastructure failure is never the agent's failure, whatever `onError` says.
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
-  if (validator.onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
+  if (onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
   return { verdict: 'void', cause };
 }
 

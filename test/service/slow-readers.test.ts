@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { setupOf, setupPieces } from '../../src/service/record/setup.ts';
-import { openTestService, startRequest } from './test-service.ts';
+import {
+  onlyRun,
+  openTestService,
+  report,
+  startRequest,
+  startRun,
+  type TestService,
+} from './test-service.ts';
 
 const text = fc
   .array(
@@ -47,18 +54,9 @@ test('a text that its variables make long is written in small pieces, wherever t
   expect(JSON.parse(pieces.join(''))).toEqual({ prompt: variables.a.repeat(1000) });
 });
 
-test('answers that nobody reads hold little of their pages', async () => {
-  await using service = openTestService();
+/** Bytes outside the heap that six answers take which nobody reads. */
+async function heldUnread(service: TestService): Promise<number> {
   const { url } = await service.service.listen();
-  const definition = {
-    id: 'csv',
-    name: 'CSV',
-    prepare: { name: 'p', source: long },
-    verify: long,
-    variables,
-  };
-  const suite = { id: 's', name: 'S', prompt: long };
-  await service.succeed('evals.start', startRequest({ suite, cases: [definition] }));
   const before = process.memoryUsage().arrayBuffers;
   const gone = new AbortController();
   const answers = await Promise.all(
@@ -72,7 +70,35 @@ test('answers that nobody reads hold little of their pages', async () => {
     ),
   );
   expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
-  // Each page has setups of 130 MB.
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * 1024 * 1024);
+  const held = process.memoryUsage().arrayBuffers - before;
   gone.abort();
+  return held;
+}
+
+const MiB = 1024 * 1024;
+
+test('answers that nobody reads hold little of long setups', async () => {
+  await using service = openTestService();
+  const definition = {
+    id: 'csv',
+    name: 'CSV',
+    prepare: { name: 'p', source: long },
+    verify: long,
+    variables,
+  };
+  const suite = { id: 's', name: 'S', prompt: long };
+  await service.succeed('evals.start', startRequest({ suite, cases: [definition] }));
+  // Each page has setups of 130 MB.
+  expect(await heldUnread(service)).toBeLessThan(100 * MiB);
+}, 60_000);
+
+test('answers that nobody reads hold little of long trials, and such a trial is listed as it was reported', async () => {
+  await using service = openTestService();
+  const id = await startRun(service);
+  const output = `${'é😀x'.repeat(3_000_000)}.`;
+  const { trial } = report(id);
+  const events = [...trial.events, { _tag: 'command', command: 'cat', output }];
+  await service.succeed('evals.reportTrial', { id, trial: { ...trial, events } });
+  expect(JSON.stringify((await onlyRun(service)).trials?.[0])).toContain(output);
+  expect(await heldUnread(service)).toBeLessThan(70 * MiB);
 }, 60_000);

@@ -1,0 +1,39 @@
+import type { PlacedFile } from './environment.ts';
+
+/**
+ * Tests that grade a case in the agent's own sandbox, after the agent's end. Tasks in the formats of others
+ * have them, in place of verify and validator.
+ */
+export interface CaseTests {
+  /** Absolute paths. No agent sees them. */
+  files: PlacedFile[];
+  /** Absolute folders that hold nothing but `files` when the tests begin, whatever the agent left there. */
+  emptied: string[];
+  command: string[];
+  env: Record<string, string>;
+  /** Undefined for the sandbox's own. */
+  user?: string | undefined;
+  /** Milliseconds. */
+  timeoutMs: number;
+  /** How their outcome is read. */
+  reading: TestReading;
+  thresholds: Thresholds;
+}
+
+/** Absolute paths of files that the tests write: an object of numbers in JSON, or one number. */
+export type TestReading = { kind: 'reward-files'; json: string; text: string };
+
+/** What rewards must reach for a case to pass. */
+export interface Thresholds {
+  /** For each reward that has none of its own. */
+  default: number;
+  byName: Record<string, number>;
+}
+
+/** The author's own way to solve a case: a command, and the files that it needs. */
+export interface CaseOracle {
+  /** Absolute paths. No agent sees them. */
+  files: PlacedFile[];
+  command: string[];
+  env: Record<string, string>;
+}

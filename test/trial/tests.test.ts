@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CaseTests } from '../../src/suite/case-tests.ts';
+import { openTrialBench, type TrialBench } from './trial-bench.ts';
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+}, 60_000);
+afterAll(() => bench[Symbol.asyncDispose](), 60_000);
+
+/** Tests of one script, which writes its rewards as the tasks of Harbor do. */
+function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
+  return {
+    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
+    emptied: ['/tests', '/logs/verifier'],
+    command: ['bash', '/tests/test.sh'],
+    env: {},
+    timeoutMs: 60_000,
+    reading: {
+      kind: 'reward-files',
+      json: '/logs/verifier/reward.json',
+      text: '/logs/verifier/reward.txt',
+    },
+    thresholds: { default: 1, byName: {} },
+    ...change,
+  };
+}
+
+const isSolved =
+  'if [ "$(cat out 2>/dev/null)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt';
+
+describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, () => {
+  test('grade what the agent left, also outside the workspace; their exit code does not count', async () => {
+    const script = `echo looking at $PWD; cat /etc/agents; ${isSolved}; exit 7`;
+    const run = 'echo done > out; echo config > /etc/agents';
+    const [solved, not] = await Promise.all([
+      bench.trial(run, { tests: tests(script) }),
+      bench.trial('true', { tests: tests(script) }),
+    ]);
+    expect(solved.cause).toBeUndefined();
+    expect(solved.verdict).toBe('passed');
+    expect(solved.judgments).toEqual([{ name: 'reward', evaluator: 'tests', score: 1, threshold: 1 }]);
+    expect(solved.validations?.[0]?.logs?.[0]?.value?.text).toBe('looking at /workspace\nconfig\n');
+    expect(solved.validatedIn).toBe('same');
+    expect(solved.systemChanges?.unexpected.paths).toEqual(['/etc/agents']);
+    expect(not.verdict).toBe('failed');
+    expect(not.cause).toBeUndefined();
+    expect(not.judgments?.[0]?.score).toBe(0);
+    expect(not.validations?.[0]).toMatchObject({ exitCode: 1, message: 'reward is 0, below 1' });
+  });
+
+  test('give several rewards, each with its threshold', async () => {
+    const script = `echo '{"exact": 0.5, "speed": 3}' > /logs/verifier/reward.json; echo 0 > /logs/verifier/reward.txt`;
+    const thresholds = { default: 1, byName: { exact: 0.5 } };
+    const reached = await bench.trial('true', { tests: tests(script, { thresholds }) });
+    const below = await bench.trial('true', { tests: tests(script) });
+    expect(reached.verdict).toBe('passed');
+    expect(reached.judgments?.map(({ name, score, threshold }) => [name, score, threshold])).toEqual([
+      ['exact', 0.5, 0.5],
+      ['speed', 3, 1],
+    ]);
+    expect(below.verdict).toBe('failed');
+    expect(below.validations?.[0]?.message).toBe('exact is 0.5, below 1');
+  });
+
+  test.each([
+    ['wrote no reward', 'true', /wrote neither reward\.json nor reward\.txt \(bash exited/],
+    ['wrote NaN', 'echo nan > /logs/verifier/reward.txt', /has nan, which is not a finite number/],
+    ['wrote nothing', ': > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt', /json is empty/],
+    [
+      'wrote too much',
+      'head -c 2000000 /dev/zero > /logs/verifier/reward.txt',
+      /reward\.txt is larger than the limit/,
+    ],
+    [
+      'left a link',
+      'echo 1 > /tmp/mine; ln -s /tmp/mine /logs/verifier/reward.txt',
+      /reward\.txt is not a regular file/,
+    ],
+    [
+      'left a link to a folder',
+      'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
+      /left no folder \/logs\/verifier/,
+    ],
+  ])('that %s give no verdict, and not the reward 0', async (_, script, message) => {
+    const result = await bench.trial('true', { tests: tests(`echo why; ${script}`) });
+    expect(result.verdict).toBe('void');
+    expect(result.cause).toMatchObject({ kind: 'grading', phase: 'validate', output: 'why\n' });
+    expect(result.cause?.message).toMatch(message);
+  });
+
+  test('that take too long give no verdict', async () => {
+    const script = 'echo 1 > /logs/verifier/reward.txt; sleep 600';
+    const result = await bench.trial('true', { tests: tests(script, { timeoutMs: 1_000 }) });
+    expect(result.verdict).toBe('void');
+    expect(result.cause?.message).toBe('the tests were stopped after 1 s');
+  });
+
+  test('run as the user, and with the variables, that the task names', async () => {
+    const script = 'echo "$(id -un) $MODE"; echo 1 > /logs/verifier/reward.txt';
+    const result = await bench.trial('true', {
+      tests: tests(script, { user: 'nobody', env: { MODE: 'hard' } }),
+    });
+    expect(result.validations?.[0]?.logs?.[0]?.value?.text).toBe('nobody hard\n');
+    expect(result.verdict).toBe('passed');
+  });
+});
+
+describe.concurrent('an agent that prepares its sandbox for the tests', { timeout: 180_000 }, () => {
+  test.each([
+    [
+      'a reward',
+      'mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.txt /logs/verifier/reward.json',
+    ],
+    ['other tests', 'mkdir -p /tests; echo "echo 1 > /logs/verifier/reward.txt" > /tests/extra.sh'],
+    ['a link in place of the tests', 'mkdir /mine; ln -s /mine /tests'],
+    ['a file in place of the tests', 'echo mine > /tests'],
+    [
+      'a link in place of the logs',
+      'mkdir -p /mine/verifier; echo 1 > /mine/verifier/reward.json; ln -s /mine /logs',
+    ],
+    [
+      'a link in place of the rewards',
+      'mkdir -p /logs /mine; echo 1 > /mine/reward.json; ln -s /mine /logs/verifier',
+    ],
+    [
+      'a process that writes the reward later',
+      'setsid bash -c "while sleep 0.01; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.json; done" & disown',
+    ],
+  ])('gains nothing by %s', async (_, run) => {
+    const script = `for extra in /tests/extra.sh; do [ -e $extra ] && . $extra; done; ls /mine/test.sh; ${isSolved}`;
+    const result = await bench.trial(run, { tests: tests(`${script}; find /tests -type f`) });
+    expect(result.cause).toBeUndefined();
+    expect(result.judgments?.map(({ score }) => score)).toEqual([0]);
+    expect(result.verdict).toBe('failed');
+    const printed = result.validations?.[0]?.logs?.[0]?.value?.text;
+    expect(printed).toMatch(/cannot access '\/mine\/test.sh'/);
+    expect(printed).toMatch(/\n\/tests\/test\.sh\n$/);
+  });
+
+  test('does not see the tests', async () => {
+    const result = await bench.trial('find / -name test.sh -path "*tests*" -not -path "/usr/*" > out', {
+      tests: tests('cat out; test ! -s out; echo $((1 - $?)) > /logs/verifier/reward.txt'),
+    });
+    expect(result.verdict).toBe('passed');
+  });
+
+  test('fails if it breaks what the tests need, and an untouched sandbox can be graded', async () => {
+    const result = await bench.trial('rm -f /usr/bin/bash /bin/bash', { tests: tests(isSolved) });
+    expect(result.verdict).toBe('failed');
+    expect(result.cause).toMatchObject({ kind: 'agent', phase: 'validate' });
+  });
+});
