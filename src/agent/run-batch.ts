@@ -22,7 +22,7 @@ import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
 import { Worker } from './worker/worker.ts';
-import type { WorkEvent } from './worker/worker-parts.ts';
+import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 
 export interface BatchParts {
   engine: Engine;
@@ -53,7 +53,7 @@ interface BatchLimits {
 }
 
 const defaultLimits: BatchLimits = {
-  attempts: 3,
+  attempts: usualAttempts,
   patienceMs: 10 * 60_000,
   grace: { ms: 60_000, failures: 1 },
 };

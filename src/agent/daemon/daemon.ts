@@ -5,6 +5,7 @@ import type { DeliveryLoop } from '../delivery-loop.ts';
 import type { Loop } from '../loop.ts';
 import { Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
+import { usualAttempts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
 import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { openDelivery } from './deliver.ts';
@@ -17,9 +18,6 @@ import { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
-
-/** Attempts of a trial that fails through no fault of the agent's. */
-const attempts = 3;
 
 /**
  * How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row.
@@ -62,7 +60,7 @@ export class Daemon {
     this.#worker = new Worker({
       ...parts,
       scope: { service, lock: daemonLock },
-      attempts,
+      attempts: usualAttempts,
       // A daemon waits as long as it takes.
       patienceMs: Number.POSITIVE_INFINITY,
       checks: true,

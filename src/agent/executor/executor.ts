@@ -1,7 +1,4 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../clock.ts';
-import type { Runner } from '../../harness/runner.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -14,7 +11,7 @@ import { observeWork } from '../daemon/observe-work.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
 import { Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
-import type { WorkEvent } from '../worker/worker-parts.ts';
+import { usualAttempts, type WorkerParts } from '../worker/worker-parts.ts';
 import { claimRun } from './claim-runs.ts';
 import { observeHandover } from './observe-handover.ts';
 import { platformDelivery } from './platform-delivery.ts';
@@ -22,9 +19,6 @@ import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
 import { LazyWorkplace, type Workplace } from './workplace.ts';
-
-/** Attempts of a trial that fails through no fault of the agent's. */
-const attempts = 3;
 
 /** Milliseconds between two looks for runs that another process has queued. */
 const lookMs = 1_000;
@@ -37,23 +31,17 @@ const grace = { ms: 5_000, failures: 1 };
 
 const scope: QueueScope = { service: platformService, lock: platformLock };
 
-export interface ExecutorParts {
+export interface ExecutorParts
+  extends Pick<WorkerParts, 'runners' | 'ledger' | 'clock' | 'monotonic' | 'random'> {
   config: Config;
   host: HostEnvironment;
-  runners: readonly Runner[];
-  ledger: Ledger;
-  clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
-  /** From 0 (inclusive) to 1 (exclusive). */
-  random: () => number;
   log: Logger;
   /** Connects to the engine. Called again after it threw. */
   open(signal: AbortSignal): Promise<Workplace>;
   /** Told once at the start, and whenever it changes. */
   changed(state: ExecutorState): void;
   /** Receives what the worker does, besides the log. */
-  observe?(event: WorkEvent): void;
+  observe?: WorkerParts['observe'];
 }
 
 export type ExecutorState =
@@ -162,7 +150,7 @@ export class Executor implements Platform, AsyncDisposable {
       ...this.#parts,
       ...workplace,
       scope,
-      attempts,
+      attempts: usualAttempts,
       patienceMs: Number.POSITIVE_INFINITY,
       checks: true,
       onFailure: 'pause',

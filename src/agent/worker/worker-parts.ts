@@ -11,6 +11,9 @@ import type { AttemptEvent } from '../finish-trial.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import type { NotReady } from '../specify.ts';
 
+/** Attempts of a trial that fails through no fault of the agent's. */
+export const usualAttempts = 3;
+
 export interface WorkerParts {
   engine: Engine;
   runners: readonly Runner[];
