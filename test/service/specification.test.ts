@@ -188,7 +188,7 @@ const operations: [name: string, request: Described, states: number[]][] = [
   ['evals.cases.list', object({ suite: filled }, ['suite']), []],
   ['prompts.get', object({ id }), [404]],
   // Ours.
-  ['evals.baseline', object({ caseId: id, variant: id }), []],
+  ['evals.baseline', object({ caseId: id, suite: id, variant: id }, ['suite', 'variant']), []],
   ['prompts.write', object({ id, content: text }), []],
 ];
 
