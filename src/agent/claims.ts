@@ -44,6 +44,8 @@ export class ServiceClaims implements Claims, AsyncDisposable {
   /** What the service offers, and until when (monotonic) this counts. */
   #known: { offer: Offer; until: number } | undefined;
   #asking: Promise<Offer> | undefined;
+  /** When the service granted or renewed a lease last (monotonic). */
+  #grantedAt = Number.NEGATIVE_INFINITY;
   /** Why the last call failed, and until when (monotonic) no trial waits for another one. */
   #down: { error: unknown; until: number } | undefined;
   readonly #releases = new Set<Promise<unknown>>();
@@ -110,6 +112,7 @@ export class ServiceClaims implements Claims, AsyncDisposable {
       // The number goes into the ledger and into requests.
       if (!Number.isSafeInteger(attempt) || attempt < 1) throw unusable(attempt);
       this.#down = undefined;
+      this.#grantedAt = monotonic();
       return attempt;
     } catch (error) {
       if (!signal.aborted && error instanceof OffsiteError && error.kind === 'infrastructure')
@@ -151,7 +154,10 @@ export class ServiceClaims implements Claims, AsyncDisposable {
 
   async #askOffer(): Promise<Offer> {
     const { client, monotonic } = this.#parts;
-    const offer = await client.offers('evals.claimTrial');
+    const said = await client.offers('evals.claimTrial');
+    // A proxy answers for a service that is being replaced, usually with 404.
+    const isProxy = said !== 'offered' && monotonic() - this.#grantedAt < serviceDescription.time.absent;
+    const offer = isProxy ? 'unreachable' : said;
     this.#known = { offer, until: monotonic() + validMs[offer] };
     return offer;
   }

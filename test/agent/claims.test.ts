@@ -227,6 +227,33 @@ test('a service that answers 404 is asked again what it offers; a run that it do
   expect(lease.number).toBe(1);
 });
 
+test('while a proxy answers 404 for a service that granted claims, found trials wait, for an hour at most', async () => {
+  let isReplaced = false;
+  const proxied: Pick<Client, 'call' | 'offers'> = {
+    call: client.call,
+    offers: async (...asked) => (isReplaced ? 'absent' : client.offers(...asked)),
+  };
+  const claims = new ServiceClaims({
+    ...{ client: proxied, agent: 'a', clock, monotonic: () => monotonic, leaseMs },
+  });
+  using first = await claims.acquire(found(0), signal);
+  expect(first.number).toBe(1);
+  first.settle();
+  isReplaced = true;
+  const unknown = { ...found(), runId: 'run_unknown' };
+  expect((await reasonOf(claims.acquire(unknown, signal))).why).toEqual({ kind: 'unasked' });
+  expect((await reasonOf(claims.acquire(found(1), signal))).why).toEqual({ kind: 'unasked' });
+  isReplaced = false;
+  await pass(claimAnswers.time.down);
+  using second = await claims.acquire(found(1), signal);
+  expect(second.number).toBe(1);
+  second.settle();
+  isReplaced = true;
+  await pass(serviceDescription.time.absent);
+  using last = await claims.acquire(unknown, signal);
+  expect(last.number).toBeUndefined();
+}, 60_000);
+
 test.for([1.5, 0, -1, 1e300])('a lease with the number %d is none', async (attempt) => {
   service.alter = (operation, body) =>
     operation === 'evals.claimTrial' ? JSON.stringify({ attempt, expiresAt: 'never' }) : body;

@@ -117,6 +117,10 @@ test('a result is handed over once: again after a crash before the ledger noted 
   // And the other way round: the service has a result that the ledger has not.
   expect(await claimRun({ ...run, ended: [0, 1] }, ledger)).toBe(true);
   expect(queued().map(([, ordinal]) => ordinal)).toEqual([2]);
+
+  // Then its database is an older one again: nobody has a result of the trial, so that it runs.
+  expect(await claimRun({ ...run, ended: [0] }, ledger)).toBe(true);
+  expect(queued().map(([, ordinal]) => ordinal)).toEqual([1, 2]);
 });
 
 /** The plan of a suite with what no request can carry. */
