@@ -18,7 +18,7 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
     ...value.variants.flatMap((variant, index) =>
       isSelected(index) ? ofVariant(variant, ['variants', index]) : [],
     ),
-    ...value.cases.flatMap((one, index) => ofCase(one, ['cases', index])),
+    ...(value.cases ?? []).flatMap((one, index) => ofCase(one, ['cases', index])),
   ];
   return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
 }
