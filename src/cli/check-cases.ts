@@ -5,12 +5,15 @@ import pLimit from 'p-limit';
 import { ownTrialSpec } from '../agent/trial-spec.ts';
 import { spentFrom } from '../gateway/budget.ts';
 import { BlobStore } from '../ledger/blobs.ts';
+import { failuresOf } from '../record/failures.ts';
 import type { PhaseName, TrialResult } from '../record/trial-record.ts';
+import type { CaseOracle } from '../suite/case-tests.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 import type { ActivityEvent } from './output/activity.ts';
+import { shellWord } from './show/words.ts';
 
 /** The result of grading a case in one state of its workspace. */
 export interface CheckedState {
@@ -19,8 +22,10 @@ export interface CheckedState {
   verdicts: TrialResult['verdict'][];
   /** Verify steps and validations whose result differed between repetitions. */
   flaky: string[];
-  /** The first cause of a void verdict. */
+  /** The first cause of a void verdict, or the first check that failed. */
   cause: string | undefined;
+  /** What the first void or unexpected grading printed. */
+  output: string | undefined;
   causeKind: NonNullable<TrialResult['cause']>['kind'] | undefined;
   asExpected: boolean;
 }
@@ -53,7 +58,7 @@ export async function checkCases(
   const folder = mkdtempSync(join(tmpdir(), 'offsite-check-'));
   const limit = pLimit(options.concurrency);
   const checking: Parts = { ...parts, blobs: new BlobStore(folder), limit };
-  const states = plan.cases.reduce((sum, { local }) => sum + (local.solution === undefined ? 1 : 2), 0);
+  const states = plan.cases.reduce((sum, { local }) => sum + (isSolvable(local) ? 2 : 1), 0);
   const { batch } = parts.budgets;
   options.observe({
     kind: 'planned',
@@ -81,13 +86,16 @@ async function checkCase(
   parts: Parts,
   options: CheckOptions,
 ): Promise<CheckedCase> {
-  const { solution } = planned.local;
+  const { solution, oracle } = planned.local;
   const { id } = planned.request;
+  const spec = oracle
+    ? withOracle(specFor(plan, planned, ':'), oracle)
+    : solution === undefined
+      ? undefined
+      : specFor(plan, planned, solution);
   const states = [
     checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
-    ...(solution === undefined
-      ? []
-      : [checkState({ id, state: 'solved' }, specFor(plan, planned, solution), parts, options)]),
+    ...(spec ? [checkState({ id, state: 'solved' }, spec, parts, options)] : []),
   ];
   return { id, states: await Promise.all(states) };
 }
@@ -130,19 +138,34 @@ function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSp
   };
 }
 
+function isSolvable({ solution, oracle }: PlannedCase['local']): boolean {
+  return solution !== undefined || oracle !== undefined;
+}
+
+/** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
+function withOracle(spec: TrialSpec, { files, command, env }: CaseOracle): TrialSpec {
+  const { environment, profile } = spec;
+  return {
+    ...spec,
+    environment: { ...environment, files: [...(environment.files ?? []), ...files] },
+    profile: { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } },
+  };
+}
+
 async function checkState(
   { id, state }: { id: string; state: CheckedState['state'] },
   spec: TrialSpec,
   parts: Parts,
   { repeat, signal, observe }: CheckOptions,
 ): Promise<CheckedState> {
-  const expected = state === 'untouched' ? 'failed' : 'passed';
+  const isExpected = (result: TrialResult) =>
+    state === 'solved' ? result.verdict === 'passed' : isUnsolved(result, spec);
   const check = async (ordinal: number) => {
     const trial = { key: JSON.stringify([id, state, ordinal]), case: id, which: `${state} #${ordinal}` };
     const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
     const result = await runTrial({ ...spec, ordinal }, parts, signal, onPhase);
     const { verdict, startedAt, finishedAt } = result;
-    const shown = verdict === 'void' ? 'void' : verdict === expected ? 'passed' : 'failed';
+    const shown = isExpected(result) ? 'passed' : verdict === 'void' ? 'void' : 'failed';
     observe({ kind: 'finished', trial, verdict: shown, ms: finishedAt - startedAt });
     return result;
   };
@@ -151,15 +174,30 @@ async function checkState(
   );
   const verdicts = results.map(({ verdict }) => verdict);
   const cause = results.find((result) => result.cause)?.cause;
+  const wrong = results.find((result) => !isExpected(result));
   const flaky = differing(results);
   return {
     state,
     verdicts,
     flaky,
-    cause: cause?.message,
+    cause: cause?.message ?? (wrong && failuresOf(wrong)[0]),
+    output: wrong && printedBy(wrong),
     causeKind: cause?.kind,
-    asExpected: flaky.length === 0 && verdicts.every((verdict) => verdict === expected),
+    asExpected: flaky.length === 0 && results.every(isExpected),
   };
+}
+
+/** Whether nothing was solved. Tests of a task may need the work to give any reward. */
+function isUnsolved({ verdict, cause }: TrialResult, { tests }: TrialSpec): boolean {
+  const hasNoReward = tests !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
+  return verdict === 'failed' || (verdict === 'void' && hasNoReward);
+}
+
+/** What says most about a grading: what was printed by the tests, or by what failed before them. */
+function printedBy({ cause, validations = [], verifySteps = [] }: TrialResult): string | undefined {
+  const logs = validations.flatMap(({ logs = [] }) => logs.map(({ value }) => value?.text ?? ''));
+  const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
+  return [cause?.output, ...steps, ...logs].find((text) => text !== undefined && text.trim() !== '');
 }
 
 /** The names of the checks whose results differ. */

@@ -50,6 +50,20 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** The seed of a sample. */
+export function seed(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value >= 2 ** 32)
+    throw new InvalidArgumentError('expected a whole number from 0, below 4294967296.');
+  return value;
+}
+
+export function finiteNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number.');
+  return value;
+}
+
 export function rate(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= 1))

@@ -20,8 +20,11 @@ export interface CaseTests {
   thresholds: Thresholds;
 }
 
-/** Absolute paths of files that the tests write: an object of numbers in JSON, or one number. */
-export type TestReading = { kind: 'reward-files'; json: string; text: string };
+export type TestReading =
+  /** Absolute paths of files that the tests write: an object of numbers in JSON, or one number. */
+  | { kind: 'reward-files'; json: string; text: string }
+  /** What the tests print. The share of those that passed is the reward `tests`. */
+  | { kind: 'printed-tests'; parser: 'pytest' | 'swebench' };
 
 /** What rewards must reach for a case to pass. */
 export interface Thresholds {

@@ -17,6 +17,8 @@ import {
 } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
+import { casesOfTasks, type PlanTasks } from './suite-tasks.ts';
+import type { TasksSource } from './tasks-source.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
@@ -27,6 +29,8 @@ export interface SuiteOptions {
   except?: readonly string[] | undefined;
   /** Keys that the suite must not contain. */
   keys?: KnownKeys | undefined;
+  /** Makes cases of the tasks at an absolute path. Without it, a suite with tasks is refused. */
+  planTasks?: PlanTasks | undefined;
 }
 
 /**
@@ -39,7 +43,7 @@ export function loadSuite(
   file: string,
   config: Config,
   harnesses: readonly HarnessOffer[],
-  { allowOutside = [], except = [], keys }: SuiteOptions = {},
+  { allowOutside = [], except = [], keys, planTasks }: SuiteOptions = {},
 ): SuitePlan {
   const yaml = readYamlFile(file, SuiteFile);
   const source = yaml.value;
@@ -49,8 +53,11 @@ export function loadSuite(
   const environments = { folder, files, reach, images: config.images, keys };
   const reading = new SuiteReading(yaml, { folder, files, environments });
   const prompt = reading.prompt();
-  const cases = source.cases.map((entry, index) => reading.plannedCase(entry, index, prompt));
-  const meetsUser = source.cases.some(({ user }) => user !== undefined);
+  const { cases: entries = [] } = source;
+  const cases = source.tasks
+    ? reading.tasks(source.tasks, prompt, planTasks)
+    : entries.map((entry, index) => reading.plannedCase(entry, index, prompt));
+  const meetsUser = entries.some(({ user }) => user !== undefined);
   const variants = source.variants.map((variant, index) =>
     plannedVariant(variant, { config, harnesses, meetsUser, keys }, (key, message) =>
       reading.report(['variants', index, key], message),
@@ -61,7 +68,7 @@ export function loadSuite(
   });
   reading.refuseRepeated(
     'cases',
-    source.cases.map(({ id }) => id),
+    entries.map(({ id }) => id),
     'id',
   );
   reading.refuseRepeated(
@@ -108,12 +115,32 @@ class SuiteReading {
   }
 
   prompt(): PromptSource {
-    const { prompt } = this.#yaml.value.suite;
+    const { suite, tasks, cases } = this.#yaml.value;
+    if (!tasks && !cases) this.report([], 'has neither cases nor tasks');
+    if (tasks && cases) this.report(['tasks'], 'is in place of cases; remove one of them');
+    if (suite.prompt === undefined && !tasks) this.report(['suite', 'prompt'], 'is missing');
+    const { prompt = '{{instruction}}' } = suite;
     if (typeof prompt === 'object' && 'prompt' in prompt) {
       const { prompt: id, channel, version } = prompt;
       return { kind: 'stored', id, channel, version };
     }
     return { kind: 'text', text: this.#text(prompt, ['suite', 'prompt']) };
+  }
+
+  /** The cases that the suite takes from a set of tasks. */
+  tasks(source: TasksSource, prompt: PromptSource, plan: PlanTasks | undefined): PlannedCase[] {
+    for (const key of ['environment', 'artifacts'] as const) {
+      if (this.#yaml.value[key] !== undefined) this.report([key], 'has no effect on tasks; remove it');
+    }
+    if (prompt.kind === 'text')
+      this.#refuseUnknownNames(prompt.text, { instruction: '' }, ['suite', 'prompt'], ' of a task');
+    const { reach } = this.#environmentParts;
+    try {
+      return casesOfTasks({ ...source, path: resolve(this.#folder, source.path) }, reach, plan);
+    } catch (error) {
+      this.report(['tasks'], messageOf(error));
+      return [];
+    }
   }
 
   plannedCase(entry: CaseSource, index: number, prompt: PromptSource): PlannedCase {

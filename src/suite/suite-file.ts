@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { EnvironmentSource } from './environment.ts';
+import { TasksSource } from './tasks-source.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
 
@@ -175,10 +176,19 @@ const VariantSource = z.strictObject({
 
 export const SuiteFile = z
   .strictObject({
-    suite: z.strictObject({ id: Identifier, name: z.string().optional(), prompt: Prompt }),
+    suite: z.strictObject({
+      id: Identifier,
+      name: z.string().optional(),
+      prompt: Prompt.optional().meta({
+        description: 'What all cases ask. Default with `tasks`: {{instruction}}.',
+      }),
+    }),
     trials: z.int().min(1).max(limits.trials).default(1),
     variants: z.array(VariantSource).min(1).max(limits.variants),
-    cases: z.array(CaseSource).min(1).max(limits.cases),
+    cases: z.array(CaseSource).min(1).max(limits.cases).optional(),
+    tasks: TasksSource.optional().meta({
+      description: 'Tasks in a format of others, in place of cases. Local.',
+    }),
     judges: z.array(z.string().min(1)).optional().meta({
       description: 'Models of offsite.yaml that validators may use. Default for a validator: the first one.',
     }),

@@ -36,7 +36,7 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
     ...value.variants.flatMap((variant, index) =>
       isSelected(index) ? localIn(variant, variantFields, ['variants', index]) : [],
     ),
-    ...value.cases.flatMap((one, index) => [
+    ...(value.cases ?? []).flatMap((one, index) => [
       ...localIn(one, caseFields, ['cases', index]),
       ...localPartsOf(one, ['cases', index]),
     ]),

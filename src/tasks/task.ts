@@ -1,8 +1,8 @@
+import type { taskFormats } from '../suite/tasks-source.ts';
 import type { Note, Obstacle } from './supported.ts';
 
 /** A task as Offsite understands it, whatever format it was written in. */
 
-export const taskFormats = ['harbor', 'terminal-bench', 'swe-bench'] as const;
 export type TaskFormat = (typeof taskFormats)[number];
 
 export interface Task {

@@ -11,7 +11,7 @@ import { type Rewards, readRewards } from '../tasks/harbor/reward.ts';
  */
 export async function writtenRewards(
   container: Container,
-  { json, text }: TestReading,
+  { json, text }: Extract<TestReading, { kind: 'reward-files' }>,
   signal: AbortSignal,
 ): Promise<Rewards> {
   try {

@@ -151,3 +151,21 @@ describe.concurrent('an agent that prepares its sandbox for the tests', { timeou
     expect(result.cause).toMatchObject({ kind: 'agent', phase: 'validate' });
   });
 });
+
+test('tests may print their results: the share of those that passed is the reward', {
+  timeout: 180_000,
+}, async () => {
+  const printing = (lines: string) =>
+    tests(`echo '=== short test summary info ==='; printf '${lines}'`, {
+      emptied: ['/tests'],
+      reading: { kind: 'printed-tests', parser: 'pytest' },
+    });
+  const [all, half, none] = await Promise.all([
+    bench.trial('true', { tests: printing('PASSED a\\nPASSED b\\n') }),
+    bench.trial('true', { tests: printing('PASSED a\\nFAILED b - no\\n') }),
+    bench.trial('true', { tests: printing('nothing\\n') }),
+  ]);
+  expect([all.verdict, half.verdict, none.verdict]).toEqual(['passed', 'failed', 'void']);
+  expect(half.judgments).toEqual([{ name: 'tests', evaluator: 'tests', score: 0.5, threshold: 1 }]);
+  expect(none.cause?.message).toContain('the output of pytest names no test in its summary');
+});

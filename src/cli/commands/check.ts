@@ -1,6 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
 import { openBudget } from '../../gateway/budget.ts';
-import { loadSuite } from '../../suite/load-suite.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -10,18 +9,21 @@ import { Sandboxes } from '../../trial/sandboxes.ts';
 import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
 import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { suiteOptions, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
+import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import { writeText } from '../write-text.ts';
 
 export function checkCommand() {
-  return withAllowOutside(withConfigAndData(new Command('check')))
+  return withTasks(withAllowOutside(withConfigAndData(new Command('check'))))
     .description(
       "check a suite's grading without an agent: it must fail on the untouched workspace, " +
         "and pass after the case's solution",
     )
-    .argument('<file>', 'the suite file (YAML)')
+    .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
+    .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
       process.exitCode = await check(file, options);
@@ -31,18 +33,21 @@ export function checkCommand() {
 /** A grading passes if its verdict is the one that a sound case gets. */
 const gradingWords = { passed: 'as expected', failed: 'not as expected', void: 'without a verdict' };
 
-interface CheckCommandOptions extends CommonOptions {
+interface CheckCommandOptions extends CommonOptions, TaskOptions {
+  junit?: string | undefined;
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
 }
 
-async function check(file: string, options: CheckCommandOptions): Promise<number> {
-  await using context = CommandContext.open(options, { suite: file });
-  const { config, env, clock, runners, host, dataFolder, out, err } = context;
-  const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
+async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
+  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  const { config, env, clock, runners, host, redact, out, err } = context;
+  const { plan, leftOut } = plannedSuite(file, options, context, { withoutHarness: true });
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;
+  const left = leftOutText(leftOut);
+  if (left) progress.note(left);
   const { signal } = context.interruption();
 
   const { sandbox } = plan.variants[0] ?? {};
@@ -69,8 +74,12 @@ async function check(file: string, options: CheckCommandOptions): Promise<number
     },
   );
   progress[Symbol.dispose]();
-  if (options.json) out.json({ cases: checked });
+  if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
   else out.print(text`\n${checkTable(checked)}\n`);
+  if (options.junit !== undefined) {
+    const { checkJunitXml } = await import('../output/check-junit.ts');
+    writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
+  }
   return exitCodeOf(checked);
 }
 

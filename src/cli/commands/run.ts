@@ -1,14 +1,13 @@
-import { writeFileSync } from 'node:fs';
 import { Command, Option } from '@commander-js/extra-typings';
 import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.ts';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { type BatchEvent, type BatchParts, runBatch } from '../../agent/run-batch.ts';
+import { planParts } from '../../agent/plan-parts.ts';
+import { type BatchEvent, type BatchParts, type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { loadSuite } from '../../suite/load-suite.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -18,7 +17,7 @@ import { ciRun } from '../ci-run.ts';
 import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
-import { rate, suiteOptions, wholeNumber, withAllowOutside, withService } from '../options.ts';
+import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
 import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
@@ -27,13 +26,15 @@ import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import { writeText } from '../write-text.ts';
 
 export function runCommand() {
-  return withAllowOutside(withService(new Command('run')))
+  return withTasks(withAllowOutside(withService(new Command('run'))))
     .description(
       'run a suite: every case on every variant, each trial in its own sandbox, each result reported',
     )
-    .argument('<file>', 'the suite file (YAML)')
+    .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
@@ -57,7 +58,7 @@ export function runCommand() {
     });
 }
 
-interface RunOptions extends CommonOptions {
+interface RunOptions extends CommonOptions, TaskOptions {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
@@ -70,14 +71,17 @@ interface RunOptions extends CommonOptions {
   allowOutside?: string[] | undefined;
 }
 
-async function run(file: string, options: RunOptions): Promise<number> {
+async function run(file: string | undefined, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
-  await using context = CommandContext.open(options, { suite: file });
-  const { config, env, dataFolder, host, clock, redact, out, err } = context;
-  const read = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
+  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  const { env, dataFolder, host, clock, redact, out, err } = context;
+  const { plan: read, leftOut } = plannedSuite(file, options, context);
   const plan = { ...read, trigger: ciRun(env) };
+  refuseManyAuto(plan, options);
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
+  const left = leftOutText(leftOut);
+  if (left) progress.note(left);
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const { compareTo } = options;
@@ -113,10 +117,11 @@ async function run(file: string, options: RunOptions): Promise<number> {
   const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detailed));
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
-  const summary = isAuto ? mergedSummary([first, ...more]) : first;
+  const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more]) : first;
   const rates = isAuto ? preciseRates(finished) : undefined;
   const compared = older?.compare(referenceTo(finished, ledger, service));
-  if (options.json) out.json({ ...summary, rates, comparison: compared });
+  if (options.json)
+    out.json({ ...summary, rates, comparison: compared, ...(leftOut.length > 0 && { leftOut }) });
   else {
     out.print(text`\n${summaryTable(summary)}\n`);
     if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
@@ -155,7 +160,17 @@ function refuseLoneOptions({ compareTo, failOnRegression, trials, precision, max
   });
 }
 
-/** Runs the suite once, or with further batches until its pass rates are known precisely. */
+/** Further trials are batches of chosen cases, which one start request must be able to hold. */
+function refuseManyAuto(plan: SuitePlan, { trials }: RunOptions): void {
+  if (trials !== 'auto' || planParts(plan).length === 1) return;
+  throw new OffsiteError(`--trials auto cannot be used with ${plan.cases.length} cases`, {
+    code: 'TOO_MANY_CASES',
+    kind: 'input',
+    hint: 'Choose at most 100 tasks, with --include or --limit.',
+  });
+}
+
+/** Runs the suite once, in as many batches as its cases need, or until its pass rates are known precisely. */
 async function runTrials(
   plan: SuitePlan,
   { trials, precision = 0.05, maxTrials = 20 }: RunOptions,
@@ -164,7 +179,13 @@ async function runTrials(
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatches> {
   if (trials === 'auto') return runUntilPrecise(plan, { precision, maxTrials }, parts, signal, observe);
-  return { batches: [await runBatch(plan, parts, signal, observe)], rates: [] };
+  const batches: FinishedBatch[] = [];
+  const plans = planParts(plan);
+  for (const [index, part] of plans.entries()) {
+    if (plans.length > 1) observe({ kind: 'note', message: `batch ${index + 1} of ${plans.length}` });
+    batches.push(await runBatch(part, parts, signal, observe));
+  }
+  return { batches, rates: [] };
 }
 
 function batchIdsOf({ batches }: FinishedBatches): string[] {
@@ -175,19 +196,6 @@ function batchIdsOf({ batches }: FinishedBatches): string[] {
 function referenceTo(finished: FinishedBatches, ledger: Ledger, service: string): Reference {
   const batches = batchIdsOf(finished).flatMap((id) => ledger.batches.find(id));
   return { name: 'this run', batches: batches.filter((one) => one.service === service), variant: undefined };
-}
-
-function writeText(file: string, text: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
-      code: 'FILE_NOT_WRITTEN',
-      kind: 'input',
-      hint: 'The results are still stored and reported; `offsite runs CASE` shows them.',
-      cause: error,
-    });
-  }
 }
 
 function exitCodeOf(

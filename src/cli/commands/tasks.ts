@@ -1,9 +1,9 @@
-import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
 import { printFileIssue } from '../../suite/file-issues.ts';
+import { taskFormats } from '../../suite/tasks-source.ts';
 import { countTasks, type ListedTask, listTasks } from '../../tasks/list-tasks.ts';
-import { taskFormats } from '../../tasks/task.ts';
 import { exitCodes } from '../failure.ts';
-import { wholeNumber } from '../options.ts';
+import { seed, wholeNumber } from '../options.ts';
 import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
 import { openTerminal } from '../terminal.ts';
 
@@ -45,11 +45,4 @@ function listTasksOf(path: string, { details, json, ...options }: TasksOptions):
 
 function printDetails(task: ListedTask, out: ReturnType<typeof openTerminal>['out']): void {
   if (task.notes.length + task.obstacles.length > 0) out.print(taskDetails(task));
-}
-
-function seed(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value >= 2 ** 32)
-    throw new InvalidArgumentError('expected a whole number from 0, below 4294967296.');
-  return value;
 }

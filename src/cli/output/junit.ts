@@ -30,8 +30,7 @@ export function junitXml(summary: BatchSummary, redact?: Redact): string {
       ...problemOf(trial, plain),
     })),
   }));
-  const document = {
-    '?xml': { '@version': '1.0', '@encoding': 'UTF-8' },
+  return xmlText({
     testsuites: {
       '@name': plain(text`batch ${summary.batchId}`),
       '@tests': summary.passed + summary.failed + summary.void,
@@ -40,8 +39,12 @@ export function junitXml(summary: BatchSummary, redact?: Redact): string {
       '@time': seconds(summary.runs.reduce((sum, { durationMs }) => sum + durationMs, 0)),
       testsuite: suites,
     },
-  };
-  return builder.build(document);
+  });
+}
+
+/** A document of JUnit XML. */
+export function xmlText(document: { testsuites: Record<string, unknown> }): string {
+  return builder.build({ '?xml': { '@version': '1.0', '@encoding': 'UTF-8' }, ...document });
 }
 
 function problemOf(

@@ -1,9 +1,11 @@
+import { programOutput } from '../../bounds/grading.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { ExecResult } from '../../engine/exec/exec-request.ts';
 import { reachesThreshold } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { CaseTests, Thresholds } from '../../suite/case-tests.ts';
 import type { Rewards } from '../../tasks/harbor/reward.ts';
+import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts';
 import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { capturedText } from '../../validate/record.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
@@ -30,7 +32,7 @@ export async function tested(tests: CaseTests, input: PhaseInput): Promise<Teste
   const result = await runTests(tests, input);
   // A process that the tests left must not write a reward while it is read.
   await container.killAll(signal);
-  const rewards = await writtenRewards(container, tests.reading, signal);
+  const rewards = await rewardsOf(result, tests, input);
   const ran = { kind: 'ran' as const, systemChanges: changes };
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { ...ran, validations: [], judgments: [], failure };
@@ -57,10 +59,25 @@ async function runTests(tests: CaseTests, { container, spec, found, signal }: Ph
     ...(tests.user !== undefined && { user: tests.user }),
     timeoutMs: tests.timeoutMs,
     ...(isFull && { diskBytes: (await container.writtenBytes(signal)) + spec.sandbox.disk }),
+    // Results in the middle must not be lost.
+    ...(tests.reading.kind === 'printed-tests' && { capBytes: programOutput.bytes.kept }),
     signal,
   });
   signal.throwIfAborted();
   return result;
+}
+
+async function rewardsOf(
+  { stdout }: ExecResult,
+  { reading }: CaseTests,
+  { container, signal }: PhaseInput,
+): Promise<Rewards> {
+  if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
+  if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
+  const read = printedTestParsers[reading.parser](stdout.text);
+  if (read.kind === 'none') return read;
+  const passed = [...read.tests.values()].filter((status) => status === 'passed').length;
+  return { kind: 'rewards', rewards: new Map([['tests', passed / read.tests.size]]) };
 }
 
 /** The exit code of the tests does not count. */

@@ -48,7 +48,7 @@ export function hostileFolder(): string {
 }
 
 export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack[] {
-  const { cases } = readYamlFile(join(folder, `${suite}.yaml`), SuiteFile).value;
+  const { cases = [] } = readYamlFile(join(folder, `${suite}.yaml`), SuiteFile).value;
   return cases.map(({ id, name = id, tags = [] }) => {
     const kind = kinds.filter((word) => tags.includes(word));
     const expected = (['passed', 'failed'] as const).filter((verdict) => tags.includes(`expect:${verdict}`));

@@ -1,0 +1,37 @@
+import { type Content, plainText } from '../../text/output.ts';
+import { lines, type Redact, text } from '../../text/printable.ts';
+import type { CheckedCase, CheckedState } from '../check-cases.ts';
+import { xmlText } from './junit.ts';
+
+/**
+ * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A state
+ * that should have got a verdict, and has none, is an error.
+ */
+export function checkJunitXml(
+  checked: readonly CheckedCase[],
+  remarkOn: (state: CheckedState) => string,
+  redact?: Redact,
+): string {
+  const plain = (content: Content) => plainText(content, redact);
+  const problemOf = (state: CheckedState) => {
+    if (state.asExpected) return {};
+    const problem = {
+      '@message': plain(text`${remarkOn(state)}`),
+      '@type': state.causeKind ?? 'verdict',
+      '#text': plain(lines([remarkOn(state), state.output ?? ''].join('\n'))),
+    };
+    return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
+  };
+  const suites = checked.map(({ id, states }) => ({
+    '@name': plain(text`${id}`),
+    '@tests': states.length,
+    '@failures': states.filter((state) => 'failure' in problemOf(state)).length,
+    '@errors': states.filter((state) => 'error' in problemOf(state)).length,
+    testcase: states.map((state) => ({
+      '@classname': plain(text`${id}`),
+      '@name': state.state,
+      ...problemOf(state),
+    })),
+  }));
+  return xmlText({ testsuites: { '@name': 'offsite check', testsuite: suites } });
+}

@@ -1,0 +1,134 @@
+import { basename, resolve } from 'node:path';
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
+import { OffsiteError } from '../offsite-error.ts';
+import { printFileIssue } from '../suite/file-issues.ts';
+import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
+import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
+import { plannedVariant } from '../suite/planned-variant.ts';
+import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
+import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
+import { type Printable, stack, text } from '../text/printable.ts';
+import { plural } from '../text/quantities.ts';
+import type { CommandContext } from './context.ts';
+import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
+
+/** Adds the options that name tasks in place of a suite file. */
+export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
+    .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
+    .option('--include <glob...>', 'only tasks whose ids match one of these')
+    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
+    .option('--limit <n>', 'at most this many tasks', wholeNumber)
+    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
+    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber)
+    .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
+    .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
+    .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
+    .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants', 'local');
+}
+
+export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold'>> {
+  tasks?: string | undefined;
+  threshold?: number | undefined;
+  strictTasks?: true | undefined;
+  variant?: string[] | undefined;
+  profile?: string | undefined;
+  sandbox?: string | undefined;
+}
+
+export interface PlannedSuite {
+  plan: SuitePlan;
+  /** Tasks that were chosen and that cannot run here. */
+  leftOut: LeftOut[];
+}
+
+/**
+ * Reads a suite file, or makes a suite of tasks. Throws `BadFile` and `input` errors.
+ *
+ * @param withoutHarness whether nothing but the sandbox of a variant is used, which then needs no name
+ */
+export function plannedSuite(
+  file: string | undefined,
+  options: TaskOptions & { allowOutside?: string[] | undefined },
+  { config, runners, dataFolder, host }: CommandContext,
+  { withoutHarness = false } = {},
+): PlannedSuite {
+  const reading = suiteOptions(options, dataFolder, host);
+  const { except = [], keys } = reading;
+  const leftOut: LeftOut[] = [];
+  const casesOf: NonNullable<SuiteOptions['planTasks']> = (source) => {
+    const planned = planTasks(source, { except, keys, images: config.images });
+    leftOut.push(...planned.leftOut);
+    return planned.cases;
+  };
+  const { tasks } = options;
+  if ((file === undefined) === (tasks === undefined))
+    throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
+  if (file !== undefined) {
+    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf });
+    return checked({ plan, leftOut }, options);
+  }
+  const path = resolve(tasks ?? '');
+  const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
+  if (variant.length === 0)
+    throw badOption(
+      '--tasks needs a variant',
+      'Add --variant HARNESS:MODEL, such as --variant codex:sonnet.',
+    );
+  const harnesses = withoutHarness && !options.variant ? [nothing] : runners;
+  const variants = variant.map((name): PlannedVariant => {
+    const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
+    if (harness === undefined || model === undefined)
+      throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
+    const refuse = (_key: string, message: string): never => {
+      throw badOption(`the variant ${name}: ${message}`, 'Choose another variant, or change offsite.yaml.');
+    };
+    const source = { harness, model, sandbox, ...(profile !== undefined && { profile }) };
+    const planned = plannedVariant(source, { config, harnesses, meetsUser: false, keys }, refuse);
+    if (!planned) throw new Error('a variant is planned or refused');
+    return planned;
+  });
+  const { format, include, exclude, limit, seed, threshold } = options;
+  const cases = casesOf({ path, format, include, exclude, limit, seed, threshold });
+  const id = basename(path) || 'tasks';
+  const prompt = { kind: 'text' as const, text: '{{instruction}}' };
+  const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
+  return checked({ plan, leftOut }, options);
+}
+
+/** A variant of it has a sandbox and a profile, and cannot run. */
+const nothing = { name: 'nothing', wires: [], continues: false, mcp: true, limits: ['turns'] };
+
+function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSuite {
+  const { plan, leftOut } = planned;
+  if (leftOut.length > 0 && (strictTasks || plan.cases.length === 0)) {
+    const some = plan.cases.length === 0 ? 'none of these tasks' : 'not each of these tasks';
+    const reasons = leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
+      return `${id}: ${first ? printFileIssue(first) : 'unknown'}`;
+    });
+    throw badOption(`${some} can run here:\n${reasons.join('\n')}`, 'List the reasons: offsite tasks PATH');
+  }
+  return planned;
+}
+
+const shown = 20;
+
+/** What to tell about tasks that are not run; undefined if there are none. */
+export function leftOutText(leftOut: readonly LeftOut[]): Printable | undefined {
+  if (leftOut.length === 0) return undefined;
+  const more = leftOut.length - shown;
+  return stack([
+    text`${plural(leftOut.length, 'task')} cannot run here, and will not be started:`,
+    ...leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
+      return text`  ${id}: ${first ? printFileIssue(first) : 'unknown'}`;
+    }),
+    ...(more > 0 ? [text`  … and ${more} more: offsite tasks PATH lists them`] : []),
+  ]);
+}
+
+function badOption(message: string, hint: string): OffsiteError {
+  return new OffsiteError(message, { code: 'TASKS_REFUSED', kind: 'input', hint });
+}

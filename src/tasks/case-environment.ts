@@ -1,0 +1,63 @@
+import { dirname, join } from 'node:path';
+import { type CaseEnvironment, EnvironmentSource } from '../suite/environment.ts';
+import type { FileIssue } from '../suite/file-issues.ts';
+import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
+import { schemaProblems } from '../suite/schema-problems.ts';
+import type { Task, TaskHealthcheck, TaskVariable } from './task.ts';
+import { issueAt } from './task-folder.ts';
+
+/** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
+const logFolders = ['/logs/agent', '/logs/verifier', '/logs/artifacts'];
+
+/** The environment of a case that is a task. What is wrong with it is reported. */
+export function caseEnvironment(
+  task: Task,
+  parts: Omit<EnvironmentParts, 'folder'>,
+  report: (issue: FileIssue) => void,
+): CaseEnvironment {
+  const { source, ...environment } = task.environment;
+  const definition = join(task.place, 'task.toml');
+  const { workdir, user } = environment;
+  const env = plainVariables(environment.env);
+  const checked = EnvironmentSource.safeParse({ workdir, user, env });
+  if (!checked.success)
+    for (const { path, message } of schemaProblems(checked.error))
+      report(issueAt(definition, `environment.${path.join('.')}: ${message}`));
+  const { cpus, memoryBytes: memory, diskBytes: disk, healthcheck, files } = environment;
+  const planned = plannedEnvironment(
+    {
+      ...(source.kind === 'image' && { image: source.image }),
+      ...(source.kind === 'build' && { build: { ...source, args: plainVariables(source.args) } }),
+      ...{ workdir, user, env, resources: { cpus, memory, disk } },
+      ...(healthcheck && { healthcheck: healthcheckOf(healthcheck) }),
+      ...(files !== undefined && { folders: { '.': files } }),
+    },
+    {
+      ...parts,
+      // So that the names of builds begin with the name of the task.
+      folder: dirname(task.place),
+      placeOf: () => (source.kind === 'build' ? source.dockerfile : definition),
+      report: (_key, issue) => report(typeof issue === 'string' ? issueAt(definition, issue) : issue),
+    },
+  );
+  const logs = logFolders.map((path) => ({ path, folder: true as const, mode: 0o777 }));
+  return {
+    ...planned,
+    files: [...(planned.files ?? []), ...logs],
+    timeouts: { build: environment.buildTimeoutMs, harness: task.agent.timeoutMs },
+  };
+}
+
+/** Variables of the machine are not passed on: those without a default are obstacles of the task. */
+export function plainVariables(given: Readonly<Record<string, TaskVariable>>): Record<string, string> {
+  const plain = (value: TaskVariable) => (typeof value === 'string' ? value : (value.otherwise ?? ''));
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
+}
+
+function healthcheckOf(check: TaskHealthcheck) {
+  const { command, intervalMs, timeoutMs, startPeriodMs, retries } = check;
+  return {
+    ...{ command, retries: Math.max(1, retries) },
+    ...{ interval: intervalMs, timeout: timeoutMs, startPeriod: startPeriodMs },
+  };
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+import { writeHarborTask, writeTaskConfig } from './task-folder.ts';
+
+const variant = ['--variant', 'command:none', '--profile', 'worker'];
+const here = ['--config', 'project/offsite.yaml'];
+
+test('tasks of Harbor run without a suite; one that cannot run is told and not started', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  // What the agent is asked decides what it does.
+  writeTaskConfig(
+    place,
+    'printf %s "$OFFSITE_PROMPT" > asked\nif grep -q easy asked; then echo done > out; fi',
+  );
+  writeHarborTask(place, 'easy');
+  writeHarborTask(place, 'hard');
+  writeHarborTask(place, 'gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  const run = ['run', '--tasks', 'project/tasks', '--format', 'harbor', ...variant, ...here];
+  const { exitCode, stdout, stderr } = await offsite(place, run);
+  expect(stderr).toMatch(
+    /1 task cannot run here, and will not be started:\n {2}gpu: \S+task\.toml:2:1: .*GPU/,
+  );
+  expect(stdout).toMatch(/easy · command\S*\s+1\s+0\s+0|easy · none\S*\s+1\s+0\s+0/);
+  expect(stdout).toMatch(/hard · none\S*\s+0\s+1\s+0/);
+  expect(stdout).not.toContain('gpu');
+  expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(exitCode).toBe(0);
+
+  const shown = await offsite(place, ['show', 'hard/none/command/worker#0']);
+  expect(shown.stdout).toContain("in the harness's own sandbox");
+  expect(shown.stdout).toContain('the tests look at /app: asked');
+  expect(shown.stdout).toContain('reward is 0, below 1');
+  const json = await offsite(place, ['show', 'hard/none/command/worker#0', '--json']);
+  expect(json.stdout).toContain('Write done to the file out of hard. Leave {{this}} as it is.');
+
+  const strict = await offsite(place, [...run, '--strict-tasks']);
+  expect(strict.exitCode).toBe(2);
+  expect(strict.stderr).toMatch(/not each of these tasks can run here:\n│ gpu: /);
+});
+
+test('a suite takes its cases from tasks, with a prompt and thresholds of its own', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'printf %s "$OFFSITE_PROMPT" > asked');
+  const tests = `grep -q '^Be quick. Write done' asked && echo '{"asked": 0.5}' > /logs/verifier/reward.json`;
+  writeHarborTask(place, 'one', { 'tests/test.sh': tests });
+  writeHarborTask(place, 'two', { 'tests/test.sh': tests });
+  const suite = (tasks: string) =>
+    place.write(
+      'suite.yaml',
+      `suite: { id: small, prompt: "Be quick. {{instruction}}" }\ntasks: ${tasks}\n` +
+        'variants: [{ name: worker, model: none, harness: command, profile: worker }]\n',
+    );
+  const passing = suite('{ path: tasks, include: [one], threshold: { asked: 0.5 } }');
+  const { exitCode, stdout, stderr } = await offsite(place, ['run', passing]);
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).toMatch(/one · worker\s+1\s+0\s+0/);
+  expect(stdout).not.toContain('two');
+
+  const unknown = await offsite(place, ['run', suite('{ path: tasks, include: [three] }')]);
+  expect(unknown.exitCode).toBe(2);
+  expect(unknown.stderr).toMatch(/suite\.yaml:2:\d+: tasks: no task matches "three"/);
+  const outside = await offsite(place, ['run', suite('{ path: .. }')]);
+  expect(outside.stderr).toMatch(/suite\.yaml:2:\d+: tasks: /);
+  expect(outside.exitCode).toBe(2);
+});
+
+test('each task is checked: untouched it must not pass, with its solution it must', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'true');
+  writeHarborTask(place, 'sound', {
+    'tests/test.sh': 'grep -qx done out && echo 1 > /logs/verifier/reward.txt',
+  });
+  writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
+  writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  const junit = join(place.folder, 'check.xml');
+  const check = ['check', '--tasks', 'project/tasks', ...here, '--junit', junit];
+  const { exitCode, stdout, stderr } = await offsite(place, check);
+  expect(exitCode, stderr).toBe(1);
+  expect(stderr).toContain('sound: ok');
+  expect(stdout).toMatch(/easy\s+untouched\s+passed\s+PASSES UNTOUCHED/);
+  expect(stdout).toMatch(/broken\s+untouched\s+failed/);
+  expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
+  const xml = readFileSync(junit, 'utf8');
+  expect(xml).toContain('FAILS ALTHOUGH SOLVED');
+  expect(xml).toContain('the tests look at /app: here');
+  expect(xml.match(/<testcase /g)).toHaveLength(6);
+});

@@ -1,0 +1,24 @@
+import type { Place } from './place.ts';
+
+/** The files of a small task of Harbor: write `done` to `out`. `null` leaves one out. */
+export function writeHarborTask(place: Place, id: string, files: Record<string, string | null> = {}): void {
+  const all: Record<string, string | null> = {
+    'task.toml': '[agent]\ntimeout_sec = 60\n[environment]\nmemory_mb = 256\ncpus = 1\n',
+    'instruction.md': `Write done to the file out of ${id}. Leave {{this}} as it is.\n`,
+    'environment/Dockerfile': 'FROM ubuntu:24.04\nWORKDIR /app\nRUN echo prepared > here\n',
+    'tests/test.sh': [
+      'echo "the tests look at $(pwd): $(ls)"',
+      'if grep -qx done out; then echo 1; else echo 0; fi > /logs/verifier/reward.txt',
+    ].join('\n'),
+    'solution/solve.sh': 'cp "$(dirname "$0")/answer" out\n',
+    'solution/answer': 'done\n',
+    ...files,
+  };
+  for (const [name, content] of Object.entries(all))
+    if (content !== null) place.write(`tasks/${id}/${name}`, content);
+}
+
+/** `offsite.yaml` for these tasks: their image is that of this machine. */
+export function writeTaskConfig(place: Place, run: string): void {
+  place.suite({ cases: [], run, config: { images: { 'ubuntu:24.04': 'offsite/base' } } });
+}

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { KnownKeys } from '../../src/redaction/known-keys.ts';
+import { expandVariables } from '../../src/suite/variables.ts';
+import { planTasks } from '../../src/tasks/plan-tasks.ts';
+import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+
+let set: TaskSetFolder;
+beforeEach(() => {
+  set = openTaskSet();
+});
+afterEach(() => set[Symbol.dispose]());
+
+const parts = { except: [], images: { debian: 'offsite/base' }, keys: undefined };
+
+const full = `
+artifacts = ["/app/out/"]
+[task]
+name = "org/greet"
+keywords = ["small"]
+[agent]
+timeout_sec = 30
+[verifier]
+timeout_sec = 20
+user = "nobody"
+env = { MODE = "hard", KEY = "\${KEY:-none}" }
+[solution]
+env = { HOW = "well" }
+[environment]
+network_mode = "no-network"
+build_timeout_sec = 10
+workdir = "/app"
+cpus = 0.5
+memory_mb = 100
+storage_mb = 200
+env = { A = "b" }
+healthcheck = { command = "test -e /ready", interval_sec = 1, retries = 5 }
+`;
+
+test('a task becomes a case with its environment, its tests and its solution', () => {
+  set.harbor('greet', {
+    'task.toml': full,
+    'instruction.md': 'Keep {{this}} and {{instruction}}.\n',
+    'tests/data/expected': 'yes\n',
+    'solution/solve.sh': 'true\n',
+  });
+  const { cases, leftOut } = planTasks({ path: set.folder, threshold: { a: 0.5 } }, parts);
+  expect(leftOut).toEqual([]);
+  const [planned] = cases;
+  expect(planned?.request).toEqual({
+    id: 'greet',
+    name: 'org/greet',
+    tags: ['small'],
+    variables: { instruction: 'Keep {{this}} and {{instruction}}.\n' },
+  });
+  const { environment, tests, oracle, artifacts } = planned?.local ?? {};
+  expect(environment).toMatchObject({
+    build: { name: 'greet/environment/Dockerfile', images: parts.images },
+    ...{ workdir: '/app', env: { A: 'b' } },
+    resources: { cpus: 0.5, memory: 100 * 1024 ** 2, disk: 200 * 1024 ** 2 },
+    timeouts: { build: 10_000, harness: 30_000 },
+    healthcheck: { command: 'test -e /ready', interval: 1_000, timeout: 30_000, startPeriod: 0, retries: 5 },
+  });
+  expect(environment?.files?.map(({ path }) => path)).toEqual([
+    '/logs/agent',
+    '/logs/verifier',
+    '/logs/artifacts',
+  ]);
+  expect(tests?.files.map(({ path }) => path)).toEqual(['/tests/data/expected', '/tests/test.sh']);
+  expect(tests).toMatchObject({
+    emptied: ['/tests', '/logs/verifier'],
+    command: ['bash', '/tests/test.sh'],
+    ...{ env: { MODE: 'hard', KEY: 'none' }, user: 'nobody', timeoutMs: 20_000 },
+    thresholds: { default: 1, byName: { a: 0.5 } },
+  });
+  expect(oracle).toMatchObject({ command: ['bash', '/solution/solve.sh'], env: { HOW: 'well' } });
+  expect(oracle?.files.map(({ path }) => path)).toEqual(['/solution/solve.sh']);
+  expect(artifacts).toEqual(['/app/out', '/app/out/**']);
+});
+
+test('what an instruction has in braces stays as it is', () => {
+  set.harbor('greet', { 'instruction.md': 'Keep {{instruction}} and \\{{x}}.' });
+  const { cases } = planTasks({ path: set.folder }, parts);
+  const variables = cases[0]?.request.variables ?? {};
+  expect(expandVariables('{{instruction}}', variables, 'keep')).toBe('Keep {{instruction}} and \\{{x}}.');
+});
+
+test('files beside an image are put into the working folder', () => {
+  set.harbor('greet', {
+    'task.toml': '[environment]\ndocker_image = "debian"\n',
+    'environment/Dockerfile': null,
+    'environment/data.txt': 'data',
+  });
+  const { environment } = planTasks({ path: set.folder }, parts).cases[0]?.local ?? {};
+  expect(environment?.image).toMatchObject({ name: 'debian', mappedTo: 'offsite/base' });
+  expect(environment?.files?.[0]).toMatchObject({ path: 'data.txt', content: Buffer.from('data') });
+});
+
+test('a task of Terminal-Bench has its tests, its script and its solution', () => {
+  set.terminalBench('old', { 'tests/test_it.py': 'def test(): pass\n', 'solution.sh': 'true\n' });
+  const { tests, oracle } = planTasks({ path: set.folder }, parts).cases[0]?.local ?? {};
+  expect(tests?.files.map(({ path }) => path)).toEqual(['/tests/test_it.py', '/tests/run-tests.sh']);
+  expect(tests).toMatchObject({
+    emptied: ['/tests'],
+    command: ['bash', '/tests/run-tests.sh'],
+    reading: { kind: 'printed-tests', parser: 'pytest' },
+  });
+  expect(oracle?.files.map(({ path }) => path)).toEqual(['/oracle/solution.sh']);
+});
+
+test('tasks that cannot run here are left out with their reasons, and the others are planned', () => {
+  set.harbor('good');
+  set.harbor('gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  set.harbor('unreadable', { 'task.toml': '[agent]\ntimeout_sec = "long"\n' });
+  set.harbor('reserved', { 'task.toml': '[environment]\nenv = { LD_PRELOAD = "/x.so" }\n' });
+  set.harbor('key', { 'tests/expected': 'my secret-key-1234\n' });
+  set.harbor('asks-with-key', { 'instruction.md': 'Use secret-key-1234.\n' });
+  const keys = new KnownKeys([['OPENAI_API_KEY', 'secret-key-1234']]);
+  const { cases, leftOut } = planTasks({ path: set.folder }, { ...parts, keys });
+  expect(cases.map(({ request }) => request.id)).toEqual(['good']);
+  const told = Object.fromEntries(
+    leftOut.map(({ id, state, reasons: [first] }) => [id, [state, first?.message]]),
+  );
+  expect(told).toEqual({
+    'asks-with-key': ['unreadable', expect.stringContaining('holds the key in OPENAI_API_KEY')],
+    gpu: ['does not run', expect.stringContaining('no GPU')],
+    key: ['unreadable', expect.stringContaining('holds the key in OPENAI_API_KEY')],
+    reserved: ['unreadable', expect.stringContaining('decides how programs run')],
+    unreadable: ['unreadable', expect.stringContaining('expected number')],
+  });
+});
+
+test('tests that lead out of their task are not read', () => {
+  set.write('secret', 'nobody should see this');
+  set.harbor('greedy');
+  set.link('greedy/tests/link', '../../secret');
+  const { cases, leftOut } = planTasks({ path: set.folder }, parts);
+  expect(cases).toEqual([]);
+  expect(leftOut[0]?.reasons[0]?.message).toContain("leads out of the task's folder");
+});
