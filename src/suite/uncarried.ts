@@ -9,7 +9,7 @@ type Fields<Source> = Readonly<Record<keyof Source & string, 'sent' | 'local' | 
 
 const suiteFields: Fields<SuiteFile> = {
   ...{ suite: 'sent', trials: 'sent', variants: 'sent', cases: 'sent' },
-  ...{ judges: 'local', artifacts: 'local', environment: 'local' },
+  ...{ judges: 'local', artifacts: 'local', environment: 'local', tasks: 'local' },
 };
 
 const variantFields: Fields<VariantSource> = {
