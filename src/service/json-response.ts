@@ -10,6 +10,14 @@ export type Piece = string | Uint8Array;
 const joinedAtMost = 1024 * 1024;
 const chunkAtLeast = 64 * 1024;
 
+/** How long pieces are made: a reader who is slow holds one of them. */
+export const pieceSizes = {
+  /** Characters of a text that is made while it is sent. */
+  text: 64 * 1024,
+  /** Bytes of a stored record. SQLite reads the whole record for each slice, so smaller ones take longer. */
+  record: 4 * 1024 * 1024,
+} as const;
+
 /**
  * The body of an answer that is given as pieces of one JSON text. A piece is taken once its reader wants it,
  * and other requests are served between two chunks. If the reader goes away, the pieces end.

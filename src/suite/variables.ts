@@ -38,15 +38,17 @@ export function expandVariables(
   });
 }
 
-/** Characters of a piece of an expanded text. */
-const pieceCharacters = 64 * 1024;
-
 /**
- * The text that {@link expandVariables} makes, if it keeps unknown names, in pieces of at most 64 Ki
- * characters: the whole text may be thousands of times longer than what it is made of. A piece may end within
- * a surrogate pair.
+ * The text that {@link expandVariables} makes, if it keeps unknown names, in pieces: the whole text may
+ * be thousands of times longer than what it is made of. A piece may end within a surrogate pair.
+ *
+ * @param pieceCharacters how long a piece is, except the last
  */
-export function* expandedPieces(text: string, variables: Variables): Generator<string> {
+export function* expandedPieces(
+  text: string,
+  variables: Variables,
+  pieceCharacters: number,
+): Generator<string> {
   let piece = '';
   for (const part of expandedParts(text, variables)) {
     for (let at = 0; at < part.length; ) {

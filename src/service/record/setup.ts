@@ -10,6 +10,7 @@ import {
   expandVariables,
   type Variables,
 } from '../../suite/variables.ts';
+import { pieceSizes } from '../json-response.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
@@ -56,7 +57,8 @@ export function* setupPieces(suite: Suite, definition: Case): Generator<string> 
 function* member(before: string, text: string, variables: Variables): Generator<string> {
   yield `${before}"`;
   // Half a surrogate pair at the end of a piece is written as an escape, like the other half.
-  for (const piece of expandedPieces(text, variables)) yield JSON.stringify(piece).slice(1, -1);
+  for (const piece of expandedPieces(text, variables, pieceSizes.text))
+    yield JSON.stringify(piece).slice(1, -1);
   yield '"';
 }
 

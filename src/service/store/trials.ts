@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { pieceSizes } from '../json-response.ts';
 import type { TrialSummary } from '../record/distribution.ts';
 
 export interface NewTrial {
@@ -27,9 +28,6 @@ export interface TrialStore {
    */
   record(run: number, ordinal: number): Iterable<Uint8Array>;
 }
-
-/** Bytes. SQLite reads the whole record for each slice, so that smaller ones of a long record take longer. */
-const sliceBytes = 4 * 1024 * 1024;
 
 /** Columns of a {@link TrialSummary}. */
 const summaryColumns = 'verdict, commands, cost_usd, ended_at';
@@ -71,8 +69,8 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
     *record(run, ordinal) {
       const key = keyOf(run, ordinal);
       const size = Number(selectSize.get(key)?.size ?? 0);
-      for (let at = 0; at < size; at += sliceBytes)
-        yield selectSlice.get(at + 1, sliceBytes, key)?.slice as Uint8Array;
+      for (let at = 0; at < size; at += pieceSizes.record)
+        yield selectSlice.get(at + 1, pieceSizes.record, key)?.slice as Uint8Array;
     },
   };
 }
