@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
-import { writeHarborTask, writeTaskConfig } from './task-folder.ts';
+import { writeHarborTask, writeTaskConfig, writeTerminalBenchTask } from './task-folder.ts';
 
 const variant = ['--variant', 'command:none', '--profile', 'worker'];
 const here = ['--config', 'project/offsite.yaml'];
@@ -81,16 +81,18 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeTerminalBenchTask(place, 'old');
   const junit = join(place.folder, 'check.xml');
   const check = ['check', '--tasks', 'project/tasks', ...here, '--junit', junit];
   const { exitCode, stdout, stderr } = await offsite(place, check);
   expect(exitCode, stderr).toBe(1);
   expect(stderr).toContain('sound: ok');
+  expect(stderr).toContain('old: ok');
   expect(stdout).toMatch(/easy\s+untouched\s+passed\s+PASSES UNTOUCHED/);
   expect(stdout).toMatch(/broken\s+untouched\s+failed/);
   expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
-  expect(xml.match(/<testcase /g)).toHaveLength(6);
+  expect(xml.match(/<testcase /g)).toHaveLength(8);
 });

@@ -22,3 +22,26 @@ export function writeHarborTask(place: Place, id: string, files: Record<string, 
 export function writeTaskConfig(place: Place, run: string): void {
   place.suite({ cases: [], run, config: { images: { 'ubuntu:24.04': 'offsite/base' } } });
 }
+
+/** A small task of Terminal-Bench with the same aim. */
+export function writeTerminalBenchTask(place: Place, id: string): void {
+  const files = {
+    'task.yaml': 'instruction: Write done to the file out.\ndifficulty: easy\n',
+    'docker-compose.yaml': [
+      'services:',
+      '  client:',
+      '    build: { dockerfile: Dockerfile }',
+      '    command: ["sh", "-c", "sleep infinity"]',
+      `    environment: ["TEST_DIR=\${T_BENCH_TEST_DIR}"]`,
+      '',
+    ].join('\n'),
+    Dockerfile: 'FROM ubuntu:24.04\nWORKDIR /app\n',
+    'run-tests.sh': [
+      'echo "=== short test summary info ==="',
+      'if cmp -s out $TEST_DIR/expected; then echo PASSED test_out; else echo FAILED test_out; fi',
+    ].join('\n'),
+    'tests/expected': 'done\n',
+    'solution.sh': 'echo done > out\n',
+  };
+  for (const [name, content] of Object.entries(files)) place.write(`tasks/${id}/${name}`, content);
+}
