@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../src/contract/definition.ts';
+import type { ReportRequest } from '../../src/contract/report.ts';
 import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
 import type { Call } from '../../src/service/operations/call.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
@@ -69,8 +70,8 @@ export function fill(
   });
 }
 
-/** The n-th report of the runs that `fill` left waiting. */
-export function reportBody(waiting: string[], request: number): string | undefined {
+/** The n-th report of the runs that `fill` left waiting; undefined if there are no more. */
+export function reportOf(waiting: string[], request: number): ReportRequest | undefined {
   const id = waiting[Math.floor(request / trialsPerRun)];
-  return id && JSON.stringify({ id, trial: exampleTrial('Open', request % trialsPerRun) });
+  return id === undefined ? undefined : { id, trial: exampleTrial('Open', request % trialsPerRun) };
 }

@@ -32,12 +32,9 @@ export async function measure({ url, path, headers, body, connections, forMs }: 
     while (performance.now() - startedAt < forMs) {
       const text = body(next++);
       if (text === undefined) throw new Error(`nothing is left to send to ${path}`);
-      const sentAt = performance.now();
-      const answer = await pool.request({ method: 'POST', path, headers, body: text });
-      const received = await answer.body.arrayBuffer();
-      if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}`);
-      answerBytes = received.byteLength;
-      latenciesMs.push(performance.now() - sentAt);
+      const answer = await ask(pool, { path, headers, body: text });
+      answerBytes = answer.bytes;
+      latenciesMs.push(answer.ms);
     }
   };
   try {
@@ -47,6 +44,18 @@ export async function measure({ url, path, headers, body, connections, forMs }: 
   }
   const seconds = (performance.now() - startedAt) / 1000;
   return { requestsPerSecond: latenciesMs.length / seconds, latenciesMs, answerBytes };
+}
+
+/** Sends one request. Throws if the answer is not 200. */
+export async function ask(
+  pool: Pool,
+  { path, headers, body }: { path: string; headers: Record<string, string>; body: string },
+): Promise<{ ms: number; bytes: number }> {
+  const sentAt = performance.now();
+  const answer = await pool.request({ method: 'POST', path, headers, body });
+  const received = await answer.body.arrayBuffer();
+  if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}`);
+  return { ms: performance.now() - sentAt, bytes: received.byteLength };
 }
 
 /** `share` is 0.5 for the median. */
