@@ -4,6 +4,7 @@ import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';
 import { recordOf, type TrialRecord } from '../../src/record/trial-record.ts';
+import { noExtras } from '../../src/suite/plan.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
@@ -79,7 +80,7 @@ async function add(
   { version = 1, ...definition }: { version?: number; verify: string } = { verify: 'true' },
 ) {
   const cases = [...new Set(cells.map((cell) => cell.case))];
-  const planned = cases.map((id) => ({ request: { id, ...definition } }));
+  const planned = cases.map((id) => ({ request: { id, ...definition }, local: noExtras }));
   const plan = await ledger.blobs.putJson({
     version,
     prompt: 'Do it.',
