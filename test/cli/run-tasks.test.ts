@@ -29,6 +29,7 @@ test('tasks of Harbor run without a suite; one that cannot run is told and not s
   expect(stdout).toMatch(/hard · none\S*\s+0\s+1\s+0/);
   expect(stdout).not.toContain('gpu');
   expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(stdout).toContain("2 runs were graded in the harness's own sandbox, without unexpected changes");
   expect(exitCode).toBe(0);
 
   const shown = await offsite(place, ['show', 'hard/none/command/worker#0']);
