@@ -29,6 +29,7 @@ test('tasks of Harbor run without a suite; one that cannot run is told and not s
   expect(stdout).toMatch(/hard · none\S*\s+0\s+1\s+0/);
   expect(stdout).not.toContain('gpu');
   expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(stdout).toContain("2 runs were graded in the harness's own sandbox, without unexpected changes");
   expect(exitCode).toBe(0);
 
   const shown = await offsite(place, ['show', 'hard/none/command/worker#0']);
@@ -95,4 +96,52 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
   expect(xml.match(/<testcase /g)).toHaveLength(8);
+});
+
+test('more tasks than a start request takes become several batches, with one summary', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  // Trials of a missing image are void at once, and need no sandbox.
+  const missing = {
+    'task.toml': '[environment]\ndocker_image = "nobody/has:this"\n',
+    'environment/Dockerfile': null,
+  };
+  const ids = Array.from({ length: 101 }, (_, index) => `task-${String(index).padStart(3, '0')}`);
+  for (const id of ids) writeHarborTask(place, id, ['task-000', 'task-100'].includes(id) ? {} : missing);
+  const args = ['run', '--tasks', 'project/tasks', ...variant, ...here, '--json'];
+  const { exitCode, stdout, stderr } = await offsite(place, args);
+  expect(exitCode, stderr).toBe(3);
+  const { batchIds, passed, failed, void: voids, runs } = JSON.parse(stdout);
+  expect(batchIds).toHaveLength(2);
+  expect([passed, failed, voids]).toEqual([2, 0, 99]);
+  expect(runs).toHaveLength(101);
+  const auto = await offsite(place, [...args, '--trials', 'auto']);
+  expect(auto.exitCode).toBe(2);
+  expect(auto.stderr).toContain('--trials auto cannot be used with 101 cases');
+});
+
+test('tasks are refused with what is missing, before anything starts', async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'true');
+  writeHarborTask(place, 'one');
+  const told = async (...args: string[]) => {
+    const { exitCode, stderr } = await offsite(place, ['run', ...args, ...here]);
+    expect(exitCode).toBe(2);
+    return stderr;
+  };
+  const tasks = ['--tasks', 'project/tasks'];
+  expect(await told()).toContain('expected a suite file, or --tasks with a folder');
+  expect(await told(...tasks)).toContain('--tasks needs a variant');
+  expect(await told(...tasks, '--variant', 'codex')).toContain('codex is not a variant');
+  expect(await told(...tasks, '--variant', 'nobody:none')).toContain('"nobody" is not a harness');
+  expect(await told('--tasks', 'project/none', ...variant)).toContain('there is no file or folder');
+  const suite = place.write(
+    'suite.yaml',
+    'suite: { id: a }\ntasks: { path: tasks }\nvariants: [{ model: none, harness: command, profile: worker }]\n',
+  );
+  const start = await offsite(place, ['start', suite, ...here]);
+  expect(start.exitCode).toBe(2);
+  expect(start.stderr).toContain('this command takes no tasks');
 });

@@ -67,22 +67,37 @@ function mappedLines({ runs }: BatchSummary): Printable[] {
   );
 }
 
-/** A line for each run that was graded in its harness's sandbox, where a pass is less reliable. */
+/** How many runs are told with their changes, each on a line. */
+const mostChanged = 10;
+
+/**
+ * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have many
+ * of them, so those without changes share a line.
+ */
 function sameSandboxLines({ runs }: BatchSummary): Printable[] {
-  return runs.flatMap((run) => {
-    const same = run.trials.filter(({ verifiedIn, validatedIn }) =>
+  const same = runs.flatMap((run) => {
+    const trials = run.trials.filter(({ verifiedIn, validatedIn }) =>
       [verifiedIn, validatedIn].includes('same'),
     );
-    if (same.length === 0) return [];
-    const unexpected = same.reduce(
-      (sum, { systemChanges }) => sum + (systemChanges?.unexpected.count ?? 0),
-      0,
-    );
-    const changes = plural(unexpected, 'unexpected change');
-    return [
-      text`${run.case} · ${run.variant} was graded in the harness's own sandbox: ${ours(changes)} there`,
-    ];
+    const count = trials.reduce((sum, { systemChanges }) => sum + (systemChanges?.unexpected.count ?? 0), 0);
+    return trials.length === 0 ? [] : [{ name: text`${run.case} · ${run.variant}`, count }];
   });
+  const changed = same.filter(({ count }) => count > 0);
+  const [unchanged] = same.filter(({ count }) => count === 0);
+  const others = same.length - changed.length;
+  const where = "graded in the harness's own sandbox";
+  return [
+    ...changed.slice(0, mostChanged).map(({ name, count }) => {
+      return text`${name} was ${ours(where)}: ${ours(plural(count, 'unexpected change'))} there`;
+    }),
+    ...(changed.length > mostChanged
+      ? [text`${changed.length - mostChanged} more runs were ${ours(where)}, with unexpected changes there`]
+      : []),
+    ...(unchanged && others === 1
+      ? [text`${unchanged.name} was ${ours(where)}: 0 unexpected changes there`]
+      : []),
+    ...(others > 1 ? [text`${others} runs were ${ours(where)}, without unexpected changes there`] : []),
+  ];
 }
 
 type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;
