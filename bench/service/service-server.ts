@@ -1,8 +1,10 @@
 import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
+import { settleHeap } from '../../src/heap.ts';
 import { openService } from '../../src/service/service.ts';
 
 /** The service in its own process. `node service-server.ts FOLDER KEY`; writes its URL to the parent. */
+settleHeap();
 const [dataFolder = '.', key = ''] = process.argv.slice(2);
 const service = openService({ dataFolder, clock: systemClock, integrations: [] });
 service.seedKey(key, { organization: 'Bench', permissions });

@@ -53,6 +53,7 @@ const own = [
   'src/engine/container/remove.ts',
   'src/engine/snapshot/',
   'src/byte-store.ts',
+  'src/heap.ts',
   'src/ledger/reserve.ts',
   // How a key may be written to be found.
   'src/redaction/',

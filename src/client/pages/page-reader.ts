@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { serviceAnswers } from '../../bounds/service.ts';
 import { receiving } from '../../contract/receiving.ts';
 import { RunsResponse } from '../../contract/record.ts';
-import { freeReadBuffers } from '../../heap.ts';
+import { DroppedBuffers } from '../../heap.ts';
 import { DocumentTooHeavy, parseCheckedJson, parseForeignJson } from '../../parse-json.ts';
 import type { Quote } from '../api-key.ts';
 import type { BodyReader } from '../exchange.ts';
@@ -40,9 +40,6 @@ export type PageReading =
   /** It is not JSON. */
   | { _tag: 'broken' };
 
-/** In bytes: so much of what was read may wait in memory to be freed. */
-const freeEvery = 8 * 1024 * 1024;
-
 const Head = receiving(RunsResponse.extend({ runs: z.array(z.unknown()) }));
 
 /**
@@ -62,8 +59,7 @@ export class PageReader implements BodyReader {
   #unread = 0;
   readonly #passedOver = new Set<string>();
   #isBroken = false;
-  /** Since buffers were freed. */
-  #bytes = 0;
+  readonly #dropped = new DroppedBuffers();
 
   constructor({ parts = 'brief', of }: PageParts<RunParts>, quote: Quote) {
     this.#reading = runReadings[parts];
@@ -80,11 +76,7 @@ export class PageReader implements BodyReader {
       if (!this.#utf8.accepts(chunk)) throw new NotJson('the document is not UTF-8');
       this.#filter.write(chunk);
     });
-    this.#bytes += chunk.length;
-    if (this.#bytes > freeEvery) {
-      this.#bytes = 0;
-      freeReadBuffers();
-    }
+    this.#dropped.add(chunk.length);
     return !this.#isBroken;
   }
 
