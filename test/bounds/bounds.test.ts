@@ -58,10 +58,6 @@ const own = [
   // How a key may be written to be found.
   'src/redaction/',
   'src/service/json-response.ts',
-  // The size of the pieces in which they read or write.
-  'src/client/pages/page-reader.ts',
-  'src/service/store/trials.ts',
-  'src/suite/variables.ts',
   // How much of a record a page shows at a time.
   'src/viewer/',
 ];

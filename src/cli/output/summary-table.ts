@@ -68,7 +68,7 @@ function mappedLines({ runs }: BatchSummary): Printable[] {
 }
 
 /** How many runs are told with their changes, each on a line. */
-const mostChanged = 10;
+const namedRuns = 10;
 
 /**
  * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have many
@@ -87,11 +87,11 @@ function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   const others = same.length - changed.length;
   const where = "graded in the harness's own sandbox";
   return [
-    ...changed.slice(0, mostChanged).map(({ name, count }) => {
+    ...changed.slice(0, namedRuns).map(({ name, count }) => {
       return text`${name} was ${ours(where)}: ${ours(plural(count, 'unexpected change'))} there`;
     }),
-    ...(changed.length > mostChanged
-      ? [text`${changed.length - mostChanged} more runs were ${ours(where)}, with unexpected changes there`]
+    ...(changed.length > namedRuns
+      ? [text`${changed.length - namedRuns} more runs were ${ours(where)}, with unexpected changes there`]
       : []),
     ...(unchanged && others === 1
       ? [text`${unchanged.name} was ${ours(where)}: 0 unexpected changes there`]
