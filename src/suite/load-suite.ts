@@ -118,7 +118,6 @@ class SuiteReading {
     const { suite, tasks, cases } = this.#yaml.value;
     if (!tasks && !cases) this.report([], 'has neither cases nor tasks');
     if (tasks && cases) this.report(['tasks'], 'is in place of cases; remove one of them');
-    if (suite.prompt === undefined && !tasks) this.report(['suite', 'prompt'], 'is missing');
     const { prompt = '{{instruction}}' } = suite;
     if (typeof prompt === 'object' && 'prompt' in prompt) {
       const { prompt: id, channel, version } = prompt;

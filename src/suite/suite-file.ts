@@ -197,6 +197,12 @@ export const SuiteFile = z
       description: 'The environment of the cases that have none of their own. Local.',
     }),
   })
+  // Told together with everything else that is wrong, so it reads a value of any shape.
+  .refine(({ suite, tasks }) => suite?.prompt !== undefined || tasks !== undefined, {
+    path: ['suite', 'prompt'],
+    message: 'is required: expected a text, {file: path}, or {prompt: id, channel: name}',
+    when: ({ value }) => typeof value === 'object' && value !== null,
+  })
   .meta({ title: 'Offsite suite' });
 export type SuiteFile = z.infer<typeof SuiteFile>;
 export type CaseSource = z.infer<typeof CaseSource>;

@@ -53,7 +53,7 @@ cases:
   test.each([
     ['a file that is not there', ['run', 'gone.yaml'], 'gone.yaml'],
     ['an option that there is not', ['run', 'suite.yaml', '--fast'], "unknown option '--fast'"],
-    ['no file at all', ['run'], "missing required argument 'file'"],
+    ['no file at all', ['run'], 'expected a suite file, or --tasks with a folder'],
     ['a rate that is none', ['run', 'suite.yaml', '--fail-under', '7'], 'a number from 0 to 1'],
     ['a concurrency that is none', ['run', 'suite.yaml', '-c', '0'], 'a whole number from 1'],
     ['a command that there is not', ['walk'], "unknown command 'walk'"],

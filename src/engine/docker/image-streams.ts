@@ -81,7 +81,17 @@ function onlyFile(dockerfile: string): Readable {
   return context as unknown as Readable;
 }
 
+/**
+ * The classic builder keeps what its steps made as images without a name. Whoever removes images may take one
+ * away from a build; then the Dockerfile is not to blame, and another try succeeds.
+ */
 function notBuilt(message: string): OffsiteError {
+  if (/(?:unable to find image|no such image:?|unknown parent image id) "?sha256:/i.test(message)) {
+    return new OffsiteError(`${message}: it was removed while the build used it`, {
+      code: 'IMAGE_REMOVED',
+      kind: 'infrastructure',
+    });
+  }
   return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });
 }
 
