@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+
 /**
  * Settles like `promise`, or rejects with the signal's reason if it aborts first. The work behind the promise
  * continues.
@@ -11,6 +13,15 @@ export async function abortable<Value>(promise: Promise<Value>, signal: AbortSig
     return await Promise.race([promise, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves after so many milliseconds, or as soon as the signal aborts. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(ms, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

@@ -1,3 +1,4 @@
+import { pause } from '../abortable.ts';
 import { Conflict } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
 import { notClaimed } from './not-claimed.ts';
@@ -104,7 +105,7 @@ export class KeptLease implements Lease {
     const { signal } = this.#ended;
     while (!signal.aborted && !this.lost.aborted) {
       const waitMs = this.#isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3;
-      await clock.sleep(waitMs, signal).catch(() => undefined);
+      await pause(clock, waitMs, signal);
       if (!signal.aborted) await this.#renew(signal);
     }
   }

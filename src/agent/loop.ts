@@ -1,3 +1,4 @@
+import { pause } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 
 /** Milliseconds until a loop continues after a step failed. */
@@ -61,9 +62,7 @@ export class Loop {
     const over = new AbortController();
     const end = () => over.abort();
     signal.addEventListener('abort', end, { once: true });
-    const sleeping = this.#parts.clock.sleep(ms, over.signal).catch((error: unknown) => {
-      if (!over.signal.aborted) throw error;
-    });
+    const sleeping = pause(this.#parts.clock, ms, over.signal);
     try {
       if (!signal.aborted) await Promise.race([sleeping, this.#woken.promise]);
     } finally {

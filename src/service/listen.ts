@@ -8,6 +8,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
+import { pause } from '../abortable.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Clock } from '../clock.ts';
 import { listenTo } from '../foreign-traffic.ts';
@@ -126,9 +127,7 @@ async function closeGracefully(
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   for (const socket of quiet) socket.destroy();
   try {
-    const grace = clock.sleep(graceMs, ended.signal).catch((error: unknown) => {
-      if (!ended.signal.aborted) throw error;
-    });
+    const grace = pause(clock, graceMs, ended.signal);
     await Promise.race([closed, grace]);
     server.closeAllConnections();
     await closed;

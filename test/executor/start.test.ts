@@ -68,7 +68,7 @@ test('what a command leaves when it is interrupted, or never runs, the next serv
     `${at.place.folder}/project/offsite.yaml`,
   ];
   const running = startCommand(at.place, args);
-  await running.printed(/batch batch_\S+: 1 trials/);
+  await running.printed(/batch batch_\S+: 1 trial/);
   await expect.poll(() => at.attempts().length, { timeout: 60_000 }).toBe(1);
   running.kill('SIGINT');
   const interrupted = await running.ended;

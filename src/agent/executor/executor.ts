@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { pause } from '../../abortable.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -105,7 +106,7 @@ export class Executor implements Platform, AsyncDisposable {
         const isExpected = error instanceof OffsiteError;
         log.error({ reason: messageOf(error), err: isExpected ? undefined : error }, 'the executor failed');
         changed({ kind: 'unable', reason: messageOf(error) });
-        await clock.sleep(againMs, signal).catch(() => undefined);
+        await pause(clock, againMs, signal);
       }
     }
   }
@@ -137,7 +138,12 @@ export class Executor implements Platform, AsyncDisposable {
     const { concurrency } = revisions.current;
     changed({ kind: 'working', engine: engine.address, concurrency });
     await this.#work(workplace, platform, delivery);
-    await delivery.drain(grace, AbortSignal.timeout(grace.ms)).catch(() => undefined);
+    const late = AbortSignal.timeout(grace.ms);
+    try {
+      await delivery.drain(grace, late);
+    } catch (error) {
+      if (!late.aborted) throw error;
+    }
   }
 
   /** Works until the executor ends, and then until no trial is in flight. */

@@ -1,3 +1,4 @@
+import { pause } from '../../abortable.ts';
 import type { Clock } from '../../clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, servingLock } from '../../ledger/platform.ts';
@@ -26,7 +27,7 @@ export async function turnToServe(parts: TurnParts, signal: AbortSignal): Promis
   using taken = new DisposableStack();
   taken.use(platform);
   // Only a server whose turn it is takes this one; a command that looks has it for a moment.
-  for (; !signal.aborted; await clock.sleep(lookedAtMs, signal).catch(() => undefined)) {
+  for (; !signal.aborted; await pause(clock, lookedAtMs, signal)) {
     const serving = ledger.takeLock(servingLock);
     if (!serving) continue;
     taken.use(serving);
@@ -62,7 +63,7 @@ async function nextTurn(
     if (lock) return lock;
     if (isOver()) return undefined;
     if (!told) waits();
-    await clock.sleep(tryMs, signal).catch(() => undefined);
+    await pause(clock, tryMs, signal);
   }
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { pause } from '../../abortable.ts';
 import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -52,7 +53,7 @@ export class LazyWorkplace {
         if (reason !== told) unable(reason);
         told = reason;
       }
-      await clock.sleep(againMs, signal).catch(() => undefined);
+      await pause(clock, againMs, signal);
     }
     return undefined;
   }

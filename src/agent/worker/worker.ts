@@ -1,3 +1,4 @@
+import { pause } from '../../abortable.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey } from '../../ledger/batches.ts';
 import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
@@ -242,7 +243,7 @@ export class Worker implements AsyncDisposable {
   async #changeWithin(ms: number | undefined, change: Promise<void>): Promise<void> {
     if (ms === undefined) return change;
     const over = new AbortController();
-    const sleeping = this.#parts.clock.sleep(Math.max(1, ms), over.signal).catch(() => undefined);
+    const sleeping = pause(this.#parts.clock, Math.max(1, ms), over.signal);
     await Promise.race([change, sleeping]);
     over.abort();
   }

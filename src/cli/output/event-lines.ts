@@ -4,7 +4,7 @@ import { printedText } from '../../bounds/anybody.ts';
 import { failuresOf } from '../../record/failures.ts';
 import type { Cause, TrialResult } from '../../record/trial-record.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
-import { duration } from '../../text/quantities.ts';
+import { duration, plural } from '../../text/quantities.ts';
 
 /**
  * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install
@@ -61,7 +61,7 @@ function stepOf({ run }: BatchTrial, { phase }: Cause): string {
 function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {
   switch (event.kind) {
     case 'started':
-      return text`batch ${event.batchId}: ${event.trials.length} trials`;
+      return text`batch ${event.batchId}: ${plural(event.trials.length, 'trial')}`;
     case 'phase':
     case 'step':
     case 'put-back':

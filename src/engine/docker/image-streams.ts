@@ -81,12 +81,15 @@ function onlyFile(dockerfile: string): Readable {
   return context as unknown as Readable;
 }
 
+/** Ends with it, unlike the failure of a command that has such words in it. */
+const removed = /(?:unable to find image|no such image:|unknown parent image id) "?sha256:[0-9a-f]{64}"?$/i;
+
 /**
  * The classic builder keeps what its steps made as images without a name. Whoever removes images may take one
  * away from a build; then the Dockerfile is not to blame, and another try succeeds.
  */
 function notBuilt(message: string): OffsiteError {
-  if (/(?:unable to find image|no such image:?|unknown parent image id) "?sha256:/i.test(message)) {
+  if (removed.test(message)) {
     return new OffsiteError(`${message}: it was removed while the build used it`, {
       code: 'IMAGE_REMOVED',
       kind: 'infrastructure',
