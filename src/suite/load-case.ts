@@ -31,7 +31,7 @@ export function plannedCase(
   }
   const request: Case = { id: entry.id, name: entry.name ?? entry.id };
   if (entry.tags) request.tags = entry.tags;
-  if (entry.source) request.source = entry.source;
+  if (entry.source && 'kind' in entry.source) request.source = entry.source;
   if (entry.variables) request.variables = entry.variables;
   if (entry.prepare !== undefined)
     request.prepare = prepareOf(entry.prepare, variables, [...path, 'prepare'], reader);
@@ -61,8 +61,14 @@ function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: S
     onError: validator?.onError ?? 'void',
     userTurns: user?.maxTurns ?? 0,
     solution: solution === undefined ? undefined : reader.script(solution, variables, [...path, 'solution']),
-    environment: reader.environment(entry.environment, path),
+    environment: environmentOf(entry, path, reader),
   };
+}
+
+function environmentOf({ environment, source }: CaseSource, path: Path, reader: SuiteReader) {
+  const planned = reader.environment(environment, path);
+  const repository = reader.repository(source, path);
+  return repository ? { ...planned, source: repository } : planned;
 }
 
 function verifyPlaceOf(verify: CaseSource['verify'], path: Path, reader: SuiteReader): VerifyPlace {

@@ -4,6 +4,7 @@ import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
 import { BadFile } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
+import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
@@ -22,6 +23,8 @@ export interface SuiteOptions {
   keys?: KnownKeys | undefined;
   /** Makes cases of the tasks at an absolute path. Without it, a suite with tasks is refused. */
   planTasks?: PlanTasks | undefined;
+  /** What `fetchSources()` returned. Without it, a suite with git sources is refused. */
+  sources?: FetchedSources | undefined;
 }
 
 /**
@@ -34,14 +37,14 @@ export function loadSuite(
   file: string,
   config: Config,
   harnesses: readonly HarnessOffer[],
-  { allowOutside = [], except = [], keys, planTasks }: SuiteOptions = {},
+  { allowOutside = [], except = [], keys, planTasks, sources }: SuiteOptions = {},
 ): SuitePlan {
   const yaml = readYamlFile(file, SuiteFile);
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
   const files = new FileReader({ reach, keys });
-  const reader = new SuiteReader(yaml, { folder, files, reach, images: config.images, keys });
+  const reader = new SuiteReader(yaml, { folder, files, reach, images: config.images, keys }, sources);
   const prompt = promptOf(reader);
   const { cases: entries = [] } = source;
   const cases = source.tasks
@@ -98,7 +101,7 @@ function tasksOf(
   reader: SuiteReader,
   plan: PlanTasks | undefined,
 ): PlannedCase[] {
-  for (const key of ['environment', 'artifacts'] as const) {
+  for (const key of ['environment', 'artifacts', 'source'] as const) {
     if (reader.source[key] !== undefined) reader.report([key], 'has no effect on tasks; remove it');
   }
   if (prompt.kind === 'text')

@@ -2,8 +2,10 @@ import { join, resolve } from 'node:path';
 import { messageOf } from '../offsite-error.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
+import { type FetchedSources, keyOfSource } from './git/fetch-sources.ts';
+import type { PlannedSource } from './git/git-source.ts';
 import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
-import type { SuiteFile, Text } from './suite-file.ts';
+import type { CaseSource, SuiteFile, Text } from './suite-file.ts';
 import { expandVariables, type Variables } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
@@ -16,9 +18,11 @@ export class SuiteReader {
   readonly source: SuiteFile;
   readonly parts: EnvironmentParts;
   readonly #yaml: YamlFile<SuiteFile>;
+  readonly #sources: FetchedSources | undefined;
   readonly #environments = new Map<EnvironmentSource, CaseEnvironment>();
 
-  constructor(yaml: YamlFile<SuiteFile>, parts: EnvironmentParts) {
+  constructor(yaml: YamlFile<SuiteFile>, parts: EnvironmentParts, sources: FetchedSources | undefined) {
+    this.#sources = sources;
     this.source = yaml.value;
     this.parts = parts;
     this.#yaml = yaml;
@@ -86,6 +90,17 @@ export class SuiteReader {
     const environment = plannedEnvironment(source, { ...this.parts, placeOf, report });
     this.#environments.set(source, environment);
     return environment;
+  }
+
+  /** The repository of a case, or the suite's if the case has no source. Undefined for none. */
+  repository(own: CaseSource['source'], path: Path): PlannedSource | undefined {
+    const source = own ?? this.source.source;
+    if (!source || !('git' in source)) return undefined;
+    const at = own ? [...path, 'source'] : ['source'];
+    const fetched = this.#sources?.get(keyOfSource(source));
+    if (fetched && 'commit' in fetched) return fetched;
+    this.report([...at, 'git'], fetched?.problem ?? 'this command takes no git sources');
+    return undefined;
   }
 
   /** `suite.yaml:3:5` */
