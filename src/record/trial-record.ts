@@ -194,6 +194,10 @@ export const TrialRecord = z.object({
     .meta({
       description: 'Images that the case names and that the configuration replaces by others.',
     }),
+  source: z
+    .object({ url: z.string(), ref: z.string().optional(), commit: z.string() })
+    .optional()
+    .meta({ description: 'The commit that the workspace began with. The URL is without credentials.' }),
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),

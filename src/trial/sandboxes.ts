@@ -104,7 +104,8 @@ export class Sandboxes implements AsyncDisposable {
     }: SandboxOptions = {},
   ) {
     const learned = { known: new Map(), starts: new Map(), failures: new Map() };
-    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
+    const env = host.variables;
+    this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
   }

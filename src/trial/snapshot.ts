@@ -97,7 +97,11 @@ interface Step extends Preparation {
   env: Readonly<Record<string, string>>;
 }
 
-function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runners }: ImageParts): Step[] {
+function stepsOf(
+  spec: TrialSpec,
+  start: StartImage,
+  { extraCertificates, runners, env }: ImageParts,
+): Step[] {
   const { harness, profile, prompt, prepare, variables, sandbox, caseName } = spec;
   const { timeouts } = sandbox;
   const shared = { user: start.user, extraCertificates };
@@ -130,6 +134,7 @@ function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runner
       variables,
       env: spec.environment.env,
       placed: spec.environment.files,
+      source: spec.environment.source && { planned: spec.environment.source, env },
       timeoutMs: timeouts.prepare,
     },
   ];
@@ -191,7 +196,7 @@ async function snapshot(
 
 /** All inputs of a step's result. */
 function keyOf(
-  { phase, files, placed, script, variables, user, extraCertificates }: Step,
+  { phase, files, placed, source, script, variables, user, extraCertificates }: Step,
   workspace: string,
   security: string,
   env: Record<string, string>,
@@ -200,6 +205,8 @@ function keyOf(
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
+    // Its id stands for all of its contents, wherever it was fetched from.
+    source: source && [source.planned.commit, source.planned.history],
     script,
     variables,
     workspace: workspace === usualPlace.workspace ? undefined : workspace,

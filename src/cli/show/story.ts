@@ -81,7 +81,7 @@ function headOf({ run, trial, record }: ShownTrial): Printable {
 const promptSize = { first: 4, last: 1, characters: 160 };
 
 function triedSection({ batch, run, record }: ShownTrial): Printable {
-  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [] } = record;
+  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [], source } = record;
   const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
   const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
   const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
@@ -94,6 +94,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
+    ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
