@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
+import type { Container } from './container.ts';
 import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
@@ -24,6 +25,7 @@ export interface SnapshotStore {
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
   const impossible = new Map<string, SnapshotResult>();
+  const holders = new Map<string, Container>();
 
   async function make(
     build: (builder: Builder, tag: string) => Promise<Built>,
@@ -94,7 +96,7 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
         if (made.kind === 'snapshot') return made;
         throw new Error('a volume keeps no processes');
       };
-      return holdVolume(builder, request, tag, fill, signal);
+      return holdVolume(builder, request, tag, { holders, fill }, signal);
     },
   };
 }

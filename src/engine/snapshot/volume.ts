@@ -67,13 +67,15 @@ export async function fillOnce(
 
 /**
  * Finds or fills a volume, and keeps it from being removed by a container that never runs. Three round trips
- * if the volume exists.
+ * if the volume exists, two if this process holds it already.
+ *
+ * @param holders the containers by their volume's name
  */
 export async function holdVolume(
   builder: Builder,
   request: VolumeRequest,
   tag: string,
-  fill: () => Promise<{ built: boolean }>,
+  { holders, fill }: { holders: Map<string, Container>; fill: () => Promise<{ built: boolean }> },
   signal?: AbortSignal,
 ): Promise<SharedVolume> {
   const { port, repository } = builder;
@@ -81,13 +83,15 @@ export async function holdVolume(
   for (let tries = 0; tries < TRIES; tries++) {
     const { built } = await fill();
     const mounts = [{ volume, path: request.path, readOnly: true }];
-    const holder = await builder.createContainer(
-      { ...lockSpec, imageId: request.parentImageId, mounts },
-      { signal },
-    );
+    const spec = { ...lockSpec, imageId: request.parentImageId, mounts };
+    const holder = holders.get(volume) ?? (await builder.createContainer(spec, { signal }));
+    const other = holders.get(volume);
+    if (other !== undefined && other !== holder) await holder.remove();
+    else holders.set(volume, holder);
     if (await isComplete(port, volume, signal)) return { name: volume, built };
+    holders.delete(volume);
     // Somebody removed the volume but not its snapshot, so the engine made an empty one for the container.
-    await holder.remove();
+    await (other ?? holder).remove();
     await port.remove('volume', volume, signal);
     await port.remove('image', `${repository}:${tag}`, signal);
   }
