@@ -84,6 +84,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       createContainer: (spec, signal) => createContainer(spec, { signal }),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
       image: (request, signal) => snapshots.image(request, signal),
+      volume: (request, signal) => snapshots.volume(request, signal),
       builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
       keptSnapshots: (signal) => keptSnapshots(port, repository, signal),
       removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),

@@ -5,7 +5,8 @@ import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
+import type { SharedVolume } from './snapshot/volume.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
@@ -27,6 +28,8 @@ export interface Engine extends AsyncDisposable {
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
   image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  /** Finds or fills a volume that containers share. It is kept as snapshots are. */
+  volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
   /** The snapshots that the engine keeps. */

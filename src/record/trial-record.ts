@@ -32,6 +32,9 @@ const EnvironmentStep = z
     image: z.string().optional().meta({
       description: 'The id of the image that the step gave. Absent if it ran in the sandbox itself.',
     }),
+    volume: z.string().optional().meta({
+      description: 'The name of the volume that the step filled, in place of an image.',
+    }),
     startedAt: At.optional(),
     durationMs: Millis.optional(),
     exitCode: z.number().optional(),

@@ -26,6 +26,8 @@ export interface Preparation {
   variables: Variables;
   /** The user that runs everything, if it is not root by default. */
   user: string | undefined;
+  /** Folders that the user must be able to write to, besides the workspace and Offsite's own. */
+  ownFolders?: readonly string[];
   timeoutMs: number;
   /** The host's extra certificates, in PEM. */
   extraCertificates: Buffer | undefined;
@@ -48,8 +50,8 @@ export async function prepareContainer(
   preparation: Preparation,
   signal: AbortSignal,
 ): Promise<Prepared | undefined> {
-  const owner = preparation.user === undefined ? {} : await giveFolders(container, signal);
-  const { placed = [], source } = preparation;
+  const { user, ownFolders = [], placed = [], source } = preparation;
+  const owner = user === undefined ? {} : await giveFolders(container, ownFolders, signal);
   if (source) await putSource(container, { ...source, owner }, signal);
   if (placed.length > 0) {
     const { workingDir } = container;
@@ -63,9 +65,13 @@ export async function prepareContainer(
  * Makes the sandbox's user the owner of those of the trial's folders that it cannot write to. The engine
  * creates them for root, which a strict sandbox does not have. Resolves with the user.
  */
-async function giveFolders(container: Container, signal: AbortSignal): Promise<Owner> {
+async function giveFolders(
+  container: Container,
+  further: readonly string[],
+  signal: AbortSignal,
+): Promise<Owner> {
   const result = await container.exec({
-    argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own],
+    argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own, ...further],
     timeoutMs: commandOutput.time.userNames,
     signal,
   });

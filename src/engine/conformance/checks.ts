@@ -5,6 +5,7 @@ import { fileChecks } from './files.ts';
 import { imageChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
 import { terminalChecks } from './terminals.ts';
+import { volumeChecks } from './volumes.ts';
 import { wallChecks } from './walls.ts';
 
 /** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
@@ -16,4 +17,5 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   ...wallChecks,
   ...fileChecks,
   ...imageChecks,
+  ...volumeChecks,
 ];

@@ -32,6 +32,7 @@ export function requestOf(
     filter: filterFor(program === undefined ? 'sandbox' : 'program', capabilities),
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
+    mounts: spec.mounts,
     runtime: spec.runtime,
   };
 }

@@ -1,3 +1,5 @@
+import type { Mount } from '../port/containers.ts';
+
 /** What a container is made of, and its limits. */
 export interface ContainerSpec {
   /** The id, not a name: names move. */
@@ -43,6 +45,8 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
+  /** Volumes at absolute paths, which are made if they are missing. No snapshot has what is in them. */
+  mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;
 }

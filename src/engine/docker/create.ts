@@ -1,4 +1,4 @@
-import type { ContainerRequest } from '../port/containers.ts';
+import type { ContainerRequest, Mount } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 
 export async function createContainer(
@@ -39,7 +39,7 @@ export async function createContainer(
 }
 
 function hostConfig(request: ContainerRequest): Record<string, unknown> {
-  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime } = request;
+  const { hosts, cpus, nofile, filter, readOnlyPaths, mounts = [], runtime } = request;
   return {
     NetworkMode: networkMode(request.network),
     ...(hosts && { ExtraHosts: Object.entries(hosts).map(([name, address]) => `${name}:${address}`) }),
@@ -57,10 +57,17 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: request.readOnlyRoot,
     ...(readOnlyPaths && { ReadonlyPaths: readOnlyPaths }),
+    ...(mounts.length > 0 && { Mounts: mounts.map(mountOf) }),
     // How it ended must be readable until we remove it.
     AutoRemove: false,
     ...(runtime !== undefined && { Runtime: runtime }),
   };
+}
+
+function mountOf({ volume, path, readOnly }: Mount) {
+  // Without NoCopy, the engine fills an empty volume with what the image has at that path.
+  const options = { NoCopy: true };
+  return { Type: 'volume', Source: volume, Target: path, ReadOnly: readOnly, VolumeOptions: options };
 }
 
 function networkMode(network: ContainerRequest['network']): string {
