@@ -1,4 +1,4 @@
-import type { ContainerRequest } from '../port/containers.ts';
+import type { ContainerRequest, MemoryFolder } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 
 export async function createContainer(
@@ -18,6 +18,7 @@ export async function createContainer(
         Image: request.imageId,
         Entrypoint: request.command,
         Cmd: [],
+        ...(request.env && { Env: Object.entries(request.env).map(([name, value]) => `${name}=${value}`) }),
         ...(stdin && { OpenStdin: true, StdinOnce: true, AttachStdin: true }),
         ...(request.workingDir !== undefined && { WorkingDir: request.workingDir }),
         ...(request.user !== undefined && { User: request.user }),
@@ -39,10 +40,12 @@ export async function createContainer(
 }
 
 function hostConfig(request: ContainerRequest): Record<string, unknown> {
-  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime } = request;
+  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime, processesOf, memoryFolders } = request;
   return {
     NetworkMode: networkMode(request.network),
     ...(hosts && { ExtraHosts: Object.entries(hosts).map(([name, address]) => `${name}:${address}`) }),
+    ...(processesOf !== undefined && { PidMode: `container:${processesOf}` }),
+    ...(memoryFolders && { Mounts: memoryFolders.map(memoryMount) }),
     // The swap limit includes memory: equal means no swap. If left out, the engine adds as much swap as
     // memory.
     Memory: request.memoryBytes,
@@ -61,6 +64,10 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     AutoRemove: false,
     ...(runtime !== undefined && { Runtime: runtime }),
   };
+}
+
+function memoryMount({ path, maxBytes }: MemoryFolder) {
+  return { Type: 'tmpfs', Target: path, TmpfsOptions: { SizeBytes: maxBytes, Mode: 0o1777 } };
 }
 
 function networkMode(network: ContainerRequest['network']): string {
