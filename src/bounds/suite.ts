@@ -86,3 +86,14 @@ export const queueTickets = channel({
   time: { look: milliseconds(5_000, 'between two checks, if watching the folder reports nothing') },
   count: 'one at a time, the oldest first',
 });
+
+export const serviceNetworks = channel({
+  sender: "the suite's author",
+  over: 'services beside a sandbox, and the network that they share with it',
+  bytes: {
+    memory: bytes(64 * MiB, 'each container that only keeps a network'),
+    words: characters(4096, 'what such a container prints'),
+  },
+  time: { start: milliseconds(60_000, 'until such a container has done its work') },
+  count: 'a case names them all',
+});

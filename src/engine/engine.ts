@@ -1,9 +1,11 @@
 import type { ImageBuilder } from './build/image-builder.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
+import type { Network, NetworkRequest } from './network/network.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
+import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
 import type { SharedVolume } from './snapshot/volume.ts';
@@ -24,6 +26,10 @@ export interface Engine extends AsyncDisposable {
   findImage(name: string, signal?: AbortSignal): Promise<Image | undefined>;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
+  /** Opens a network that leads nowhere, for some containers. Throws if this engine cannot have one. */
+  openNetwork(request: NetworkRequest, signal: AbortSignal): Promise<Network>;
+  /** Creates a server's container without starting it. Throws if a limit cannot be enforced. */
+  createService(spec: ServiceSpec, signal: AbortSignal): Promise<Service>;
   /** Finds or builds a snapshot: the image of a state that is built once and shared. */
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
