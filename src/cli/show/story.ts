@@ -8,6 +8,7 @@ import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
+import { stepsSection } from './steps.ts';
 import { timelineSection } from './timeline.ts';
 import { transcriptSection } from './transcript.ts';
 import { whySection } from './why.ts';
@@ -34,6 +35,7 @@ export function storyOf(shown: ShownTrial): Printable {
   return page([
     headOf(shown),
     whySection(record),
+    stepsSection(record),
     ...checkSections(record, false),
     changesSection(record, read, false),
     triedSection(shown),

@@ -31,8 +31,11 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   // An image that is made for the verifier has its tests.
   const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
-  const collect = table.collect ?? toml.verifier.collect ?? [];
+  // Those of a step run after those of the task.
+  const collect = [...(toml.verifier.collect ?? []), ...(step?.table.collect ?? [])];
   if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
+  for (const { service } of collect)
+    if (service !== 'main') remarks.uses('service-collect-hook', at('collect', service));
   return {
     mode,
     environment: separate?.environment,

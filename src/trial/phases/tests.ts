@@ -36,7 +36,7 @@ export async function tested(tests: CaseTests, input: PhaseInput): Promise<Teste
   const ran = { kind: 'ran' as const, systemChanges: changes };
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { ...ran, validations: [], judgments: [], failure };
-  const judgments = judgmentsOf(rewards.rewards, tests.thresholds);
+  const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
   return { ...ran, validations: [validationOf(result, judgments)], judgments };
 }
 
@@ -104,14 +104,26 @@ function failureOf(
   return { kind: 'broken', message, output };
 }
 
-function judgmentsOf(rewards: ReadonlyMap<string, number>, thresholds: Thresholds): Judgment[] {
-  const { default: usual, byName } = thresholds;
-  return [...rewards].map(([name, score]) => ({
-    name,
-    evaluator: 'tests',
-    score,
-    threshold: (Object.hasOwn(byName, name) ? byName[name] : undefined) ?? usual,
-  }));
+/** Rewards beside what they must reach. */
+export function judgmentsOf(
+  rewards: ReadonlyMap<string, number>,
+  thresholds: Thresholds,
+  evaluator: string,
+): Judgment[] {
+  const { byName, required = false } = thresholds;
+  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
+  return [...[...rewards.keys()], ...missing].map((name) => {
+    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
+    return {
+      ...{ name, evaluator },
+      ...(score !== undefined && { score }),
+      ...(threshold !== undefined && { threshold }),
+    };
+  });
+}
+
+function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
+  return Object.hasOwn(byName, name) ? byName[name] : usual;
 }
 
 /** The run of the tests as a whole, with what it printed. */
@@ -121,7 +133,9 @@ function validationOf(
 ): Validation {
   const low = judgments.filter((judgment) => !reachesThreshold(judgment));
   const passed = low.length === 0;
-  const told = low.map(({ name, score, threshold }) => `${name} is ${score}, below ${threshold}`).join('; ');
+  const told = low
+    .map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`)
+    .join('; ');
   return {
     id: 'validation-0',
     index: 0,
