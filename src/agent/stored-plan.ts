@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import type { CaseTests } from '../suite/case-tests.ts';
 import { noEnvironment, type PlacedFile } from '../suite/environment.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
@@ -33,7 +34,7 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       local: {
         ...local,
         environment: withStored(environment),
-        ...(tests && { tests: withStored(tests) }),
+        ...(tests && { tests: testsWith(withStored, tests) }),
         ...(oracle && { oracle: withStored(oracle) }),
       },
     };
@@ -71,12 +72,18 @@ export function readPlan(stored: unknown): KnownPlan {
       local: {
         ...local,
         environment: withPlaced(environment),
-        ...(tests && { tests: withPlaced(tests) }),
+        ...(tests && { tests: testsWith(withPlaced, tests) }),
         ...(oracle && { oracle: withPlaced(oracle) }),
       },
     };
   });
   return { prompt: kept.prompt, plan: { ...kept.plan, variants, cases } };
+}
+
+/** Tests whose files, and those of their environment, are in another form. */
+function testsWith(change: typeof withStored | typeof withPlaced, { fresh, ...tests }: CaseTests) {
+  const environment = fresh?.environment && change(fresh.environment);
+  return { ...change(tests), ...(fresh && { fresh: { ...fresh, environment } }) } as CaseTests;
 }
 
 /** With the contents of its files as texts. */

@@ -39,6 +39,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
       : pulled === sent
         ? expandVariables(pulled, variables, 'keep')
         : pulled;
+  const ofTests = details.tests?.fresh?.environment;
   const validator = expanded(setup.validator, request.validator?.source);
   return {
     batchId: run.batchId,
@@ -63,8 +64,10 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             onError: details.onError,
           },
     tests: details.tests,
+    ...(ofTests && { testsIn: { environment: ofTests, sandbox: sandboxIn(variant.sandbox, ofTests) } }),
     variables,
     artifacts,
+    artifactsExcept: details.artifactsExcept,
     protected: details.protected,
     user:
       user === undefined || variant.userModel === undefined

@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
+import type { CaseOracle, CaseTests, FreshTests, Thresholds } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { caseEnvironment, plainVariables } from './case-environment.ts';
+import { artifactsFolder, testsFolder, verifierLogs } from './harbor/folders.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import type { Task } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
@@ -32,7 +33,8 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       return undefined;
     }
   };
-  const tests = collected(() => testsOf(task, parts));
+  const fresh = collected(() => freshTests(task, parts, (issue) => issues.push(issue)));
+  const tests = collected(() => ({ ...testsOf(task, parts), fresh }));
   const oracle = collected(() => oracleOf(task, parts));
   const planned: PlannedCase = {
     request: {
@@ -40,7 +42,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...(task.keywords.length > 0 && { tags: [...task.keywords] }),
       variables: { instruction: task.instruction },
     },
-    local: { ...noExtras, artifacts: artifactsOf(task), environment, tests, oracle },
+    local: { ...noExtras, ...artifactsOf(task), environment, tests, oracle },
   };
   // Its files were checked when they were read.
   const held = parts.keys?.findIn([planned.request, environment.env, tests?.env, oracle?.env]);
@@ -62,6 +64,26 @@ function testsOf({ place, verifier }: Task, { files, thresholds }: CaseParts): C
   };
 }
 
+/** Where the tests run, if not in the agent's own sandbox. */
+function freshTests(
+  task: Task,
+  parts: CaseParts,
+  report: (issue: FileIssue) => void,
+): FreshTests | undefined {
+  const { mode, environment: own } = task.verifier;
+  if (mode === 'shared') return undefined;
+  const declared = task.artifacts.map(({ source, exclude }) => ({
+    path: plainPath(source),
+    exclude: [...exclude],
+  }));
+  return {
+    environment:
+      own && caseEnvironment(task, parts, report, { environment: own, key: 'verifier.environment' }),
+    artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
+    sealed: [testsFolder, verifierLogs],
+  };
+}
+
 function oracleOf({ place, solution }: Task, { files }: CaseParts): CaseOracle | undefined {
   if (solution?.kind !== 'script') return undefined;
   const folders = solution.files ? [solution.files] : [];
@@ -73,9 +95,19 @@ function oracleOf({ place, solution }: Task, { files }: CaseParts): CaseOracle |
 }
 
 /** Globs of files and of folders; those outside the working folder match nothing. */
-function artifactsOf({ artifacts }: Task): string[] {
-  return artifacts.flatMap(({ source }) => {
-    const path = source.replace(/\/+$/, '');
-    return [path, `${path}/**`];
-  });
+function artifactsOf({ artifacts }: Task): { artifacts: string[]; artifactsExcept: string[] } {
+  return {
+    artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
+    artifactsExcept: artifacts.flatMap(({ source, exclude }) =>
+      exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+    ),
+  };
+}
+
+function withBelow(glob: string): string[] {
+  return [glob, `${glob}/**`];
+}
+
+function plainPath(path: string): string {
+  return posix.normalize(path).replace(/\/$/, '');
 }

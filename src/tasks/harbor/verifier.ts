@@ -2,11 +2,9 @@ import { BadFile } from '../../suite/file-issues.ts';
 import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
 import type { Path } from '../unknown-keys.ts';
 import { readEnvironment } from './environment.ts';
+import { testsFolder, verifierLogs } from './folders.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';
-
-/** Where files of the task are put in the container. */
-const testsFolder = '/tests';
 
 export interface VerifierRequest {
   toml: TaskToml;
@@ -44,8 +42,8 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
     command: ['bash', `${testsFolder}/${scriptOf(toml)}`],
     reading: {
       kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
+      json: `${verifierLogs}/reward.json`,
+      text: `${verifierLogs}/reward.txt`,
     },
     collect: collect.map(
       ({ timeout_sec: timeoutMs, command, service, user }): CollectHook => ({
