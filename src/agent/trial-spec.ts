@@ -42,6 +42,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
         : pulled;
   const steps = details.steps && trialSteps(details.steps, run.prompt, variables);
   const [first] = steps?.list ?? [];
+  const ofTests = details.tests?.fresh?.environment;
   const validator = expanded(setup.validator, request.validator?.source);
   return {
     batchId: run.batchId,
@@ -69,7 +70,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     steps,
     agent: details.agent,
     variables: first?.variables ?? variables,
+    ...(ofTests && { testsIn: { environment: ofTests, sandbox: sandboxIn(variant.sandbox, ofTests) } }),
     artifacts,
+    artifactsExcept: details.artifactsExcept,
     protected: details.protected,
     user:
       user === undefined || variant.userModel === undefined

@@ -211,6 +211,14 @@ export const workspaceFiles = channel({
   },
 });
 
+export const carriedArtifacts = channel({
+  sender: 'the sandbox',
+  over: 'artifacts and workspaces that are brought into the sandbox of the tests, without being unpacked here',
+  bytes: 'no more than the agent may write to its disk, and what its workspace had before',
+  time: 'that of an archive',
+  count: { entries: times(200_000, 'files, folders and links that are brought') },
+});
+
 export const pathLists = channel({
   sender: 'the sandbox',
   over: 'paths of changed files',

@@ -25,6 +25,7 @@ import { OncePerImage } from './once-per-image.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
+import { testsSpec } from './tests-spec.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
@@ -127,11 +128,12 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /**
-   * Builds the trial's image if it does not exist yet. Install and prepare take minutes of network and disk,
+   * Builds the trial's images if they do not exist yet. Install and prepare take minutes of network and disk,
    * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
+    for (const each of new Set([spec, testsSpec(spec)]))
+      await preparedImage(this.#parts, each, this.#environment(each), signal, options);
   }
 
   /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */

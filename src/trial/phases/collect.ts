@@ -69,7 +69,7 @@ async function readWhole(
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
   if (before === 'large') return undefined;
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const collection = artifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
   const visitor = texts.visitor((entry) => collection.visit(entry));
   const after = await readWorkspace(container, deadline, visitor);
@@ -88,7 +88,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
   const filesChanged = await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const collection = artifactCollection(container, spec, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };
