@@ -4,6 +4,7 @@ import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
+import { keeping } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
@@ -57,7 +58,8 @@ export async function runTrial(
     };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
     graders.startAhead();
-    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
+    const kept = keeping(parts.keep);
+    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
     const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
     found = { ...found, ...(await runPhase(harness, { ...shared, found })) };
     found = await grade({ ...shared, found }, runPhase);
@@ -87,7 +89,16 @@ export async function runTrial(
 }
 
 /** What was tried, for people who look at the result later. */
-function subjectOf({ caseName, ordinal, model, harness, profile, sandbox, prompt, verify }: TrialSpec) {
+export function subjectOf({
+  caseName,
+  ordinal,
+  model,
+  harness,
+  profile,
+  sandbox,
+  prompt,
+  verify,
+}: TrialSpec) {
   const { image, network } = sandbox;
   return {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },

@@ -20,6 +20,8 @@ export interface TrialSpec {
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;
   variables: Variables;
+  /** For verify and validator, if they are not those that prepare and the prompt were given. */
+  gradingVariables?: Variables | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];
   /** Globs of workspace files that the harness must not change. */

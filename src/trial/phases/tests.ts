@@ -40,9 +40,17 @@ export async function tested(tests: CaseTests, input: PhaseInput): Promise<Teste
   return { ...ran, validations: [validationOf(result, judgments)], judgments };
 }
 
-async function changesOf({ container, kit, signal }: PhaseInput): Promise<TrialResult['systemChanges']> {
+async function changesOf({
+  container,
+  kit,
+  restored,
+  signal,
+}: PhaseInput): Promise<TrialResult['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
-  const { kept, unexpected } = await systemChanges(container, { kit, place, signal });
+  const { kept, unexpected } = await systemChanges(container, {
+    ...{ kit, place, signal },
+    earlier: restored?.systemPaths,
+  });
   return { kept: listed(kept), unexpected: listed(unexpected) };
 }
 
