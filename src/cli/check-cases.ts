@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { ownTrialSpec } from '../agent/trial-spec.ts';
+import { plannedTrialSpec } from '../agent/trial-spec.ts';
 import { spentFrom } from '../gateway/budget.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import { failuresOf } from '../record/failures.ts';
@@ -102,28 +102,7 @@ async function checkCase(
 function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');
-  const { request } = planned;
-  const spec = ownTrialSpec(
-    {
-      record: {
-        id: 'check',
-        setup: {
-          prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-          prepare: request.prepare?.source,
-          verify: request.verify,
-          validator: request.validator?.source,
-          validatorFiles: request.validator?.sourceFiles,
-        },
-      },
-      taskIndex: 0,
-      case: planned,
-      variant,
-      prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-      batchId: 'check',
-      judges: plan.judges,
-    },
-    0,
-  );
+  const spec = plannedTrialSpec(plan, { case: planned, variant, id: 'check', ordinal: 0 });
   return {
     ...spec,
     harness: 'command',
