@@ -25,6 +25,7 @@ const support = {
   'build-args': 'runs',
   services: { missing: 'services beside the main container are not started yet' },
   'main-setting': { missing: 'this setting of the main container is not applied yet' },
+  'image-entrypoint': { missing: 'the entrypoint of the image is not run in the sandbox of the agent' },
   'compose-key': { missing: 'a setting of the compose file is not supported' },
   'compose-variable': { missing: 'a variable of the compose file has no value' },
   'outside-path': { missing: "the path leads out of the task's folder" },
