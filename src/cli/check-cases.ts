@@ -10,6 +10,7 @@ import type { PhaseName, TrialResult } from '../record/trial-record.ts';
 import type { CaseSteps } from '../suite/case-steps.ts';
 import type { CaseOracle } from '../suite/case-tests.ts';
 import type { PlannedCase, Profile, SuitePlan } from '../suite/plan.ts';
+import { mappedImages } from '../trial/mapped-images.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
@@ -34,6 +35,8 @@ export interface CheckedState {
 export interface CheckedCase {
   id: string;
   states: CheckedState[];
+  /** The images that the configuration uses in place of those that the case names. */
+  mappedImages?: TrialResult['mappedImages'];
 }
 
 export interface CheckOptions {
@@ -93,7 +96,9 @@ async function checkCase(
     checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
     ...(spec ? [checkState({ id, state: 'solved' }, spec, parts, options)] : []),
   ];
-  return { id, states: await Promise.all(states) };
+  const { environment } = planned.local;
+  const mapped = mappedImages(environment);
+  return { id, states: await Promise.all(states), ...(mapped.length > 0 && { mappedImages: mapped }) };
 }
 
 /**

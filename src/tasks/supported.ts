@@ -25,6 +25,7 @@ const support = {
   'build-args': 'runs',
   services: { missing: 'services beside the main container are not started yet' },
   'main-setting': { missing: 'this setting of the main container is not applied yet' },
+  'image-entrypoint': { missing: 'the entrypoint of the image is not run in the sandbox of the agent' },
   'compose-key': { missing: 'a setting of the compose file is not supported' },
   'compose-variable': { missing: 'a variable of the compose file has no value' },
   'outside-path': { missing: "the path leads out of the task's folder" },
@@ -65,6 +66,9 @@ const support = {
   'mistyped-key': { missing: 'a key looks mistyped' },
   'schema-version': { missing: 'this version of the format is not known' },
   'older-instruction': { missing: 'the instruction is written in an older form' },
+  'long-instruction': {
+    missing: `programs cannot get an instruction of more than ${taskSets.bytes.instruction / 1024} KiB`,
+  },
   'shared-environment': { missing: 'the environment is defined outside the task' },
   'not-here': { missing: 'the task is not on this machine' },
   'wrong-digest': { missing: 'the files differ from those that the data set names' },

@@ -82,6 +82,9 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeHarborTask(place, 'unbuilt', {
+    'environment/Dockerfile': 'FROM ubuntu:24.04\nRUN echo the reason && exit 3\n',
+  });
   writeTerminalBenchTask(place, 'old');
   const junit = join(place.folder, 'check.xml');
   const check = ['check', '--tasks', 'project/tasks', ...here, '--junit', junit];
@@ -92,10 +95,14 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(stdout).toMatch(/easy\s+untouched\s+passed\s+PASSES UNTOUCHED/);
   expect(stdout).toMatch(/broken\s+untouched\s+failed/);
   expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
+  expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(stdout).toMatch(/^broken, solved, printed:\n│ the tests look at \/app: here\n│ out$/m);
+  expect(stdout).toMatch(/^unbuilt, untouched and solved, printed:\n(│.*\n)*│ .*the reason/m);
+  expect(stdout.match(/printed:/g)).toHaveLength(2);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
-  expect(xml.match(/<testcase /g)).toHaveLength(8);
+  expect(xml.match(/<testcase /g)).toHaveLength(10);
 });
 
 test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {

@@ -164,6 +164,13 @@ describe('what cannot run here is an obstacle at its key', () => {
     expect(obstaclesOf(found)).toEqual(['no-tests tests/test.sh:1:1']);
   });
 
+  test('an entrypoint of the image', () => {
+    const files = { 'environment/Dockerfile': 'FROM debian\nCOPY start.sh /\nENTRYPOINT ["/start.sh"]\n' };
+    expect(obstaclesOf(set.harbor('task', files))).toEqual(['image-entrypoint environment/Dockerfile:3:1']);
+    const image = { ...files, ...toml(`${head}environment.docker_image = "python:3"\n`) };
+    expect(obstaclesOf(set.harbor('other', image))).toEqual([]);
+  });
+
   test('files beside an image', () => {
     const found = set.harbor('task', {
       'environment/Dockerfile': null,

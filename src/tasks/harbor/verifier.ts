@@ -113,7 +113,7 @@ function readTests(
   });
   if (!places.some((names) => folder.isFile(...names, name))) {
     const path = folder.at(...(places.at(-1) ?? []), name);
-    remarks.uses('no-tests', { ...document.issue([], `${path} is missing`), file: path });
+    remarks.uses('no-tests', { ...document.issue([], 'is missing'), file: path });
   }
   return tests;
 }
