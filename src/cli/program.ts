@@ -51,6 +51,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   compare: async () => (await import('./commands/compare.ts')).compareCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   tasks: async () => (await import('./commands/tasks.ts')).tasksCommand(),
+  import: async () => (await import('./commands/import.ts')).importCommand(),
   daemon: async () => (await import('./commands/daemon.ts')).daemonCommand(),
   enqueue: async () => (await import('./commands/enqueue.ts')).enqueueCommand(),
   status: async () => (await import('./commands/status.ts')).statusCommand(),
