@@ -39,7 +39,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...noExtras,
       artifacts: artifactsOf(task.artifacts),
       environment,
-      agent: agentOf(task.agent),
+      agent: agentOf(task.agent, task.environment),
       ...{ tests, oracle, steps },
     },
   };
