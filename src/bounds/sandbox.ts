@@ -99,6 +99,17 @@ export const commandOutput = channel({
   count: 'frames and lines are passed on one by one and not kept',
 });
 
+export const serviceOutput = channel({
+  sender: 'the sandbox',
+  over: 'what the services beside a sandbox print, and how their health checks answer',
+  bytes: {
+    log: bytes(1 * MiB, "a service's log: its head and its tail"),
+    check: bytes(4096, 'what a health check prints'),
+  },
+  time: "the deadlines of the case's own health checks",
+  count: 'each service has one log',
+});
+
 export const processEnds = channel({
   sender: 'the sandbox',
   over: 'processes that Offsite ends, and what the engine reports about their end',

@@ -11,6 +11,8 @@ import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';
 import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
+import type { Progress } from './output/progress.ts';
+import { sourcesOf } from './sources-of.ts';
 
 /** Adds the options that name tasks in place of a suite file. */
 export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
@@ -45,17 +47,23 @@ export interface PlannedSuite {
   leftOut: LeftOut[];
 }
 
+export interface PlanningOptions {
+  progress: Progress;
+  signal: AbortSignal;
+  /** Whether nothing but the sandbox of a variant is used, which then needs no name. */
+  withoutHarness?: boolean;
+}
+
 /**
  * Reads a suite file, or makes a suite of tasks. Throws `BadFile` and `input` errors.
- *
- * @param withoutHarness whether nothing but the sandbox of a variant is used, which then needs no name
  */
-export function plannedSuite(
+export async function plannedSuite(
   file: string | undefined,
   options: TaskOptions & { allowOutside?: string[] | undefined },
-  { config, runners, dataFolder, host }: CommandContext,
-  { withoutHarness = false } = {},
-): PlannedSuite {
+  context: CommandContext,
+  { progress, signal, withoutHarness = false }: PlanningOptions,
+): Promise<PlannedSuite> {
+  const { config, runners, dataFolder, host } = context;
   const reading = suiteOptions(options, dataFolder, host);
   const { except = [], keys } = reading;
   const leftOut: LeftOut[] = [];
@@ -64,12 +72,14 @@ export function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
+  const fit = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
-    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf });
-    return checked(withoutHarness ? { plan, leftOut } : fitting({ plan, leftOut }, runners), options);
+    const sources = await sourcesOf(file, options, context, { progress, signal });
+    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
+    return checked(fit({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -96,7 +106,7 @@ export function plannedSuite(
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
-  return checked(fitting({ plan, leftOut }, harnesses), options);
+  return checked(fit({ plan, leftOut }), options);
 }
 
 /** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */

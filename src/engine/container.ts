@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { type CopyLimits, copyBetween } from './archive/copy.ts';
-import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
+import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
@@ -37,7 +37,7 @@ export interface Container extends AsyncDisposable {
    * Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round
    * trip.
    */
-  put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
+  put(entries: NewEntries, at?: string, signal?: AbortSignal): Promise<void>;
   /** Connects to the standard streams of its `program`; best called before `start`. One round trip. */
   attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */

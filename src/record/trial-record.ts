@@ -32,6 +32,9 @@ const EnvironmentStep = z
     image: z.string().optional().meta({
       description: 'The id of the image that the step gave. Absent if it ran in the sandbox itself.',
     }),
+    volume: z.string().optional().meta({
+      description: 'The name of the volume that the step filled, in place of an image.',
+    }),
     startedAt: At.optional(),
     durationMs: Millis.optional(),
     exitCode: z.number().optional(),
@@ -208,6 +211,10 @@ export const TrialRecord = z.object({
     .meta({
       description: 'Images that the case names and that the configuration replaces by others.',
     }),
+  source: z
+    .object({ url: z.string(), ref: z.string().optional(), commit: z.string() })
+    .optional()
+    .meta({ description: 'The commit that the workspace began with. The URL is without credentials.' }),
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),

@@ -18,18 +18,23 @@ export interface FileReaderOptions {
  */
 export class FileReader {
   readonly #options: FileReaderOptions;
-  #bytes = 0;
-  #files = 0;
+  readonly #read: { bytes: number; files: number };
 
-  constructor(options: FileReaderOptions) {
+  constructor(options: FileReaderOptions, read = { bytes: 0, files: 0 }) {
     this.#options = options;
+    this.#read = read;
+  }
+
+  /** A reader of other folders. The limits hold for the files of both together. */
+  withReach(reach: Reach): FileReader {
+    return new FileReader({ ...this.#options, reach }, this.#read);
   }
 
   file(path: string): ReadFile {
     const read = readFile(path, { reach: this.#options.reach });
-    this.#bytes += read.content.length;
-    this.#files++;
-    if (this.#bytes > suiteFiles.bytes.all)
+    this.#read.bytes += read.content.length;
+    this.#read.files++;
+    if (this.#read.bytes > suiteFiles.bytes.all)
       throw tooMuch(
         `with ${path}, its files are larger than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`,
       );
@@ -71,7 +76,7 @@ export class FileReader {
         const path = join(folder, name);
         const below = posix.join(target, name);
         if (statSync(path).isDirectory()) return this.folder(path, below, [...above, identity]);
-        if (this.#files >= suiteFiles.count.files)
+        if (this.#read.files >= suiteFiles.count.files)
           throw tooMuch(`it has more than ${suiteFiles.count.files} files`);
         return [{ path: below, ...this.file(path) }];
       });

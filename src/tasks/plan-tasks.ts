@@ -37,9 +37,7 @@ export function planTasks(
   { except, images, keys }: TaskPlanParts,
 ): PlannedTasks {
   const chosen = selectTasks(findTasks(path, format).tasks, selection);
-  const within = chosen.filter(({ absent }) => !absent).map(({ place }) => realpathSync(place));
-  const reach = { within, except };
-  const files = new FileReader({ reach, keys });
+  const files = new FileReader({ reach: { within: [], except }, keys });
   const thresholds = thresholdsOf(threshold);
   const planned: PlannedTasks = { cases: [], leftOut: [] };
   for (const found of chosen) {
@@ -52,7 +50,9 @@ export function planTasks(
     else if (read.task.obstacles.length > 0) leave('does not run', read.task.obstacles);
     else {
       try {
-        planned.cases.push(caseOf(read.task, { files, reach, images, keys, thresholds }));
+        const reach = { within: [realpathSync(found.place)], except };
+        const parts = { files: files.withReach(reach), reach, images, keys, thresholds };
+        planned.cases.push(caseOf(read.task, parts));
       } catch (error) {
         if (!(error instanceof BadFile)) throw error;
         leave('unreadable', error.issues);

@@ -1,4 +1,5 @@
 import type { PhaseName, PhaseTiming, TrialResult } from '../record/trial-record.ts';
+import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
@@ -83,6 +84,7 @@ export async function runTrial(
   return {
     subject: subjectOf(spec),
     ...(mapped.length > 0 && { mappedImages: mapped }),
+    ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
     verdict: 'void',
     ...result,
     ...keptPaths(found),
@@ -94,6 +96,10 @@ export async function runTrial(
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
   };
+}
+
+function sourceOf({ url, ref, commit }: PlannedSource) {
+  return { url, commit, ...(ref !== undefined && { ref }) };
 }
 
 /** What was tried, for people who look at the result later. */
