@@ -186,25 +186,26 @@ export function conformance(runner: Runner, expected: Expected): void {
       },
     );
 
-    test.each(runner.mcp.filter((transport) => runner.tellsCommands && transport !== 'stdio'))(
-      'lets its model call the tools of a server that speaks %s',
-      async (transport) => {
-        const port = 8978;
-        const url = `http://localhost:${port}/${transport === 'http' ? 'mcp' : 'sse'}`;
-        const server = { url, transport, headers: { 'X-Greeting': 'Good day' } } as const;
-        await using sandbox = await sandboxWith(
-          [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
-          { profile: { mcpServers: { greeter: server } } },
-        );
-        const start = `setsid -f node ${TOOL_SERVER} gladly ${port} > /dev/null 2>&1 < /dev/null
+    test.each(
+      (['http', 'sse'] as const).filter(
+        (transport) => runner.tellsCommands && runner.mcp.includes(transport),
+      ),
+    )('lets its model call the tools of a server that speaks %s', async (transport) => {
+      const port = 8978;
+      const url = `http://localhost:${port}/${transport === 'http' ? 'mcp' : 'sse'}`;
+      const server = { url, transport, headers: { 'X-Greeting': 'Good day' } } as const;
+      await using sandbox = await sandboxWith(
+        [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
+        { profile: { mcpServers: { greeter: server } } },
+      );
+      const start = `setsid -f node ${TOOL_SERVER} gladly ${port} > /dev/null 2>&1 < /dev/null
 until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
-        await sandbox.container.exec({ argv: ['bash', '-c', start], timeoutMs: TURN_PATIENCE });
-        const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
-        expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
-        const greeted = expect.stringContaining('Good day, Ada, said gladly');
-        expect(run.events).toContainEqual(expect.objectContaining({ kind: 'tool', output: greeted }));
-      },
-    );
+      await sandbox.container.exec({ argv: ['bash', '-c', start], timeoutMs: TURN_PATIENCE });
+      const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
+      expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
+      const greeted = expect.stringContaining('Good day, Ada, said gladly');
+      expect(run.events).toContainEqual(expect.objectContaining({ kind: 'tool', output: greeted }));
+    });
 
     test.runIf(runner.skillsFolder)('tells its model of the skills that are copied for it', async () => {
       await using sandbox = await sandboxWith([{ text: 'Done.' }]);

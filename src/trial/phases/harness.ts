@@ -86,14 +86,14 @@ async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
 
 /** Resolves with what the harness does not get. */
 async function giveSkills(
-  { label, skillsFolder }: Runner,
+  { name, skillsFolder }: Runner,
   worker: Container,
   { spec, step, signal }: PhaseInput,
 ): Promise<string[]> {
   const from = spec.agent?.skills;
   if (from === undefined) return [];
   if (skillsFolder === undefined)
-    return [`${label} has no folder for skills, so it was not given those in ${from}`];
+    return [`the ${name} harness has no folder for skills: it was told only the name of theirs, ${from}`];
   try {
     await copySkills(worker, { from, to: skillsFolder }, signal);
   } catch (error) {
