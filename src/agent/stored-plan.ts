@@ -1,5 +1,6 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { CaseStep } from '../suite/case-steps.ts';
+import type { CaseTests } from '../suite/case-tests.ts';
 import { noEnvironment, type PlacedFile } from '../suite/environment.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
@@ -34,7 +35,7 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       local: {
         ...local,
         environment: withStored(environment),
-        ...(tests && { tests: withStored(tests) }),
+        ...(tests && { tests: testsWith(withStored, tests) }),
         ...(oracle && { oracle: withStored(oracle) }),
         ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withStored)) } }),
       },
@@ -73,7 +74,7 @@ export function readPlan(stored: unknown): KnownPlan {
       local: {
         ...local,
         environment: withPlaced(environment),
-        ...(tests && { tests: withPlaced(tests) }),
+        ...(tests && { tests: testsWith(withPlaced, tests) }),
         ...(oracle && { oracle: withPlaced(oracle) }),
         ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withPlaced)) } }),
       },
@@ -87,7 +88,14 @@ type Holder = { files?: PlacedFile[] | undefined };
 /** A step with its files, and those of its tests and its oracle, in another form. */
 function withFiles(step: CaseStep, change: <Of extends Holder>(holder: Of) => Of): CaseStep {
   const { tests, oracle } = step;
-  return { ...change(step), tests: change(tests), ...(oracle && { oracle: change(oracle) }) };
+  return { ...change(step), tests: testsWith(change, tests), ...(oracle && { oracle: change(oracle) }) };
+}
+
+/** Tests whose files, and those of their environment, are in another form. */
+function testsWith(change: <Of extends Holder>(holder: Of) => Of, tests: CaseTests): CaseTests {
+  const { fresh } = tests;
+  const environment = fresh?.environment && change(fresh.environment);
+  return { ...change(tests), ...(fresh && { fresh: { ...fresh, environment } }) };
 }
 
 /** With the contents of its files as texts. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { ownTrialSpec } from '../agent/trial-spec.ts';
+import { plannedTrialSpec } from '../agent/trial-spec.ts';
 import { spentFrom } from '../gateway/budget.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import { failuresOf } from '../record/failures.ts';
@@ -10,6 +10,7 @@ import type { PhaseName, TrialResult } from '../record/trial-record.ts';
 import type { CaseSteps } from '../suite/case-steps.ts';
 import type { CaseOracle } from '../suite/case-tests.ts';
 import type { PlannedCase, Profile, SuitePlan } from '../suite/plan.ts';
+import { mappedImages } from '../trial/mapped-images.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
@@ -34,6 +35,8 @@ export interface CheckedState {
 export interface CheckedCase {
   id: string;
   states: CheckedState[];
+  /** The images that the configuration uses in place of those that the case names. */
+  mappedImages?: TrialResult['mappedImages'];
 }
 
 export interface CheckOptions {
@@ -93,7 +96,9 @@ async function checkCase(
     checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
     ...(spec ? [checkState({ id, state: 'solved' }, spec, parts, options)] : []),
   ];
-  return { id, states: await Promise.all(states) };
+  const { environment } = planned.local;
+  const mapped = mappedImages(environment);
+  return { id, states: await Promise.all(states), ...(mapped.length > 0 && { mappedImages: mapped }) };
 }
 
 /**
@@ -102,28 +107,7 @@ async function checkCase(
 function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');
-  const { request } = planned;
-  const spec = ownTrialSpec(
-    {
-      record: {
-        id: 'check',
-        setup: {
-          prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-          prepare: request.prepare?.source,
-          verify: request.verify,
-          validator: request.validator?.source,
-          validatorFiles: request.validator?.sourceFiles,
-        },
-      },
-      taskIndex: 0,
-      case: planned,
-      variant,
-      prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-      batchId: 'check',
-      judges: plan.judges,
-    },
-    0,
-  );
+  const spec = plannedTrialSpec(plan, { case: planned, variant, id: 'check', ordinal: 0 });
   return {
     ...spec,
     harness: 'command',

@@ -49,6 +49,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   artifacts: async () => (await import('./commands/artifacts.ts')).artifactsCommand(),
   shell: async () => (await import('./commands/shell.ts')).shellCommand(),
   compare: async () => (await import('./commands/compare.ts')).compareCommand(),
+  regrade: async () => (await import('./commands/regrade.ts')).regradeCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   tasks: async () => (await import('./commands/tasks.ts')).tasksCommand(),
   daemon: async () => (await import('./commands/daemon.ts')).daemonCommand(),

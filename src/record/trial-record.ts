@@ -166,6 +166,37 @@ const StepResult = z
 
 const PathList = z.object({ paths: z.array(z.string()), count: z.number() });
 
+const LeftState = z
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('untouched') }),
+    z.object({
+      kind: z.literal('archive'),
+      sha256: Sha256.meta({ description: 'The name of the file in the folder for workspaces.' }),
+      byteSize: z.number().meta({ description: 'Bytes of the archive.' }),
+      storedSize: z.number().meta({ description: 'Bytes of the file, which is compressed.' }),
+    }),
+    z.object({
+      kind: z.literal('image'),
+      imageId: z.string().meta({ description: "The engine's id of the image of the whole sandbox." }),
+      storedSize: z.number().meta({ description: 'Bytes that were written in the sandbox.' }),
+    }),
+    z.object({ kind: z.literal('not-kept'), why: z.string() }),
+  ])
+  .meta({
+    description:
+      'What was kept of the state that the agent left, to grade it again. It may have been removed since.',
+  });
+
+const Regrade = z
+  .object({
+    of: Sha256.meta({ description: 'The blob with the record of the trial.' }),
+    suite: z.string().optional().meta({
+      description: 'The suite file that said how to grade. Absent if the plan of the batch said it.',
+    }),
+    notes: z.array(z.string()).meta({ description: 'How this grading differs from one in the trial.' }),
+  })
+  .meta({ description: 'Set if this record is a later grading of what a trial left.' });
+
 const Subject = z
   .object({
     caseName: z.string(),
@@ -301,6 +332,8 @@ export const TrialRecord = z.object({
     description: 'The full records. A report may carry less.',
   }),
   judgments: z.array(Judgment).optional(),
+  left: LeftState.optional(),
+  regrade: Regrade.optional(),
   modelUnmeasured: z.boolean().meta({
     description: 'Whether the sandbox could reach a model without its traffic passing the gateway.',
   }),
@@ -323,5 +356,6 @@ export type HarnessEvent = z.infer<typeof HarnessEvent>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
 export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
+export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

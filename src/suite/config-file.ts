@@ -219,6 +219,14 @@ export const ConfigFile = z
       .meta({
         description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
       }),
+    workspaces: z
+      .strictObject({ budget: z.union([z.literal(0), ByteSize]).default(10 * 1024 ** 3) })
+      .prefault({})
+      .meta({
+        description:
+          'Disk space for what trials left, which `offsite regrade` grades again. The oldest are removed ' +
+          'first. 0: nothing is kept.',
+      }),
     connections: z.strictObject({ harness: ConnectionNames, sandbox: ConnectionNames }).prefault({}).meta({
       description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
     }),

@@ -38,6 +38,8 @@ export interface PlannedCase {
 export interface CaseExtras {
   /** Globs of workspace files to keep. */
   artifacts: string[];
+  /** Globs of workspace files that are not kept, even if they match those. */
+  artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];
   runsIn: 'fresh' | 'same';

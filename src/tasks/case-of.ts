@@ -1,9 +1,11 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { caseEnvironment } from './case-environment.ts';
 import { agentOf, artifactsOf, type CaseParts, oracleOf, testsOf } from './case-parts.ts';
+import { freshTests } from './fresh-tests.ts';
 import { stepsOf } from './steps-of.ts';
 import type { Task } from './task.ts';
 import { issueAt } from './task-folder.ts';
@@ -26,7 +28,10 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     }
   };
   const hasSteps = task.steps.length > 0;
-  const tests = hasSteps ? undefined : collected(() => testsOf(task, parts));
+  const fresh = hasSteps
+    ? undefined
+    : collected(() => freshTests(task, parts, (issue) => issues.push(issue)));
+  const tests = hasSteps ? undefined : collected(() => ({ ...testsOf(task, parts), fresh }));
   const oracle = hasSteps ? undefined : collected(() => oracleOf(task, parts));
   const steps = hasSteps ? collected(() => stepsOf(task, parts)) : undefined;
   const planned: PlannedCase = {
@@ -37,7 +42,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     },
     local: {
       ...noExtras,
-      artifacts: artifactsOf(task.artifacts),
+      ...artifactsOf(task.artifacts),
       environment,
       agent: agentOf(task.agent, task.environment),
       ...{ tests, oracle, steps },

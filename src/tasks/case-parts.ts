@@ -63,9 +63,22 @@ export function oracleOf(
 }
 
 /** Globs of files and of folders; those outside the working folder match nothing. */
-export function artifactsOf(artifacts: Task['artifacts']): string[] {
-  return artifacts.flatMap(({ source }) => {
-    const path = source.replace(/\/+$/, '');
-    return [path, `${path}/**`];
-  });
+export function artifactsOf(artifacts: Task['artifacts']): {
+  artifacts: string[];
+  artifactsExcept: string[];
+} {
+  return {
+    artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
+    artifactsExcept: artifacts.flatMap(({ source, exclude }) =>
+      exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+    ),
+  };
+}
+
+function withBelow(glob: string): string[] {
+  return [glob, `${glob}/**`];
+}
+
+export function plainPath(path: string): string {
+  return posix.normalize(path).replace(/\/$/, '');
 }

@@ -4,6 +4,7 @@ import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
+import { keeping } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
@@ -62,7 +63,9 @@ export async function runTrial(
     };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
     graders.startAhead();
-    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
+    // What several steps left one after another cannot be graded again.
+    const kept = keeping(spec.steps ? undefined : parts.keep);
+    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
     await runSteps(
       { ...shared, found },
       {
@@ -78,7 +81,7 @@ export async function runTrial(
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
-  const mapped = mappedImages(spec.environment);
+  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
@@ -103,7 +106,8 @@ function sourceOf({ url, ref, commit }: PlannedSource) {
 }
 
 /** What was tried, for people who look at the result later. */
-function subjectOf({ steps, caseName, ordinal, model, harness, profile, sandbox, ...spec }: TrialSpec) {
+export function subjectOf(trial: TrialSpec) {
+  const { steps, caseName, ordinal, model, harness, profile, sandbox, ...spec } = trial;
   const { image, network } = sandbox;
   const { verify } = spec;
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;

@@ -25,10 +25,16 @@ export interface TrialSpec {
    * the prepared image.
    */
   steps?: TrialSteps | undefined;
+  /** Where fresh tests run. Undefined for the trial's own environment. */
+  testsIn?: Pick<TrialSpec, 'environment' | 'sandbox'> | undefined;
   variables: Variables;
   agent?: CaseAgent | undefined;
+  /** For verify and validator, if they are not those that prepare and the prompt were given. */
+  gradingVariables?: Variables | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];
+  /** Globs of those that are not kept. */
+  artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];
   /** The simulated user who talks to the harness. Undefined if the harness gets only the prompt. */

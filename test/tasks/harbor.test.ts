@@ -150,9 +150,8 @@ describe('what cannot run here is an obstacle at its key', () => {
     ],
     [`environment.env.KEY = "\${KEY}"`, 'host-variable task.toml:3:17'],
     ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],
-    ['verifier.environment_mode = "separate"', 'separate-verifier task.toml:3:10'],
     ['verifier.collect = [{ command = "sync", service = "db" }]', 'service-collect-hook task.toml:3:10'],
-    ['artifacts = [{ source = "/a", exclude = ["*.o"] }]', 'artifact-exclude task.toml:3:14'],
+    ['artifacts = ["/a", "//"]', 'whole-artifact task.toml:3:20'],
     ['artifacts = [{ source = "/a", service = "db" }]', 'service-artifact task.toml:3:14'],
     ['schema_version = "2.0"', 'schema-version task.toml:3:1'],
     ['verifier.timout_sec = 5', 'mistyped-key task.toml:3:10'],
@@ -167,6 +166,13 @@ describe('what cannot run here is an obstacle at its key', () => {
   test('a missing test.sh', () => {
     const found = set.harbor('task', { 'tests/test.sh': null, 'tests/other.sh': '' });
     expect(obstaclesOf(found)).toEqual(['no-tests tests/test.sh:1:1']);
+  });
+
+  test('an entrypoint of the image', () => {
+    const files = { 'environment/Dockerfile': 'FROM debian\nCOPY start.sh /\nENTRYPOINT ["/start.sh"]\n' };
+    expect(obstaclesOf(set.harbor('task', files))).toEqual(['image-entrypoint environment/Dockerfile:3:1']);
+    const image = { ...files, ...toml(`${head}environment.docker_image = "python:3"\n`) };
+    expect(obstaclesOf(set.harbor('other', image))).toEqual([]);
   });
 
   test('files beside an image', () => {
@@ -453,7 +459,6 @@ env = { LEVEL = "step" }
         '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
     });
     expect(taskOf(found).steps.map(({ verifier }) => verifier.mode)).toEqual(['shared', 'separate']);
-    expect(obstaclesOf(found)).toContain('separate-verifier task.toml:5:10');
   });
 
   test('need a test.sh of their own or of the task', () => {

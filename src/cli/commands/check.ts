@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { openBudget } from '../../gateway/budget.ts';
-import { ours, type Printable, text } from '../../text/printable.ts';
+import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
@@ -11,6 +11,7 @@ import { CommandContext, type CommonOptions, concurrencyFor } from '../context.t
 import { exitCodes } from '../failure.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
+import { mappedLines } from '../output/summary-table.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { writeText } from '../write-text.ts';
 
@@ -76,7 +77,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   );
   progress[Symbol.dispose]();
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else out.print(text`\n${checkTable(checked)}\n`);
+  else out.print(text`\n${stack([checkTable(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`);
   if (options.junit !== undefined) {
     const { checkJunitXml } = await import('../output/check-junit.ts');
     writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
@@ -101,6 +102,20 @@ function checkTable(checked: readonly CheckedCase[]): Printable {
     titles.map((title) => ({ title })),
     rows,
   );
+}
+
+const outputSize: Excerpt = { first: 3, last: 12, characters: 200 };
+
+/** What the gradings printed that were not as expected: once for states that printed the same. */
+function outputsOf(checked: readonly CheckedCase[]): Printable[] {
+  return checked.flatMap(({ id, states }) => {
+    const told = states.filter(({ asExpected, output = '' }) => !asExpected && output.trim() !== '');
+    const outputs = [...new Set(told.map(({ output = '' }) => output))];
+    return outputs.map((output) => {
+      const names = told.filter((state) => state.output === output).map(({ state }) => state);
+      return stack([text`${id}, ${names.join(' and ')}, printed:`, excerpt(output, outputSize)]);
+    });
+  });
 }
 
 function verdictsOf({ verdicts }: CheckedState): string {

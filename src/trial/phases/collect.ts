@@ -45,10 +45,14 @@ interface Reading {
 }
 
 async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, container } = input;
+  const { spec, container, restored } = input;
   try {
-    // Many agents only answer and change no files.
-    if (spec.artifacts.length === 0 && (await container.isUntouched(container.workingDir, deadline)))
+    // Many agents only answer and change no files. The image of a restored sandbox has what changed.
+    if (
+      !restored &&
+      spec.artifacts.length === 0 &&
+      (await container.isUntouched(container.workingDir, deadline))
+    )
       return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
@@ -69,7 +73,7 @@ async function readWhole(
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
   if (before === 'large') return undefined;
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const collection = artifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
   const visitor = texts.visitor((entry) => collection.visit(entry));
   const after = await readWorkspace(container, deadline, visitor);
@@ -86,9 +90,9 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 }
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, parts, container } = input;
-  const filesChanged = await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const { spec, parts, container, restored } = input;
+  const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
+  const collection = artifactCollection(container, spec, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };

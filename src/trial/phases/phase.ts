@@ -4,6 +4,7 @@ import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
+import type { Keeping } from '../keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -45,6 +46,20 @@ export interface PhaseInput {
   models: TrialModels | undefined;
   signal: AbortSignal;
   found: Found;
+  /** Whether an image of the container has all that is in it. */
+  isCommittable: boolean;
+  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
+  keeping?: Keeping | undefined;
+  /** What the trial itself had found, if this grades what it left again. */
+  restored?: Restored | undefined;
+}
+
+/** Of a trial whose left state is graded again: what a restored sandbox no longer shows. */
+export interface Restored {
+  /** Workspace-relative paths, for workspaces that are too large to compare. */
+  filesChanged: readonly string[];
+  /** Paths outside the workspace that had changed. */
+  systemPaths: readonly string[];
 }
 
 export interface StepPlace {
