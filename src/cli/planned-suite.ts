@@ -4,7 +4,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
-import { plannedVariant } from '../suite/planned-variant.ts';
+import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
 import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
@@ -79,13 +79,14 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
+  const fit = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
-    return checked({ plan, leftOut }, options);
+    return checked(fit({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -109,7 +110,20 @@ export async function plannedSuite(
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
-  return checked({ plan, leftOut }, options);
+  return checked(fit({ plan, leftOut }), options);
+}
+
+/** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */
+function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOffer[]): PlannedSuite {
+  const used = harnesses.filter(({ name }) => plan.variants.some(({ harness }) => harness === name));
+  const left: LeftOut[] = [];
+  const cases = plan.cases.filter(({ request: { id }, local: { agent } }) => {
+    const messages = used.flatMap((harness) => mcpObstacle(agent?.mcpServers ?? {}, harness) ?? []);
+    const reasons = messages.map((message) => ({ file: plan.file, line: 1, column: 1, path: '', message }));
+    if (reasons.length > 0) left.push({ id, state: 'does not run', reasons });
+    return reasons.length === 0;
+  });
+  return { plan: { ...plan, cases }, leftOut: [...leftOut, ...left] };
 }
 
 /** A variant of a suite file for `HARNESS:MODEL`. Throws an `input` error for another text. */
@@ -124,7 +138,13 @@ export function sourceOfVariant(
 }
 
 /** A variant of it has a sandbox and a profile, and cannot run. */
-const nothing = { name: 'nothing', wires: [], continues: false, mcp: true, limits: ['turns'] };
+const nothing = {
+  name: 'nothing',
+  wires: [],
+  continues: false,
+  mcp: ['stdio', 'http', 'sse'] as const,
+  limits: ['turns'],
+};
 
 function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSuite {
   const { plan, leftOut } = planned;

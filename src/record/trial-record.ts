@@ -249,6 +249,9 @@ export const TrialRecord = z.object({
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),
+  deviations: z.array(z.string()).optional().meta({
+    description: 'What the case asks for and the harness did not get, one line each.',
+  }),
   environment: z
     .array(EnvironmentStep)
     .optional()

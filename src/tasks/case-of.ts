@@ -44,7 +44,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...noExtras,
       ...artifactsOf(task.artifacts),
       environment,
-      agent: agentOf(task.agent),
+      agent: agentOf(task.agent, task.environment),
       ...{ tests, oracle, steps },
     },
   };

@@ -55,7 +55,7 @@ async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
     ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
   });
   const config = loadConfig({ suiteFolder, env: {} });
-  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: false, limits: [] }] as const;
+  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: [], limits: [] }] as const;
   const plan = loadSuite(file, config, [...harnesses], { sources: fetched });
   return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
 }
@@ -164,7 +164,7 @@ describe('a source', () => {
     const parts = { dataFolder: join(folder, 'data'), env: process.env, signal, onProgress: () => undefined };
     const sources = await fetchSources(join(suiteFolder, 'suite.yaml'), { ...parts, note: () => undefined });
     const config = loadConfig({ suiteFolder, env: {} });
-    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: false, limits: [] as [] }];
+    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
     const { cases } = loadSuite(join(suiteFolder, 'suite.yaml'), config, harnesses, { sources });
     expect(cases.map(({ local }) => local.environment.source !== undefined)).toEqual([true, false]);
   });
