@@ -32,7 +32,10 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       request,
       local: {
         ...local,
-        environment: withStored(environment),
+        environment: {
+          ...withStored(environment),
+          ...(environment.services && { services: environment.services.map(withStored) }),
+        },
         ...(tests && { tests: withStored(tests) }),
         ...(oracle && { oracle: withStored(oracle) }),
       },
@@ -70,7 +73,10 @@ export function readPlan(stored: unknown): KnownPlan {
       request,
       local: {
         ...local,
-        environment: withPlaced(environment),
+        environment: {
+          ...withPlaced(environment),
+          ...(environment.services && { services: environment.services.map(withPlaced) }),
+        },
         ...(tests && { tests: withPlaced(tests) }),
         ...(oracle && { oracle: withPlaced(oracle) }),
       },

@@ -204,12 +204,12 @@ class SuiteReading {
     const at = own ? [...path, 'environment'] : ['environment'];
     const known = this.#environments.get(source);
     if (known) return known;
-    const placeOf = (key: string) => {
-      const { file, line, column } = this.#yaml.issue([...at, key], '');
+    const placeOf = (...path: string[]) => {
+      const { file, line, column } = this.#yaml.issue([...at, ...path], '');
       return `${file}:${line}:${column}`;
     };
-    const report = (key: string, issue: string | FileIssue) =>
-      typeof issue === 'string' ? this.report([...at, key], issue) : this.issues.push(issue);
+    const report = (path: string | string[], issue: string | FileIssue) =>
+      typeof issue === 'string' ? this.report([...at, path].flat(), issue) : this.issues.push(issue);
     const environment = plannedEnvironment(source, { ...this.#environmentParts, placeOf, report });
     this.#environments.set(source, environment);
     return environment;

@@ -106,11 +106,12 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   await using models = judgesOf(input);
-  using fresh = new FreshSandbox(input);
-  using sandboxes = new GradingSandboxes(input);
+  // With services that no agent has used.
+  using fresh = new FreshSandbox({ ...input, services: undefined });
   try {
-    const { container, before, kit } = await fresh.sandbox();
-    const untouched = { ...input, container, before, kit, sandboxes, models, found: {} };
+    const { container, before, kit, services } = await fresh.sandbox();
+    using sandboxes = new GradingSandboxes({ ...input, services });
+    const untouched = { ...input, container, before, kit, services, sandboxes, models, found: {} };
     return await attempt(untouched, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();

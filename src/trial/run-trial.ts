@@ -9,6 +9,8 @@ import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
+import type { TrialServices } from './services/trial-services.ts';
+import { withServices } from './services/with-services.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
@@ -28,6 +30,7 @@ export async function runTrial(
   let found: Found = {};
   let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
+  let services: TrialServices | undefined;
 
   const timed = async <Result>(name: PhaseName, work: () => Promise<Result>): Promise<Result> => {
     phase = name;
@@ -47,6 +50,7 @@ export async function runTrial(
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
+    services = sandbox.services;
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
@@ -55,12 +59,16 @@ export async function runTrial(
       environment: sandbox.environment,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.startAhead();
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
     const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
-    found = { ...found, ...(await runPhase(harness, { ...shared, found })) };
-    found = await grade({ ...shared, found }, runPhase);
+    try {
+      found = { ...found, ...(await runPhase(harness, { ...shared, found })) };
+      found = await grade({ ...shared, found }, runPhase);
+    } finally {
+      found = await withServices(found, services, parts.blobs);
+    }
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);

@@ -111,7 +111,7 @@ export async function protectedBefore(
   if (before !== 'large') return protectedPart(before, spec.protected);
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
-    using fresh = new FreshSandbox({ spec, parts, signal: input.signal });
+    using fresh = new FreshSandbox({ spec, parts, signal: input.signal, services: input.services });
     // Prepare may make files of any size.
     return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });
