@@ -118,6 +118,8 @@ export interface PlannedService {
   files?: PlacedFile[] | undefined;
   /** Absolute paths. */
   memoryFolders: string[];
+  /** Folders that are made where its image has none. Undefined for none. */
+  volumes?: string[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
   /** Where it is named: `suite.yaml:3:5`. */
   place: string;
@@ -132,10 +134,10 @@ export interface ServiceHealthcheck extends Omit<Healthcheck, 'command'> {
 export function serviceProblems(
   services: readonly Pick<PlannedService, 'name' | 'aliases' | 'dependsOn'>[],
 ): { path: string[]; message: string }[] {
-  const { count } = serviceNetworks;
-  if (services.length > count.services)
+  const [mostServices, mostNames] = [serviceNetworks.count.services, serviceNetworks.count.names];
+  if (services.length > mostServices)
     return [
-      { path: [], message: `there are ${services.length} services; Offsite runs at most ${count.services}` },
+      { path: [], message: `there are ${services.length} services; Offsite runs at most ${mostServices}` },
     ];
   const named = services.flatMap(({ name, aliases }) => [name, ...aliases].map((each) => ({ each, name })));
   const first = new Map(named.toReversed().map(({ each, name }) => [each, name]));
@@ -155,8 +157,8 @@ export function serviceProblems(
       message: 'it waits for itself, by way of other services',
     }));
   const many =
-    named.length > count.names
-      ? [{ path: [], message: `services have at most ${count.names} names together` }]
+    named.length > mostNames
+      ? [{ path: [], message: `services have at most ${mostNames} names together` }]
       : [];
   return [...repeated, ...unknown, ...circular, ...many];
 }

@@ -5,8 +5,9 @@ import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
-import { caseEnvironment, plainVariables } from './case-environment.ts';
+import { caseEnvironment } from './case-environment.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
+import { plainVariables } from './plain-variables.ts';
 import type { Task } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
@@ -43,7 +44,10 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     local: { ...noExtras, artifacts: artifactsOf(task), environment, tests, oracle },
   };
   // Its files were checked when they were read.
-  const held = parts.keys?.findIn([planned.request, environment.env, tests?.env, oracle?.env]);
+  const held = parts.keys?.findIn([
+    ...[planned.request, environment.env, tests?.env, oracle?.env],
+    task.environment.services,
+  ]);
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
   return planned;

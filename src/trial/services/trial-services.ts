@@ -156,7 +156,7 @@ class RunningService implements AsyncDisposable {
 
   async start(network: Network, signal: AbortSignal): Promise<void> {
     const { engine, images, sandboxName, labels, clock } = this.#request;
-    const { name, files = [] } = this.planned;
+    const { name, files = [], volumes = [] } = this.planned;
     const address = addressOf(this.#index);
     this.#member = await network.join({ address, hostName: name, network: 'none', hosts: {} }, signal);
     const service = await engine.createService(
@@ -170,6 +170,9 @@ class RunningService implements AsyncDisposable {
     );
     this.#service = service;
     if (files.length > 0) await service.put(files, signal);
+    for (const path of volumes)
+      if ((await service.kindOf(path, signal)) === 'nothing')
+        await service.put([{ path, folder: true, mode: 0o777 }], signal);
     await service.start(signal);
     this.#startedAt = clock.now();
     this.#watchDisk(service);
