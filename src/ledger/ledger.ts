@@ -7,6 +7,7 @@ import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
+import { FleetTasks } from './fleet-tasks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -32,6 +33,7 @@ export class Ledger implements Disposable {
   readonly crashes: Crashes;
   readonly buildLogs: BuildLogs;
   readonly outbox: Outbox;
+  readonly fleetTasks: FleetTasks;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
@@ -66,6 +68,7 @@ export class Ledger implements Disposable {
     this.crashes = new Crashes(this.records);
     this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
+    this.fleetTasks = new FleetTasks(this.records);
   }
 
   /** The name by which services know the agents of this data folder. */
