@@ -162,8 +162,14 @@ function insideOf(folder: string, file: string): string {
 
 /** Throws for a key that has a value and that is not written. */
 function refuseOthers(value: object, known: readonly string[], where: string): void {
-  const other = Object.entries(value).find(([key, each]) => each !== undefined && !known.includes(key));
+  const other = Object.entries(value).find(([key, each]) => saysSomething(each) && !known.includes(key));
   if (other) throw new NotCarried(`a suite file cannot say ${where}${other[0]}`);
+}
+
+/** Whether a value has any content, at some depth. */
+function saysSomething(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return value !== undefined && value !== null;
+  return Object.values(value).some(saysSomething);
 }
 
 /** Without keys that have no value. */
