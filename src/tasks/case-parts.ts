@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import type { CaseAgent } from '../suite/case-steps.ts';
 import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
-import type { McpServer } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
+import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import { plainVariables } from './plain-variables.ts';
 import type { Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
