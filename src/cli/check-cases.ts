@@ -144,9 +144,10 @@ function isSolvable({ solution, oracle }: PlannedCase['local']): boolean {
 
 /** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
 function withOracle(spec: TrialSpec, { files, command, env }: CaseOracle): TrialSpec {
-  const { environment, profile } = spec;
+  const { environment, sandbox, profile, testsIn = { environment, sandbox } } = spec;
   return {
     ...spec,
+    testsIn,
     environment: { ...environment, files: [...(environment.files ?? []), ...files] },
     profile: { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } },
   };

@@ -18,7 +18,7 @@ const Healthcheck = z.strictObject({
 });
 export type Healthcheck = z.infer<typeof Healthcheck>;
 
-const BuildSource = z.strictObject({
+export const BuildSource = z.strictObject({
   context: z.string().min(1).default('.').meta({
     description: 'The folder that the build may copy from, relative to this file. Default: its own folder.',
   }),

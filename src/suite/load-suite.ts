@@ -17,7 +17,7 @@ import {
 } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type CaseSource, SuiteFile, type Text } from './suite-file.ts';
-import { casesOfTasks, type PlanTasks } from './suite-tasks.ts';
+import { casesOfTasks, type PlanTasks, sourceIn } from './suite-tasks.ts';
 import type { TasksSource } from './tasks-source.ts';
 import { expandVariables, isReservedName, type Variables } from './variables.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
@@ -135,7 +135,7 @@ class SuiteReading {
       this.#refuseUnknownNames(prompt.text, { instruction: '' }, ['suite', 'prompt'], ' of a task');
     const { reach } = this.#environmentParts;
     try {
-      return casesOfTasks({ ...source, path: resolve(this.#folder, source.path) }, reach, plan);
+      return casesOfTasks(sourceIn(this.#folder, source), reach, plan);
     } catch (error) {
       this.report(['tasks'], messageOf(error));
       return [];

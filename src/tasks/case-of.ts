@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { CaseOracle, CaseTests, FreshTests, Thresholds } from '../suite/case-tests.ts';
+import type { CaseOracle, CaseTests, FreshTests, TestReading, Thresholds } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
@@ -8,7 +8,7 @@ import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { caseEnvironment, plainVariables } from './case-environment.ts';
 import { artifactsFolder, testsFolder, verifierLogs } from './harbor/folders.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
-import type { Task } from './task.ts';
+import type { RewardReading, Task } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** What tasks become cases with. */
@@ -53,15 +53,23 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
 
 function testsOf({ place, verifier }: Task, { files, thresholds }: CaseParts): CaseTests {
   const { tests, command, env, user, timeoutMs, reading } = verifier;
-  if ((reading.kind !== 'reward-files' && reading.kind !== 'printed-tests') || !command)
+  if (reading.kind === 'unknown' || !command)
     throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
   // What the agent left there would be found in place of the tests, or of what they write.
-  const written = reading.kind === 'reward-files' ? [posix.dirname(reading.json)] : [];
+  const written =
+    reading.kind === 'reward-files' ? [reading.json] : reading.kind === 'named-tests' ? [reading.report] : [];
   return {
-    files: placedFiles(new TaskFolder(place), tests, files),
-    emptied: [...new Set([...tests.map(folderOf), ...written])],
-    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, reading, thresholds },
+    files: tests.length === 0 ? [] : placedFiles(new TaskFolder(place), tests, files),
+    emptied: [...new Set([...tests.map(folderOf), ...written.map((file) => posix.dirname(file))])],
+    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, thresholds },
+    reading: readingOf(reading),
   };
+}
+
+function readingOf(reading: Exclude<RewardReading, { kind: 'unknown' }>): TestReading {
+  if (reading.kind !== 'named-tests') return reading;
+  const { kind, parser, report, failToPass, passToPass, repo } = reading;
+  return { kind, parser, report, failToPass: [...failToPass], passToPass: [...passToPass], repo };
 }
 
 /** Where the tests run, if not in the agent's own sandbox. */
@@ -70,8 +78,13 @@ function freshTests(
   parts: CaseParts,
   report: (issue: FileIssue) => void,
 ): FreshTests | undefined {
-  const { mode, environment: own } = task.verifier;
+  const { mode, environment: own, reading } = task.verifier;
   if (mode === 'shared') return undefined;
+  if (reading.kind === 'named-tests') {
+    const { testPatch, base, restored } = reading;
+    const brought = { kind: 'workspace' as const, testPatch, base, restored: [...restored] };
+    return { environment: undefined, brought };
+  }
   const declared = task.artifacts.map(({ source, exclude }) => ({
     path: plainPath(source),
     exclude: [...exclude],
@@ -79,12 +92,16 @@ function freshTests(
   return {
     environment:
       own && caseEnvironment(task, parts, report, { environment: own, key: 'verifier.environment' }),
-    artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
-    sealed: [testsFolder, verifierLogs],
+    brought: {
+      kind: 'artifacts',
+      artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
+      sealed: [testsFolder, verifierLogs],
+    },
   };
 }
 
 function oracleOf({ place, solution }: Task, { files }: CaseParts): CaseOracle | undefined {
+  if (solution?.kind === 'patch') return patchOracle(solution.patch);
   if (solution?.kind !== 'script') return undefined;
   const folders = solution.files ? [solution.files] : [];
   return {
@@ -92,6 +109,13 @@ function oracleOf({ place, solution }: Task, { files }: CaseParts): CaseOracle |
     command: [...solution.command],
     env: plainVariables(solution.env),
   };
+}
+
+/** A patch of the workspace, whose repository may belong to another user. */
+function patchOracle(patch: string): CaseOracle {
+  const path = '/solution/solution.patch';
+  const command = ['git', '-c', 'safe.directory=*', 'apply', '--whitespace=nowarn', path];
+  return { files: [{ path, content: Buffer.from(patch), mode: 0o644 }], command, env: {} };
 }
 
 /** Globs of files and of folders; those outside the working folder match nothing. */

@@ -33,18 +33,19 @@ export interface PlannedTasks {
  * task at the path, or none of a name that is asked for.
  */
 export function planTasks(
-  { path, format, threshold, ...selection }: TasksSource,
+  { path, format, threshold, image, build, test, ...selection }: TasksSource,
   { except, images, keys }: TaskPlanParts,
 ): PlannedTasks {
   const chosen = selectTasks(findTasks(path, format).tasks, selection);
   const within = chosen.filter(({ absent }) => !absent).map(({ place }) => realpathSync(place));
+  if (build) within.push(realpathSync(build.context));
   const reach = { within, except };
   const files = new FileReader({ reach, keys });
   const thresholds = thresholdsOf(threshold);
   const planned: PlannedTasks = { cases: [], leftOut: [] };
   for (const found of chosen) {
     const { id } = found;
-    const read = readTask(found);
+    const read = readTask({ ...found, setup: { image, build, test } });
     const leave = (state: LeftOut['state'], reasons: readonly FileIssue[]) =>
       planned.leftOut.push({ id, state, reasons });
     if (read.kind === 'unreadable') leave('unreadable', read.issues);
