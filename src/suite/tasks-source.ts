@@ -22,8 +22,8 @@ const RowTest = z.strictObject({
     .optional()
     .meta({
       description:
-        'Bash that runs the tests, with {files} of the test patch, {modules} as Django names them, and {report}. ' +
-        'Default: pytest.',
+        'Bash that runs the tests, with {files} of the test patch, {modules} as Django names ' +
+        'them, and {report}. Default: pytest.',
     }),
   timeout: Duration.optional().meta({ description: 'Default: 30m.' }),
   restored: z
@@ -48,10 +48,15 @@ const Parts = z.strictObject({
     .max(2 ** 32 - 1)
     .optional()
     .meta({ description: 'Take the tasks in an order that depends on this number: a sample.' }),
-  image: z.string().min(1).optional().meta({
-    description:
-      "For rows of SWE-bench, each one's image, with {instance_id}, {docker_id}, {repo}, {version} or {base_commit}.",
-  }),
+  image: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        "For rows of SWE-bench, each one's image, with {instance_id}, {docker_id}, {repo}, {version} or " +
+        '{base_commit}.',
+    }),
   build: BuildSource.optional().meta({
     description:
       'For rows of SWE-bench, in place of an image. The values of args may have the same names in braces.',

@@ -25,8 +25,8 @@ export const ofWorkspace = {
 const patchPath = '/offsite/test.patch';
 
 /**
- * Puts the files of `$@` to their state at the commit `$BASE`, and applies the test patch. Prints the files of
- * the names in `$RESTORED`, each with a NUL after it.
+ * Puts the files of `$@` to their state at the commit `$BASE`, and applies the test patch. Prints the files
+ * of the names in `$RESTORED`, each with a NUL after it.
  */
 const applyPatch = `
 set -e
@@ -62,9 +62,9 @@ empty() {
 empty ''`;
 
 /**
- * Brings the workspace of an agent into an untouched one, to which the test patch is applied before. The files
- * of the patch, those with a restored name, and the git repository stay as they are there. So git and the
- * patch never meet what the agent wrote, such as hooks, settings and attributes. Throws a
+ * Brings the workspace of an agent into an untouched one, to which the test patch is applied before. The
+ * files of the patch, those with a restored name, and the git repository stay as they are there. So git and
+ * the patch never meet what the agent wrote, such as hooks, settings and attributes. Throws a
  * {@link TrialFailure} of kind `task` if the patch cannot be applied.
  */
 export async function bringWorkspace(

@@ -14,8 +14,8 @@ type NamedReading = Extract<TestReading, { kind: 'named-tests' }>;
 export type Resolved = Extract<Rewards, { kind: 'rewards' }> & { told: string };
 
 /**
- * The reward `resolved` of tests with names: 1 if all that count have passed, else 0. Without any result there
- * is no reward. Call it when nothing runs in the sandbox.
+ * The reward `resolved` of tests with names: 1 if all that count have passed, else 0. Without any result
+ * there is no reward. Call it when nothing runs in the sandbox.
  */
 export async function resolvedRewards(
   container: Container,

@@ -301,6 +301,15 @@ describe('a separate verifier', () => {
     expect(taskOf(found).verifier.tests).toEqual([]);
   });
 
+  test('with services beside it is an obstacle', () => {
+    const found = set.harbor('task', {
+      'task.toml': 'verifier.environment_mode = "separate"\n',
+      'tests/docker-compose.yaml':
+        'services:\n  main: { image: debian }\n  db: { image: debian, healthcheck: { test: "true" } }\n',
+    });
+    expect(obstaclesOf(found)).toContain('services tests/docker-compose.yaml:3:3');
+  });
+
   test('is implied by an environment of its own, whose image needs no script in the tests', () => {
     const found = set.harbor('task', {
       'tests/test.sh': null,

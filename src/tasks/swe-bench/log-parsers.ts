@@ -62,8 +62,8 @@ const pytestVerbose: ReadLine = (line, results) => {
 const verbose = /^(\S+::.+?)\s+(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(\s+\(.*\))?(\s+\[\s*\d+%\])?$/;
 
 /**
- * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and its
- * result. A test with a description has that in place of its name.
+ * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and
+ * its result. A test with a description has that in place of its name.
  */
 function django(): ReadLine {
   let test: string | undefined;

@@ -14,7 +14,7 @@ export interface SetupRow {
   version?: string | null | undefined;
 }
 
-/** Where the container of a row starts from. Throws an `input` error for a name in braces that there is not. */
+/** Where the container of a row starts from. Throws an `input` error for an unknown name in braces. */
 export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSource {
   if (image !== undefined) return { kind: 'image', image: filled(image, valuesOf(row), 'image') };
   if (!build) return { kind: 'unnamed' };
