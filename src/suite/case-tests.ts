@@ -19,8 +19,20 @@ export interface CaseTests {
   /** How their outcome is read. */
   reading: TestReading;
   thresholds: Thresholds;
+  /** Run in the sandbox after the agent's end, before anything is collected, in order. */
+  collect?: CollectCommand[] | undefined;
   /** Undefined: they run in the agent's own sandbox. */
   fresh?: FreshTests | undefined;
+}
+
+/** A command that writes down what is only in the memory of the sandbox. If it fails, that is noted. */
+export interface CollectCommand {
+  /** Bash. */
+  command: string;
+  /** Milliseconds. */
+  timeoutMs: number;
+  /** Undefined for the sandbox's own. */
+  user?: string | undefined;
 }
 
 /** Tests that run in a sandbox in which no agent ran. */
@@ -73,9 +85,18 @@ export type TestReading =
 
 /** What rewards must reach for a case to pass. */
 export interface Thresholds {
-  /** For each reward that has none of its own. */
-  default: number;
+  /** For each reward that has none of its own. Undefined: any number will do. */
+  default?: number | undefined;
   byName: Record<string, number>;
+  /** Whether a reward that `byName` names and that is missing is below it. Default: it does not count. */
+  required?: boolean | undefined;
+}
+
+/** The thresholds that a file gives: one for all rewards, or those of some by name. Others need 1. */
+export function thresholdsOf(threshold: number | Record<string, number> = 1): Thresholds {
+  return typeof threshold === 'number'
+    ? { default: threshold, byName: {} }
+    : { default: 1, byName: threshold };
 }
 
 /** The author's own way to solve a case: a command, and the files that it needs. */

@@ -1,5 +1,6 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
 import { wholeCase } from '../contract/whole-case.ts';
+import type { CaseAgent, CaseSteps } from './case-steps.ts';
 import type { CaseOracle, CaseTests } from './case-tests.ts';
 import type { McpServer, SandboxConfig } from './config-file.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
@@ -49,8 +50,11 @@ export interface CaseExtras {
   /** A script that solves the case. */
   solution: string | undefined;
   environment: CaseEnvironment;
+  agent?: CaseAgent | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;
+  /** In place of one prompt and `tests`. */
+  steps?: CaseSteps | undefined;
   /** In place of a solution. */
   oracle?: CaseOracle | undefined;
 }

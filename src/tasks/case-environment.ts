@@ -59,7 +59,7 @@ export function plainVariables(given: Readonly<Record<string, TaskVariable>>): R
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
 }
 
-function healthcheckOf(check: TaskHealthcheck) {
+export function healthcheckOf(check: TaskHealthcheck) {
   const { command, intervalMs, timeoutMs, startPeriodMs, retries } = check;
   return {
     ...{ command, retries: Math.max(1, retries) },

@@ -9,7 +9,7 @@ import { globMatcher } from './globs.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
-const trajectoryPath = '.offsite/trajectory.jsonl';
+export const trajectoryPath = '.offsite/trajectory.jsonl';
 
 /** Keeps workspace files that match the globs as blobs. Links, devices and folders are not artifacts. */
 export interface ArtifactCollection {

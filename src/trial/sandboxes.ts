@@ -4,7 +4,7 @@ import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -55,6 +55,8 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
+  isCommittable: boolean;
 }
 
 export interface SandboxOptions {
@@ -104,8 +106,9 @@ export class Sandboxes implements AsyncDisposable {
       observeBuild = () => undefined,
     }: SandboxOptions = {},
   ) {
-    const learned = { known: new Map(), starts: new Map(), failures: new Map() };
-    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
+    const learned = { known: new Map(), starts: new Map(), failures: new Map(), images: new Map() };
+    const env = host.variables;
+    this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
   }
@@ -122,7 +125,40 @@ export class Sandboxes implements AsyncDisposable {
 
   /** Returns another sandbox of the same image, without a harness or network access. */
   takeForGrading(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
-    return this.#start({ ...spec, sandbox: { ...spec.sandbox, network: 'none' } }, signal);
+    const sandbox = { ...spec.sandbox, network: 'none' as const };
+    return this.#start({ ...spec, sandbox }, signal, { grades: true });
+  }
+
+  /** Keeps an image of a sandbox in which nothing runs. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal: AbortSignal): Promise<string> {
+    return this.#parts.engine.keep(container, request, signal);
+  }
+
+  /**
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one. Without a
+   * harness or network access. Throws `IMAGE_GONE`.
+   */
+  async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
+    const { engine } = this.#parts;
+    const image = await engine.findImage(keptId, signal);
+    if (!image) throw keptIsGone();
+    const fresh = await this.takeForGrading(spec, signal);
+    try {
+      const passed = this.#environment(spec);
+      const { start } = await preparedImage(this.#parts, spec, passed, signal);
+      const env = { ...passed, ...spec.environment.env };
+      const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
+      const container = await engine.createContainer({ ...made, imageId: image.id }, signal);
+      try {
+        await container.start(signal);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return { ...fresh, container };
+    } finally {
+      this.giveBack(fresh);
+    }
   }
 
   /**
@@ -178,11 +214,12 @@ export class Sandboxes implements AsyncDisposable {
     return passedEnvironment(spec.sandbox, this.#host);
   }
 
-  async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
+  async #start(spec: TrialSpec, signal: AbortSignal, { grades = false } = {}): Promise<StartedSandbox> {
     const env = this.#environment(spec);
     const { imageId, start, container, port, environment, preparedHere } = await this.#make(
       spec,
       env,
+      grades,
       signal,
     ).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
@@ -190,7 +227,7 @@ export class Sandboxes implements AsyncDisposable {
       // Somebody removed an image after this batch last checked.
       this.#parts.known.clear();
       this.#parts.starts.clear();
-      return this.#make(spec, env, signal);
+      return this.#make(spec, env, grades, signal);
     });
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
@@ -201,21 +238,24 @@ export class Sandboxes implements AsyncDisposable {
       const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
-      return { container, imageId, user, closedEnv, environment, port, lacks, before, preparedBytes, kit };
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      const image = { imageId, user, closedEnv, environment, isCommittable };
+      return { ...image, container, port, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
     }
   }
 
-  /** Creates and starts a trial's container, with its model port. */
-  async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal) {
-    const { imageId, start, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
+  async #make(spec: TrialSpec, passed: Record<string, string>, grades: boolean, signal: AbortSignal) {
+    const { imageId, start, mount, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+    const mounts = mount && (!grades || prepare) ? [mount] : [];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts }, signal);
     };
     await using made = new AsyncDisposableStack();
     let container: Container;
@@ -275,6 +315,14 @@ function openTo({ openVariables }: StartImage): string[] {
   return [
     `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
   ];
+}
+
+function keptIsGone(): OffsiteError {
+  return new OffsiteError('the engine no longer has the image of its sandbox', {
+    code: 'IMAGE_GONE',
+    kind: 'infrastructure',
+    hint: 'Such images are removed when snapshots exceed their budget: `snapshots` in offsite.yaml.',
+  });
 }
 
 async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {

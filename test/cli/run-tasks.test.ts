@@ -83,6 +83,9 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeHarborTask(place, 'unbuilt', {
+    'environment/Dockerfile': 'FROM ubuntu:24.04\nRUN echo the reason && exit 3\n',
+  });
   writeTerminalBenchTask(place, 'old');
   const junit = join(place.folder, 'check.xml');
   const check = ['check', '--tasks', 'project/tasks', ...here, '--junit', junit];
@@ -93,10 +96,14 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(stdout).toMatch(/easy\s+untouched\s+passed\s+PASSES UNTOUCHED/);
   expect(stdout).toMatch(/broken\s+untouched\s+failed/);
   expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
+  expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(stdout).toMatch(/^broken, solved, printed:\n│ the tests look at \/app: here\n│ out$/m);
+  expect(stdout).toMatch(/^unbuilt, untouched and solved, printed:\n(│.*\n)*│ .*the reason/m);
+  expect(stdout.match(/printed:/g)).toHaveLength(2);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
-  expect(xml.match(/<testcase /g)).toHaveLength(8);
+  expect(xml.match(/<testcase /g)).toHaveLength(10);
 });
 
 test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {
@@ -161,6 +168,35 @@ test('rows of SWE-bench are built, checked and run as the user says', { timeout:
   const missing = await offsite(place, [...rows, '--image', 'my/swe-{docker_id}', '--test-parser', 'django']);
   expect(missing.exitCode).toBe(3);
   expect(missing.stdout + missing.stderr).toContain('the engine has no image my/swe-org_1776_calc-1');
+});
+
+test('an imported suite is checked as the tasks are', {
+  timeout: 480_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  writeHarborTask(place, 'sound');
+  writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeTerminalBenchTask(place, 'old');
+  writeHarborTask(place, 'gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  const from = ['project/tasks', '--out', 'imported', ...variant, ...here];
+  const written = await offsite(place, ['import', 'harbor', ...from]);
+  expect(written.exitCode, written.stderr).toBe(0);
+  expect(written.stdout).toContain('wrote 2 cases: ');
+  expect(written.stderr).toMatch(/gpu: \S+task\.toml:2:1: .*GPU/);
+  const again = await offsite(place, ['import', 'terminal-bench', ...from]);
+  expect(again.exitCode).toBe(2);
+  expect(again.stderr).toContain('suite.yaml exists');
+
+  const states = async (...what: string[]) => {
+    const { stdout, stderr } = await offsite(place, ['check', ...what, ...here, '--json']);
+    if (stdout === '') throw new Error(stderr);
+    const { cases } = JSON.parse(stdout) as { cases: { id: string; states: Record<string, unknown>[] }[] };
+    return cases.map(({ id, states }) => [id, states.map(({ cause, output, ...rest }) => rest)]);
+  };
+  const suite = await states('imported/suite.yaml');
+  expect(suite).toEqual(await states('--tasks', 'project/tasks', '--format', 'harbor'));
+  expect(suite.map(([id]) => id)).toEqual(['broken', 'sound']);
 });
 
 test('more tasks than a start request takes become several batches, with one summary', {

@@ -178,3 +178,15 @@ test('tests that lead out of their task are not read', () => {
   expect(cases).toEqual([]);
   expect(leftOut[0]?.reasons[0]?.message).toContain("leads out of the task's folder");
 });
+
+test('the time for a task does not grow with the number of tasks', () => {
+  const ids = Array.from({ length: 600 }, (_, n) => `task-${n}`);
+  for (const id of ids) set.harbor(id);
+  const timeOf = (include: string[]) => {
+    const begun = performance.now();
+    expect(planTasks({ path: set.folder, include }, parts).cases).toHaveLength(include.length);
+    return (performance.now() - begun) / include.length;
+  };
+  timeOf(ids.slice(0, 30));
+  expect(timeOf(ids) / timeOf(ids.slice(0, 30))).toBeLessThan(5);
+}, 120_000);

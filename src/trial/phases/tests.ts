@@ -88,14 +88,22 @@ async function run(tests: CaseTests, container: Container, options: RunOptions):
   const rewards = await rewardsOf(result, tests, { container, signal });
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
-  const judgments = judgmentsOf(rewards.rewards, tests.thresholds);
+  const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
   const told = 'told' in rewards ? rewards.told : undefined;
   return { validations: [validationOf(result, judgments, told)], judgments, failure: undefined };
 }
 
-async function changesOf({ container, kit, signal }: PhaseInput): Promise<TrialResult['systemChanges']> {
+async function changesOf({
+  container,
+  kit,
+  restored,
+  signal,
+}: PhaseInput): Promise<TrialResult['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
-  const { kept, unexpected } = await systemChanges(container, { kit, place, signal });
+  const { kept, unexpected } = await systemChanges(container, {
+    ...{ kit, place, signal },
+    earlier: restored?.systemPaths,
+  });
   return { kept: listed(kept), unexpected: listed(unexpected) };
 }
 
@@ -160,14 +168,26 @@ function failureOf(
   return { kind: 'broken', message, output };
 }
 
-function judgmentsOf(rewards: ReadonlyMap<string, number>, thresholds: Thresholds): Judgment[] {
-  const { default: usual, byName } = thresholds;
-  return [...rewards].map(([name, score]) => ({
-    name,
-    evaluator: 'tests',
-    score,
-    threshold: (Object.hasOwn(byName, name) ? byName[name] : undefined) ?? usual,
-  }));
+/** Rewards beside what they must reach. */
+export function judgmentsOf(
+  rewards: ReadonlyMap<string, number>,
+  thresholds: Thresholds,
+  evaluator: string,
+): Judgment[] {
+  const { byName, required = false } = thresholds;
+  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
+  return [...[...rewards.keys()], ...missing].map((name) => {
+    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
+    return {
+      ...{ name, evaluator },
+      ...(score !== undefined && { score }),
+      ...(threshold !== undefined && { threshold }),
+    };
+  });
+}
+
+function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
+  return Object.hasOwn(byName, name) ? byName[name] : usual;
 }
 
 /** The run of the tests as a whole, with what it printed. */
@@ -178,7 +198,7 @@ function validationOf(
 ): Validation {
   const low = judgments.filter((judgment) => !reachesThreshold(judgment));
   const passed = low.length === 0;
-  const why = low.map(({ name, score, threshold }) => `${name} is ${score}, below ${threshold}`);
+  const why = low.map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`);
   const message = [...why, ...(told === undefined ? [] : [told])].join('; ');
   return {
     id: 'validation-0',
