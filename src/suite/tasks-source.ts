@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BuildSource } from './environment.ts';
+import { BuildSource } from './environment-parts.ts';
 import { Duration } from './quantities.ts';
 
 /** The schema of `tasks:`, which takes the cases of a suite from a folder of tasks in a format of others. */
