@@ -1,5 +1,4 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';

@@ -53,12 +53,13 @@ export function planTasks(source: TasksSource, parts: TaskPlanParts): PlannedTas
 
 /** The same one after another, so that a caller need not hold the files of all tasks. */
 export function* plannedTasks(
-  { path, format, threshold, ...selection }: TasksSource,
+  { path, format, threshold, image, build, test, ...selection }: TasksSource,
   parts: TaskPlanParts,
 ): Generator<TaskOrLeftOut> {
   const thresholds = thresholdsOf(threshold);
+  const setup = { image, build, test };
   for (const found of selectTasks(findTasks(path, format).tasks, selection))
-    yield plannedTask(found, thresholds, parts);
+    yield plannedTask({ ...found, setup }, thresholds, parts);
 }
 
 function plannedTask(found: FoundTask, thresholds: Thresholds, parts: TaskPlanParts): TaskOrLeftOut {
@@ -68,7 +69,8 @@ function plannedTask(found: FoundTask, thresholds: Thresholds, parts: TaskPlanPa
   if (read.kind === 'unreadable') return leave('unreadable', read.issues);
   if (read.kind === 'absent') return leave('does not run', read.obstacles);
   if (read.task.obstacles.length > 0) return leave('does not run', read.task.obstacles);
-  const planned = plannedCase(read.task, parts, thresholds);
+  const { context } = found.setup?.build ?? {};
+  const planned = plannedCase(read.task, { ...parts, context }, thresholds);
   if ('issues' in planned) return leave('unreadable', planned.issues);
   return { kind: 'case', task: read.task, planned };
 }
@@ -76,10 +78,11 @@ function plannedTask(found: FoundTask, thresholds: Thresholds, parts: TaskPlanPa
 /** A task that has no obstacles as a case, or what is wrong with its files. */
 export function plannedCase(
   task: Task,
-  { except, images, keys }: TaskPlanParts,
+  { except, images, keys, context }: TaskPlanParts & { context?: string | undefined },
   thresholds: Thresholds = thresholdsOf(),
 ): PlannedCase | { issues: readonly FileIssue[] } {
-  const reach = { within: [realpathSync(task.place)], except };
+  const within = [task.place, ...(context === undefined ? [] : [context])].map((path) => realpathSync(path));
+  const reach = { within, except };
   // The files of each task are bounded, however many tasks there are.
   const files = new FileReader({ reach, keys });
   try {
