@@ -30,7 +30,7 @@ function stepOf(task: Task, step: TaskStep, index: number, parts: CaseParts): Ca
     agent: agentOf(step.agent, task.environment),
     timeoutMs: step.agent.timeoutMs,
     tests: testsOf({ place, verifier }, { ...parts, thresholds }),
-    artifacts: artifactsOf([...task.artifacts, ...step.artifacts]).artifacts,
+    ...artifactsOf([...task.artifacts, ...step.artifacts]),
     oracle: oracleOf({ place, solution }, parts),
   };
 }

@@ -59,13 +59,14 @@ export async function runSteps(
 /** The trial as one of its steps has it. */
 function stepSpec(
   { steps: _, ...spec }: TrialSpec,
-  { prompt, variables, agent, timeoutMs, tests, artifacts, profile = spec.profile }: TrialStep,
+  { agent, timeoutMs, profile = spec.profile, ...step }: TrialStep,
 ): TrialSpec {
+  const { prompt, variables, tests, artifacts, artifactsExcept } = step;
   const { sandbox } = spec;
   const harness = timeoutMs ?? sandbox.timeouts.harness;
   return {
     ...spec,
-    ...{ prompt, variables, tests, artifacts, profile },
+    ...{ prompt, variables, tests, artifacts, artifactsExcept, profile },
     agent: { ...spec.agent, ...agent },
     sandbox: { ...sandbox, timeouts: { ...sandbox.timeouts, harness } },
   };
