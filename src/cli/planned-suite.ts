@@ -18,18 +18,25 @@ import { sourcesOf } from './sources-of.ts';
 export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return command
+  return withTaskChoice(command)
     .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
-    .option('--include <glob...>', 'only tasks whose ids match one of these')
-    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
-    .option('--limit <n>', 'at most this many tasks', wholeNumber)
-    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
-    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber)
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
     .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
     .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
     .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants', 'local');
+}
+
+/** Adds the options that choose tasks of a set, and what their rewards must reach. */
+export function withTaskChoice<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option('--include <glob...>', 'only tasks whose ids match one of these')
+    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
+    .option('--limit <n>', 'at most this many tasks', wholeNumber)
+    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
+    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
 }
 
 export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold'>> {
@@ -90,13 +97,10 @@ export async function plannedSuite(
     );
   const harnesses = withoutHarness && !options.variant ? [nothing] : runners;
   const variants = variant.map((name): PlannedVariant => {
-    const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
-    if (harness === undefined || model === undefined)
-      throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
     const refuse = (_key: string, message: string): never => {
       throw badOption(`the variant ${name}: ${message}`, 'Choose another variant, or change offsite.yaml.');
     };
-    const source = { harness, model, sandbox, ...(profile !== undefined && { profile }) };
+    const source = sourceOfVariant(name, { profile, sandbox });
     const planned = plannedVariant(source, { config, harnesses, meetsUser: false, keys }, refuse);
     if (!planned) throw new Error('a variant is planned or refused');
     return planned;
@@ -120,6 +124,17 @@ function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOff
     return reasons.length === 0;
   });
   return { plan: { ...plan, cases }, leftOut: [...leftOut, ...left] };
+}
+
+/** A variant of a suite file for `HARNESS:MODEL`. Throws an `input` error for another text. */
+export function sourceOfVariant(
+  name: string,
+  { profile, sandbox }: { profile: string | undefined; sandbox: string },
+) {
+  const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
+  if (harness === undefined || model === undefined)
+    throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
+  return { harness, model, sandbox, ...(profile !== undefined && { profile }) };
 }
 
 /** A variant of it has a sandbox and a profile, and cannot run. */

@@ -52,6 +52,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   regrade: async () => (await import('./commands/regrade.ts')).regradeCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   tasks: async () => (await import('./commands/tasks.ts')).tasksCommand(),
+  import: async () => (await import('./commands/import.ts')).importCommand(),
   daemon: async () => (await import('./commands/daemon.ts')).daemonCommand(),
   enqueue: async () => (await import('./commands/enqueue.ts')).enqueueCommand(),
   status: async () => (await import('./commands/status.ts')).statusCommand(),

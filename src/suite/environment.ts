@@ -69,6 +69,13 @@ const EnvironmentParts = z.strictObject({
   folders: z.record(Target, z.string().min(1)).optional().meta({
     description: 'The same for folders, with what is in them.',
   }),
+  writable: z.array(FileTarget).optional().meta({
+    description: 'Folders that any user may write to, such as /logs. Made before prepare.',
+  }),
+  timeouts: z
+    .strictObject({ build: Duration.optional(), harness: Duration.optional() })
+    .optional()
+    .meta({ description: "In place of the sandbox's." }),
   healthcheck: Healthcheck.optional().meta({
     description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
   }),

@@ -28,9 +28,9 @@ export class SuiteReader {
     this.#yaml = yaml;
   }
 
-  report(path: Path, message: string): void {
+  readonly report = (path: Path, message: string): void => {
     this.issues.push(this.#yaml.issue(path, message));
-  }
+  };
 
   /** A text of the suite, or of the file that it names. Empty, with a problem, if that cannot be read. */
   text(text: Text, path: Path): string {

@@ -93,6 +93,8 @@ describe('a source', () => {
     repository.git('tag', '--annotate', '--message', 'first', 'v1');
     repository.git('branch', 'old/line');
     const second = repository.commit({ 'a.txt': 'SOLUTION\n', 'b/c.sh': '#!/bin/sh\n' });
+    // A tag has a message of its own, which nobody asked for.
+    await sourcesOf(['{ git: repo, ref: v1 }']);
     const refs = ['', ', ref: main', ', ref: v1', ', ref: refs/heads/old/line', `, ref: ${first}`];
     const planned = await sourcesOf(refs.map((ref) => `{ git: repo${ref} }`));
     expect(planned.map(({ commit }) => commit)).toEqual([second, second, first, first, first]);
