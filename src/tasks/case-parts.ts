@@ -19,7 +19,7 @@ export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
 /** The agent of a task, or of one of its steps. */
 export function agentOf({ user }: TaskAgent, { mcpServers, skillsFolder }: TaskEnvironment): CaseAgent {
   return {
-    user,
+    ...(user !== undefined && { user }),
     ...(mcpServers.length > 0 && {
       mcpServers: Object.fromEntries(mcpServers.map((server) => [server.name, mcpServerOf(server)])),
     }),
@@ -45,7 +45,7 @@ export function testsOf({ place, verifier }: Graded, { files, thresholds }: Case
     files: placedFiles(new TaskFolder(place), tests, files),
     emptied: [...new Set([...tests.map(folderOf), ...written])],
     ...{ command: [...command], env: plainVariables(env), user, timeoutMs, reading, thresholds },
-    collect: collect.map(({ service: _, ...each }) => each),
+    ...(collect.length > 0 && { collect: collect.map(({ service: _, ...each }) => each) }),
   };
 }
 
@@ -65,13 +65,14 @@ export function oracleOf(
 /** Globs of files and of folders; those outside the working folder match nothing. */
 export function artifactsOf(artifacts: Task['artifacts']): {
   artifacts: string[];
-  artifactsExcept: string[];
+  artifactsExcept?: string[];
 } {
+  const except = artifacts.flatMap(({ source, exclude }) =>
+    exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+  );
   return {
     artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
-    artifactsExcept: artifacts.flatMap(({ source, exclude }) =>
-      exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
-    ),
+    ...(except.length > 0 && { artifactsExcept: except }),
   };
 }
 
