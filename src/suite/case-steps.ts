@@ -48,6 +48,8 @@ export interface CaseStep {
   tests: CaseTests;
   /** Globs of workspace files to keep after this step. */
   artifacts: string[];
+  /** Globs of those that are not kept. */
+  artifactsExcept?: string[] | undefined;
   /** The author's own way to solve the step. */
   oracle?: CaseOracle | undefined;
 }

@@ -32,7 +32,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     : collected(() => freshTests(task, parts, (issue) => issues.push(issue)));
   const tests = hasSteps ? undefined : collected(() => ({ ...testsOf(task, parts), fresh }));
   const oracle = hasSteps ? undefined : collected(() => oracleOf(task, parts));
-  const steps = hasSteps ? collected(() => stepsOf(task, parts)) : undefined;
+  const steps = hasSteps ? collected(() => stepsOf(task, parts, (issue) => issues.push(issue))) : undefined;
   const agent = agentOf(task.agent, task.environment);
   const planned: PlannedCase = {
     request: {

@@ -52,7 +52,6 @@ const support = {
   'agent-without-limit': { differs: "Offsite's own limit on the time of an agent applies" },
   'shared-verifier': 'runs',
   'separate-verifier': 'runs',
-  'separate-step-verifier': { missing: 'the verifier of a step is not run in an environment of its own yet' },
   'verifier-user': 'runs',
   'agent-user': 'runs',
   'collect-hook': 'runs',

@@ -362,7 +362,7 @@ timeout_sec = 10
 [[steps]]
 name = "two"
 min_reward = { speed = 0.1, quality = 1 }
-artifacts = ["/app/two"]
+artifacts = [{ source = "/app/two", exclude = ["*.o"] }]
 [steps.verifier]
 timeout_sec = 9
 env = { LEVEL = "step" }
@@ -456,6 +456,7 @@ env = { LEVEL = "step" }
             thresholds: { byName: { speed: 0.1, quality: 1 } },
           },
           artifacts: ['/app/all', '/app/all/**', '/app/two', '/app/two/**'],
+          artifactsExcept: ['/app/two/**/*.o', '/app/two/**/*.o/**'],
           oracle: undefined,
         },
       ],
