@@ -1,7 +1,7 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
-import { packagePath, versionFile } from '../../src/harness/npm-cli.ts';
+import { harnessNode, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
-import type { McpServer } from '../../src/suite/config-file.ts';
+import { type McpServer, transportOf } from '../../src/suite/config-file.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { qwenCodeLines } from './stream.ts';
@@ -20,7 +20,7 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
   return {
     label: 'Qwen Code',
     argv: (sessionId) => [
-      'node',
+      harnessNode,
       // Without these flags, it compiles a large parser when it exits after a command, which takes 2 GB of
       // memory and 5 s.
       ...['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--liftoff-only'],
@@ -81,10 +81,13 @@ function settings(servers: Record<string, McpServer>, model: ModelAccess): unkno
       },
     },
     mcpServers: Object.fromEntries(
-      Object.entries(servers).map(([name, server]) => [
-        name,
-        'url' in server ? { httpUrl: server.url } : server,
-      ]),
+      Object.entries(servers).map(([name, server]) => [name, serverEntry(server)]),
     ),
   };
+}
+
+function serverEntry(server: McpServer): unknown {
+  if (!('url' in server)) return server;
+  const { url, headers } = server;
+  return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), ...(headers && { headers }) };
 }

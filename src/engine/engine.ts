@@ -7,9 +7,17 @@ import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
+import type { SharedVolume } from './snapshot/volume.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
+
+export interface KeepRequest {
+  /** The image that the container was made from. */
+  parentImageId: string;
+  /** What it is, for people. */
+  description: string;
+}
 
 /** A container engine, as Offsite uses it. Disposal removes every container of this instance. */
 export interface Engine extends AsyncDisposable {
@@ -33,8 +41,12 @@ export interface Engine extends AsyncDisposable {
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
   image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  /** Finds or fills a volume that containers share. It is kept as snapshots are. */
+  volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
+  /** Keeps an image of a container in which only init runs, as snapshots are kept. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal?: AbortSignal): Promise<string>;
   /** The snapshots that the engine keeps. */
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;
   /** Removes snapshots, except those that are now in use; resolves with those removed. */

@@ -157,4 +157,37 @@ export const migrations: readonly string[] = [
     id TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- What trials left, kept to grade it again.
+  CREATE TABLE workspaces (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    kind TEXT NOT NULL CHECK (kind IN ('untouched', 'archive', 'image')),
+    name TEXT, -- an archive's sha256, its file in workspaces/; an image's id on the engine
+    byte_size INTEGER NOT NULL, -- of an archive before it was compressed
+    stored_size INTEGER NOT NULL,
+    kept_at INTEGER NOT NULL,
+    removed_at INTEGER -- when the file or the image was removed to free disk space
+  ) STRICT;
+
+  -- Later gradings of what trials left. They change neither the result of a trial nor its report.
+  CREATE TABLE gradings (
+    key INTEGER PRIMARY KEY,
+    trial INTEGER NOT NULL REFERENCES trials (key),
+    graded_at INTEGER NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('passed', 'failed', 'void')),
+    result TEXT NOT NULL, -- sha256 of the blob with the record as JSON
+    basis TEXT NOT NULL -- sha256 of all that said how to grade
+  ) STRICT;
+
+  CREATE INDEX gradings_of_trial ON gradings (trial);
+  `,
+  `
+  -- The task of a fleet that a trial was taken for.
+  CREATE TABLE fleet_tasks (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    token TEXT NOT NULL, -- what Temporal knows the task by, as base64
+    workflow_run TEXT NOT NULL,
+    accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted IN (0, 1)) -- whether Temporal took the trial's result
+  ) STRICT;
+  `,
 ];

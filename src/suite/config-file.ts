@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
+import { FleetConfig } from './fleet-config.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
@@ -21,11 +22,23 @@ export const McpServer = z.union(
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
     }),
-    z.strictObject({ url: z.url() }),
+    z.strictObject({
+      url: z.url(),
+      transport: z.enum(['http', 'sse']).optional().meta({
+        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
+      }),
+      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
+    }),
   ],
-  { error: 'expected {command, args, env} or {url}' },
+  { error: 'expected {command, args, env} or {url, transport, headers}' },
 );
 export type McpServer = z.infer<typeof McpServer>;
+/** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
+export type McpTransport = 'stdio' | 'http' | 'sse';
+
+export function transportOf(server: McpServer): McpTransport {
+  return 'url' in server ? (server.transport ?? 'http') : 'stdio';
+}
 
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
@@ -62,6 +75,15 @@ const ProfileConfig = z.strictObject({
 
 export const SandboxConfig = z.strictObject({
   image: z.string().min(1).default('offsite/base'),
+  harnessImage: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'The image in which harnesses are installed, for sandboxes of any image. It has npm and a C library ' +
+        'like that of the images they run in. Default: offsite/base.',
+    }),
   network: z
     .enum(['none', 'model', 'allowlist', 'open'])
     .default('model')
@@ -174,6 +196,7 @@ export const ConfigFile = z
           'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
       }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
+    fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),
@@ -197,6 +220,14 @@ export const ConfigFile = z
       .prefault({})
       .meta({
         description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
+      }),
+    workspaces: z
+      .strictObject({ budget: z.union([z.literal(0), ByteSize]).default(10 * 1024 ** 3) })
+      .prefault({})
+      .meta({
+        description:
+          'Disk space for what trials left, which `offsite regrade` grades again. The oldest are removed ' +
+          'first. 0: nothing is kept.',
       }),
     connections: z.strictObject({ harness: ConnectionNames, sandbox: ConnectionNames }).prefault({}).meta({
       description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
@@ -244,9 +275,17 @@ export function loadConfig(options: {
       'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
     ]),
   );
+  const { storage, tls } = config.fleet;
   return {
     ...config,
     models,
+    fleet: {
+      ...config.fleet,
+      ...(storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
+      ...(typeof tls === 'object' && {
+        tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
+      }),
+    },
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),
     file,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.ts';
 import { BuildSource, FileTarget, Healthcheck, Target } from './environment-parts.ts';
-import { ByteSize } from './quantities.ts';
+import type { PlannedSource } from './git/git-source.ts';
+import { ByteSize, Duration } from './quantities.ts';
 import { type PlannedService, Services } from './services.ts';
 import { isReservedName } from './variables.ts';
 
@@ -41,6 +42,13 @@ const EnvironmentParts = z.strictObject({
   folders: z.record(Target, z.string().min(1)).optional().meta({
     description: 'The same for folders, with what is in them.',
   }),
+  writable: z.array(FileTarget).optional().meta({
+    description: 'Folders that any user may write to, such as /logs. Made before prepare.',
+  }),
+  timeouts: z
+    .strictObject({ build: Duration.optional(), harness: Duration.optional() })
+    .optional()
+    .meta({ description: "In place of the sandbox's." }),
   healthcheck: Healthcheck.optional().meta({
     description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
   }),
@@ -79,6 +87,8 @@ export interface CaseEnvironment {
   /** The name that services reach the sandbox by. */
   nameForServices?: string | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** A repository that is put into the workspace before `files`. */
+  source?: PlannedSource | undefined;
   /** Milliseconds, in place of the sandbox's. */
   timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }

@@ -38,6 +38,7 @@ export function plannedEnvironment(
     env = {},
     resources = {},
     healthcheck,
+    timeouts,
     services,
     ...placed
   }: EnvironmentSource,
@@ -50,7 +51,8 @@ export function plannedEnvironment(
     }),
     ...{ workdir, user, env, resources },
     ...(healthcheck && { healthcheck }),
-    ...((placed.files || placed.folders) && { files: placedFiles(placed, parts) }),
+    ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
+    ...(timeouts && { timeouts }),
   };
 }
 
@@ -89,7 +91,11 @@ function plannedService(
 
 /** The files and folders that an environment puts into the sandbox. Links are kept and never followed. */
 function placedFiles(
-  { files: named = {}, folders = {} }: Pick<EnvironmentSource, 'files' | 'folders'>,
+  {
+    files: named = {},
+    folders = {},
+    writable = [],
+  }: Pick<EnvironmentSource, 'files' | 'folders' | 'writable'>,
   { folder, files, reach, report }: EnvironmentParts & Reporting,
 ): PlacedFile[] {
   const fileFrom = (path: string, source: string): PlacedFile => {
@@ -125,6 +131,7 @@ function placedFiles(
     ...Object.entries(named).flatMap(([path, source]) =>
       read('files', source, () => [fileFrom(path, resolve(folder, source))]),
     ),
+    ...writable.map((path) => ({ path, folder: true as const, mode: 0o777 })),
   ];
 }
 

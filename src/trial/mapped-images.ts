@@ -7,9 +7,11 @@ export interface MappedImage {
 }
 
 /** The images that the configuration uses in place of those that a case or its Dockerfile names. */
-export function mappedImages({ services = [], ...environment }: CaseEnvironment): MappedImage[] {
-  const all = [environment, ...services].flatMap(mappedIn);
-  return all.filter(({ name }, index) => all.findIndex((one) => one.name === name) === index);
+export function mappedImages(...environments: (CaseEnvironment | undefined)[]): MappedImage[] {
+  const all = environments.flatMap((environment) =>
+    environment ? [environment, ...(environment.services ?? [])] : [],
+  );
+  return [...new Map(all.flatMap(mappedIn).map((image) => [image.name, image])).values()];
 }
 
 function mappedIn({ image, build }: Pick<CaseEnvironment, 'image' | 'build'>): MappedImage[] {

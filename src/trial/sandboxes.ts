@@ -4,7 +4,7 @@ import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -29,6 +29,7 @@ import type { TrialServices } from './services/trial-services.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
+import { testsSpec } from './tests-spec.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
@@ -58,10 +59,20 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
+  isCommittable: boolean;
   /** The containers beside it. Undefined if the case has none. */
   services: TrialServices | undefined;
   /** What is removed with it. */
   besides: AsyncDisposable;
+}
+
+/** What decides about a sandbox besides its trial. */
+interface GivenParts {
+  /** Whether no harness runs in it. */
+  grades: boolean;
+  /** Services that run already. Undefined for new ones, if the case has some. */
+  services: TrialServices | undefined;
 }
 
 export interface SandboxOptions {
@@ -112,8 +123,9 @@ export class Sandboxes implements AsyncDisposable {
       observeBuild = () => undefined,
     }: SandboxOptions = {},
   ) {
-    const learned = { known: new Map(), starts: new Map(), failures: new Map() };
-    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
+    const learned = { known: new Map(), starts: new Map(), failures: new Map(), images: new Map() };
+    const env = host.variables;
+    this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
     this.#services = new CaseServices(this.#parts, clock);
@@ -140,18 +152,52 @@ export class Sandboxes implements AsyncDisposable {
     signal: AbortSignal,
     services: TrialServices | undefined,
   ): Promise<StartedSandbox> {
-    const sealed = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
-    return this.#start(sealed, signal, services);
+    const sandbox = { ...spec.sandbox, network: 'none' as const };
+    return this.#start({ ...spec, sandbox }, signal, { grades: true, services });
+  }
+
+  /** Keeps an image of a sandbox in which nothing runs. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal: AbortSignal): Promise<string> {
+    return this.#parts.engine.keep(container, request, signal);
   }
 
   /**
-   * Builds the trial's image if it does not exist yet. Install and prepare take minutes of network and disk,
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one. Without a
+   * harness or network access. Throws `IMAGE_GONE`.
+   */
+  async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
+    const { engine } = this.#parts;
+    const image = await engine.findImage(keptId, signal);
+    if (!image) throw keptIsGone();
+    const fresh = await this.takeForGrading(spec, signal, undefined);
+    try {
+      const passed = this.#environment(spec);
+      const { start } = await preparedImage(this.#parts, spec, passed, signal);
+      const env = { ...passed, ...spec.environment.env };
+      const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
+      const container = await engine.createContainer({ ...made, imageId: image.id }, signal);
+      try {
+        await container.start(signal);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return { ...fresh, container };
+    } finally {
+      this.giveBack(fresh);
+    }
+  }
+
+  /**
+   * Builds the trial's images if they do not exist yet. Install and prepare take minutes of network and disk,
    * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    const env = this.#environment(spec);
-    await this.#services.images(spec, env, signal, options);
-    await preparedImage(this.#parts, spec, env, signal, options);
+    for (const each of new Set([spec, testsSpec(spec)])) {
+      const env = this.#environment(each);
+      await this.#services.images(each, env, signal, options);
+      await preparedImage(this.#parts, each, env, signal, options);
+    }
   }
 
   /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
@@ -198,7 +244,11 @@ export class Sandboxes implements AsyncDisposable {
     return passedEnvironment(spec.sandbox, this.#host);
   }
 
-  async #start(spec: TrialSpec, signal: AbortSignal, given?: TrialServices): Promise<StartedSandbox> {
+  async #start(
+    spec: TrialSpec,
+    signal: AbortSignal,
+    given: GivenParts = { grades: false, services: undefined },
+  ): Promise<StartedSandbox> {
     const env = this.#environment(spec);
     const made = await this.#make(spec, env, signal, given).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
@@ -219,10 +269,9 @@ export class Sandboxes implements AsyncDisposable {
       const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
-      return {
-        ...{ container, imageId, user, closedEnv, environment, port, lacks, before, preparedBytes, kit },
-        ...{ services, besides },
-      };
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      const image = { imageId, user, closedEnv, environment, isCommittable };
+      return { ...image, container, port, lacks, before, preparedBytes, kit, services, besides };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       await besides[Symbol.asyncDispose]();
@@ -230,22 +279,18 @@ export class Sandboxes implements AsyncDisposable {
     }
   }
 
-  /** Creates and starts a trial's container, with its model port. */
-  async #make(
-    spec: TrialSpec,
-    passed: Record<string, string>,
-    signal: AbortSignal,
-    given: TrialServices | undefined,
-  ) {
+  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
+  async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal, given: GivenParts) {
     const images = await this.#services.images(spec, passed, signal);
     const prepared = await preparedImage(this.#parts, spec, passed, signal);
-    const { imageId, start, prepare } = prepared;
+    const { imageId, start, mount, prepare } = prepared;
+    const mounts = mount && (!given.grades || prepare) ? [mount] : [];
     const steps = [...images.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, hosts }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
     };
     // In this order: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
@@ -255,8 +300,8 @@ export class Sandboxes implements AsyncDisposable {
     let services: TrialServices | undefined;
     if (images.services.length > 0) {
       if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
-      services = given ?? around.use(await this.#startServices(images.services, spec, signal));
-      const access = around.use(await services.join(given ? 'grading' : 'agent', own, signal));
+      services = given.services ?? around.use(await this.#startServices(images.services, spec, signal));
+      const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
       container = made.use(await make(access.network, access.hosts));
       await container.start(signal);
       if (prepare) steps.push(...(await prepare(container)));
@@ -324,6 +369,14 @@ function openTo({ openVariables }: StartImage): string[] {
   return [
     `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
   ];
+}
+
+function keptIsGone(): OffsiteError {
+  return new OffsiteError('the engine no longer has the image of its sandbox', {
+    code: 'IMAGE_GONE',
+    kind: 'infrastructure',
+    hint: 'Such images are removed when snapshots exceed their budget: `snapshots` in offsite.yaml.',
+  });
 }
 
 async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {

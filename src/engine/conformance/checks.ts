@@ -6,6 +6,7 @@ import { imageChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
 import { serviceChecks } from './services.ts';
 import { terminalChecks } from './terminals.ts';
+import { volumeChecks } from './volumes.ts';
 import { wallChecks } from './walls.ts';
 
 /** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
@@ -18,4 +19,5 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   ...serviceChecks,
   ...fileChecks,
   ...imageChecks,
+  ...volumeChecks,
 ];

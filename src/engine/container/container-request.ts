@@ -35,6 +35,7 @@ export function requestOf(
     filter: filterFor(program === undefined || networkAdmin ? 'sandbox' : 'program', capabilities),
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
+    mounts: spec.mounts,
     runtime: spec.runtime,
   };
 }

@@ -1,4 +1,4 @@
-import type { MemoryFolder } from '../port/containers.ts';
+import type { MemoryFolder, Mount } from '../port/containers.ts';
 
 export interface ServiceProgram {
   command: readonly string[];
@@ -65,6 +65,8 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
+  /** Volumes at absolute paths, which are made if they are missing. No snapshot has what is in them. */
+  mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;
 }

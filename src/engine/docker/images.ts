@@ -2,6 +2,7 @@ import type Docker from 'dockerode';
 import { isEngineFailure } from '../port/failure.ts';
 import type { Image, ImagePort, ListedImage } from '../port/images.ts';
 import type { DockerClient } from './client.ts';
+import { engineStatus } from './failure.ts';
 import { buildImage, importImage, pullImage } from './image-streams.ts';
 
 export function dockerImages(client: DockerClient): ImagePort {
@@ -27,11 +28,15 @@ export function dockerImages(client: DockerClient): ImagePort {
   };
 }
 
+/** What a name of an image is made of; the engine refuses more names than this one. */
+const imageName = /^\w(?!.*\.\.)[\w./:@-]*$/;
+
 async function findImage(
   client: DockerClient,
   name: string,
   signal?: AbortSignal,
 ): Promise<Image | undefined> {
+  if (!imageName.test(name)) return undefined;
   try {
     const found = await client.ask<Docker.ImageInspectInfo>(
       `looking for the image ${name}`,
@@ -54,7 +59,8 @@ async function findImage(
       ...programOf(found),
     };
   } catch (thrown) {
-    if (isEngineFailure(thrown, 'not-found')) return undefined;
+    // 400: it can be the name of no image.
+    if (isEngineFailure(thrown, 'not-found') || engineStatus(thrown) === 400) return undefined;
     throw thrown;
   }
 }

@@ -49,8 +49,18 @@ export interface ContainerRequest {
   readOnlyRoot: boolean;
   /** Paths that no process may change; replaces the engine's own list. */
   readOnlyPaths?: readonly string[];
+  mounts?: readonly Mount[] | undefined;
   /** An OCI runtime that the engine knows; default: the engine's. */
   runtime?: string | undefined;
+}
+
+/** A volume in a container's files. */
+export interface Mount {
+  /** The volume's name. The engine makes an empty volume without labels if there is none of that name. */
+  volume: string;
+  /** Absolute; created if missing. */
+  path: string;
+  readOnly: boolean;
 }
 
 export interface MemoryFolder {

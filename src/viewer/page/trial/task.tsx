@@ -15,12 +15,14 @@ export function Task() {
     ['Image', subject?.image],
     ['Images that the configuration replaces', mapped?.join(', ')],
     ['Workspace', record.workspace],
+    ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
     ['Network', subject?.network],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
     ['Services', record.services?.map(({ name, image }) => `${name}: ${image}`).join(', ')],
     ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
+    ['What the harness did not get', record.deviations?.join(', ')],
   ].filter((fact): fact is [string, string] => Boolean(fact[1]));
   return (
     <div class="scroll-pane">
