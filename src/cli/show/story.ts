@@ -1,6 +1,6 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
-import type { TrialRecord } from '../../record/trial-record.ts';
+import type { ServiceRecord, TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';
@@ -107,11 +107,21 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...(record.services ?? []).map(serviceLine),
     ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
   ];
   return section('tried', '', body);
+}
+
+function serviceLine({ name, image, healthyAfterMs, exitCode, outOfDisk }: ServiceRecord): Printable {
+  const facts = [
+    ...(healthyAfterMs === undefined ? [] : [ours(`healthy after ${duration(healthyAfterMs)}`)]),
+    ...(outOfDisk ? [ours('ended for writing more than it may')] : []),
+    ...(exitCode === undefined ? [] : [ours(`exit ${exitCode}`)]),
+  ];
+  return text`service  ${name}: ${joinedByComma([text`${image}`, ...facts])}`;
 }
 
 function subjectPrompt({ subject }: TrialRecord): Printable | undefined {

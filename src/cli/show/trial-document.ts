@@ -30,6 +30,7 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
       events: record.events ?? [],
       harnessOutput: record.harnessOutput,
       environment: record.environment?.map((step) => ({ ...step, blob: blob(step.log) })),
+      services: record.services?.map((service) => ({ ...service, blob: blob(service.log) })),
     }),
     model: () => ({ models: record.models }),
   };

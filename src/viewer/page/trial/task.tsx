@@ -20,6 +20,7 @@ export function Task() {
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
+    ['Services', record.services?.map(({ name, image }) => `${name}: ${image}`).join(', ')],
     ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
     ['What the harness did not get', record.deviations?.join(', ')],
   ].filter((fact): fact is [string, string] => Boolean(fact[1]));
