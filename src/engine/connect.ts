@@ -8,6 +8,7 @@ import { fillHosts } from './container/hosts-file.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
 import { livenessMarker } from './liveness-marker.ts';
+import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
 import { upkeepOf } from './snapshot/upkeep.ts';
@@ -34,6 +35,8 @@ export interface ConnectOptions {
      */
     budgetBytes?: number | undefined;
   };
+  /** Default: never. */
+  pull?: PullPolicy | undefined;
   /** Receives messages about background work that the user may want to see. */
   note?: (message: string) => void;
 }
@@ -68,7 +71,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       return container;
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
-    const { note = () => undefined, env = process.env } = options;
+    const { note = () => undefined, env = process.env, pull = 'never' } = options;
     let builder: Promise<ImageBuilder> | undefined;
     const upkeep = upkeepOf({ port, repository, budgetBytes, note });
     const snapshots = snapshotStore({ port, instance, repository, createContainer }, upkeep);
@@ -81,6 +84,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
         return port.roundTrips;
       },
       findImage: (name, signal) => port.images.find(name, signal),
+      obtainImage: imageSource(port, pull, env),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
       image: (request, signal) => snapshots.image(request, signal),

@@ -4,6 +4,7 @@ import type { Container } from './container.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
+import type { ObtainImage } from './pull/obtain-image.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
 import type { SharedVolume } from './snapshot/volume.ts';
@@ -22,6 +23,8 @@ export interface Engine extends AsyncDisposable {
   readonly roundTrips: number;
   /** The image a name or id stands for, if the engine has it. */
   findImage(name: string, signal?: AbortSignal): Promise<Image | undefined>;
+  /** The same, and pulls it if the pull policy says so. */
+  readonly obtainImage: ObtainImage;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
   /** Finds or builds a snapshot: the image of a state that is built once and shared. */

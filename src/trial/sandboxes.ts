@@ -8,7 +8,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { EnvironmentStep } from '../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { keepTexts } from './file-texts.ts';
@@ -37,6 +37,8 @@ export interface StartedSandbox {
   imageId: string;
   /** The user of its commands. Undefined for root. */
   user: string | undefined;
+  /** What its image was made of first. */
+  images: UsedImage[];
   /** Install and prepare, in order. */
   environment: EnvironmentStep[];
   /** Total bytes of the files that prepare left in the workspace. */
@@ -179,12 +181,7 @@ export class Sandboxes implements AsyncDisposable {
 
   async #start(spec: TrialSpec, signal: AbortSignal, { grades = false } = {}): Promise<StartedSandbox> {
     const env = this.#environment(spec);
-    const { imageId, start, container, port, environment, preparedHere } = await this.#make(
-      spec,
-      env,
-      grades,
-      signal,
-    ).catch((error) => {
+    const { preparedHere, start, ...made } = await this.#make(spec, env, grades, signal).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
       // Somebody removed an image after this batch last checked.
@@ -192,6 +189,7 @@ export class Sandboxes implements AsyncDisposable {
       this.#parts.starts.clear();
       return this.#make(spec, env, grades, signal);
     });
+    const { imageId, container, port } = made;
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
@@ -201,7 +199,7 @@ export class Sandboxes implements AsyncDisposable {
       const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
-      return { container, imageId, user, closedEnv, environment, port, lacks, before, preparedBytes, kit };
+      return { ...made, user, closedEnv, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -210,7 +208,12 @@ export class Sandboxes implements AsyncDisposable {
 
   /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
   async #make(spec: TrialSpec, passed: Record<string, string>, grades: boolean, signal: AbortSignal) {
-    const { imageId, start, mount, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+    const { imageId, start, images, mount, prepare, steps } = await preparedImage(
+      this.#parts,
+      spec,
+      passed,
+      signal,
+    );
     const mounts = mount && (!grades || prepare) ? [mount] : [];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
@@ -234,7 +237,8 @@ export class Sandboxes implements AsyncDisposable {
     }
     await requireHealth(container, spec, this.#clock, signal);
     made.move();
-    return { imageId, start, container, port, environment: steps, preparedHere: prepare !== undefined };
+    const preparedHere = prepare !== undefined;
+    return { imageId, start, images, container, port, environment: steps, preparedHere };
   }
 
   async #kit(

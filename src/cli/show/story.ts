@@ -81,7 +81,15 @@ function headOf({ run, trial, record }: ShownTrial): Printable {
 const promptSize = { first: 4, last: 1, characters: 160 };
 
 function triedSection({ batch, run, record }: ShownTrial): Printable {
-  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [] } = record;
+  const {
+    subject,
+    harnessVersion,
+    imageId,
+    turns,
+    sandboxLacks = [],
+    mappedImages = [],
+    images = [],
+  } = record;
   const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
   const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
   const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
@@ -93,6 +101,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
     text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
+    ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
