@@ -1,4 +1,4 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds for what the sandbox of a harness sends. If no time is given, the deadline of the phase applies. */
 
@@ -97,6 +97,17 @@ export const commandOutput = channel({
     streamEnd: milliseconds(4_000, 'until the stream of a killed process ends'),
   },
   count: 'frames and lines are passed on one by one and not kept',
+});
+
+export const serviceOutput = channel({
+  sender: 'the sandbox',
+  over: 'what the services beside a sandbox print, and how their health checks answer',
+  bytes: {
+    log: bytes(1 * MiB, "a service's log: its head and its tail"),
+    check: bytes(4096, 'what a health check prints'),
+  },
+  time: "the deadlines of the case's own health checks",
+  count: 'each service has one log',
 });
 
 export const processEnds = channel({
@@ -198,6 +209,29 @@ export const workspaceFiles = channel({
     texts: times(400, 'texts of changed files, half of them of new ones'),
     changes: times(2000, 'changed paths that a record describes'),
   },
+});
+
+export const carriedArtifacts = channel({
+  sender: 'the sandbox',
+  over: 'artifacts and workspaces that are brought into the sandbox of the tests, without being unpacked here',
+  bytes: 'no more than the agent may write to its disk, and what its workspace had before',
+  time: 'that of an archive',
+  count: { entries: times(200_000, 'files, folders and links that are brought') },
+});
+
+export const keptWorkspaces = channel({
+  sender: 'the sandbox',
+  over: 'what a trial left, kept for `offsite regrade`: an archive of its workspace, or an image of its sandbox',
+  bytes: {
+    archive: bytes(2 * GiB, 'the archive of a workspace, and all files in it'),
+    stored: bytes(1 * GiB, 'the same as it is stored, compressed'),
+    image: bytes(2 * GiB, 'what was written in a sandbox of which an image is kept'),
+  },
+  time: {
+    // The trial waits for it, mostly while it is graded.
+    keeping: milliseconds(60_000, 'keeping what a trial left; then it is not kept'),
+  },
+  count: 'the archive is not read; its bytes bound its entries',
 });
 
 export const pathLists = channel({

@@ -1,15 +1,24 @@
 import type { ImageBuilder } from './build/image-builder.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
+import type { Network, NetworkRequest } from './network/network.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { ObtainImage } from './pull/obtain-image.ts';
+import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
 import type { SharedVolume } from './snapshot/volume.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
+
+export interface KeepRequest {
+  /** The image that the container was made from. */
+  parentImageId: string;
+  /** What it is, for people. */
+  description: string;
+}
 
 /** A container engine, as Offsite uses it. Disposal removes every container of this instance. */
 export interface Engine extends AsyncDisposable {
@@ -27,6 +36,10 @@ export interface Engine extends AsyncDisposable {
   readonly obtainImage: ObtainImage;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
+  /** Opens a network that leads nowhere, for some containers. Throws if this engine cannot have one. */
+  openNetwork(request: NetworkRequest, signal: AbortSignal): Promise<Network>;
+  /** Creates a server's container without starting it. Throws if a limit cannot be enforced. */
+  createService(spec: ServiceSpec, signal: AbortSignal): Promise<Service>;
   /** Finds or builds a snapshot: the image of a state that is built once and shared. */
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
@@ -35,6 +48,8 @@ export interface Engine extends AsyncDisposable {
   volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
+  /** Keeps an image of a container in which only init runs, as snapshots are kept. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal?: AbortSignal): Promise<string>;
   /** The snapshots that the engine keeps. */
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;
   /** Removes snapshots, except those that are now in use; resolves with those removed. */

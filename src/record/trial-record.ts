@@ -159,7 +159,52 @@ const FileChange = z
   })
   .meta({ description: 'What the agent did to one path of the workspace.' });
 
+const StepResult = z
+  .object({
+    name: z.string(),
+    startedAt: At.optional().meta({ description: 'Absent if the step was not run.' }),
+    finishedAt: At.optional(),
+    verdict: z.enum(['passed', 'failed', 'void']).optional(),
+    cause: Cause.optional(),
+    rewards: z.record(z.string(), z.number()).optional().meta({
+      description: 'Absent if its tests gave none.',
+    }),
+    harness: HarnessEnding.optional(),
+  })
+  .meta({ description: 'A step of a trial whose case has several, which run in one sandbox.' });
+
 const PathList = z.object({ paths: z.array(z.string()), count: z.number() });
+
+const LeftState = z
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('untouched') }),
+    z.object({
+      kind: z.literal('archive'),
+      sha256: Sha256.meta({ description: 'The name of the file in the folder for workspaces.' }),
+      byteSize: z.number().meta({ description: 'Bytes of the archive.' }),
+      storedSize: z.number().meta({ description: 'Bytes of the file, which is compressed.' }),
+    }),
+    z.object({
+      kind: z.literal('image'),
+      imageId: z.string().meta({ description: "The engine's id of the image of the whole sandbox." }),
+      storedSize: z.number().meta({ description: 'Bytes that were written in the sandbox.' }),
+    }),
+    z.object({ kind: z.literal('not-kept'), why: z.string() }),
+  ])
+  .meta({
+    description:
+      'What was kept of the state that the agent left, to grade it again. It may have been removed since.',
+  });
+
+const Regrade = z
+  .object({
+    of: Sha256.meta({ description: 'The blob with the record of the trial.' }),
+    suite: z.string().optional().meta({
+      description: 'The suite file that said how to grade. Absent if the plan of the batch said it.',
+    }),
+    notes: z.array(z.string()).meta({ description: 'How this grading differs from one in the trial.' }),
+  })
+  .meta({ description: 'Set if this record is a later grading of what a trial left.' });
 
 const Subject = z
   .object({
@@ -209,14 +254,32 @@ export const TrialRecord = z.object({
     .meta({
       description: 'Images that the case names and that the configuration replaces by others.',
     }),
+  source: z
+    .object({ url: z.string(), ref: z.string().optional(), commit: z.string() })
+    .optional()
+    .meta({ description: 'The commit that the workspace began with. The URL is without credentials.' }),
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
+  }),
+  deviations: z.array(z.string()).optional().meta({
+    description: 'What the case asks for and the harness did not get, one line each.',
   }),
   environment: z
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
-  phases: z.array(z.object({ name: PhaseName, startedAt: At, durationMs: Millis })),
+  phases: z.array(
+    z.object({
+      name: PhaseName,
+      step: z.string().optional().meta({ description: 'The step of the trial, if it has several.' }),
+      startedAt: At,
+      durationMs: Millis,
+    }),
+  ),
+  steps: z
+    .array(StepResult)
+    .optional()
+    .meta({ description: 'The steps of a trial whose case has several, in order.' }),
   harness: HarnessEnding.optional(),
   harnessOutput: z.string().optional().meta({
     description: "The beginning and the end of the harness's own output, if it is a program.",
@@ -281,6 +344,8 @@ export const TrialRecord = z.object({
     description: 'The full records. A report may carry less.',
   }),
   judgments: z.array(Judgment).optional(),
+  left: LeftState.optional(),
+  regrade: Regrade.optional(),
   modelUnmeasured: z.boolean().meta({
     description: 'Whether the sandbox could reach a model without its traffic passing the gateway.',
   }),
@@ -302,6 +367,8 @@ export type HarnessEnding = z.infer<typeof HarnessEnding>;
 export type HarnessEvent = z.infer<typeof HarnessEvent>;
 export type UsedImage = z.infer<typeof UsedImage>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
+export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
+export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

@@ -1,4 +1,4 @@
-import { type Dockerfile, DockerfileParser, type From, type ParserDirective } from 'dockerfile-ast';
+import { type Dockerfile, DockerfileParser, Entrypoint, From, type ParserDirective } from 'dockerfile-ast';
 
 /** A change of one line of a Dockerfile, from one column to another. */
 interface Edit {
@@ -47,6 +47,28 @@ export function dockerfileProblems(text: string, target: string | undefined): Do
   const stages = known.length === 0 ? 'no stage has a name' : `its stages are ${known.join(', ')}`;
   return [{ line: 1, message: `it has no stage ${target}: ${stages}` }];
 }
+
+/**
+ * The line, from 1, of the entrypoint that the image of a Dockerfile gets. Undefined if it has none, or one
+ * that only starts the command. Those of the images that it builds on are not known.
+ */
+export function entrypointLine(text: string, target: string | undefined): number | undefined {
+  const file = DockerfileParser.parse(text);
+  const names = stageNames(file);
+  const lines: (number | undefined)[] = [];
+  for (const instruction of file.getInstructions()) {
+    if (instruction instanceof From)
+      lines.push(lines[names.indexOf(instruction.getImage()?.toLowerCase() ?? '')]);
+    if (!(instruction instanceof Entrypoint)) continue;
+    const words = instruction.getArgumentsContent() ?? '';
+    lines[lines.length - 1] = startsOnly.test(words) ? undefined : instruction.getRange().start.line + 1;
+  }
+  const stage = target === undefined ? -1 : names.indexOf(target.toLowerCase());
+  return lines.at(stage === -1 && target !== undefined ? Number(target) : stage);
+}
+
+/** No program, or one that starts another one and collects processes that nobody waits for. */
+const startsOnly = /^\[\s*(?:"(?:[\w/.-]*\/)?(?:tini|dumb-init|catatonit)"(?:\s*,\s*"-[^"]*")*\s*)?\]$/;
 
 /** The images that a Dockerfile builds on or copies from, without its own stages. */
 export function usedImages(text: string, args: Readonly<Record<string, string>>): UsedImage[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PlannedSource } from './git/git-source.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { isReservedName } from './variables.ts';
 
@@ -68,6 +69,13 @@ const EnvironmentParts = z.strictObject({
   folders: z.record(Target, z.string().min(1)).optional().meta({
     description: 'The same for folders, with what is in them.',
   }),
+  writable: z.array(FileTarget).optional().meta({
+    description: 'Folders that any user may write to, such as /logs. Made before prepare.',
+  }),
+  timeouts: z
+    .strictObject({ build: Duration.optional(), harness: Duration.optional() })
+    .optional()
+    .meta({ description: "In place of the sandbox's." }),
   healthcheck: Healthcheck.optional().meta({
     description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
   }),
@@ -99,6 +107,8 @@ export interface CaseEnvironment {
   /** What is put into the sandbox before prepare. Undefined for none. */
   files?: PlacedFile[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** A repository that is put into the workspace before `files`. */
+  source?: PlannedSource | undefined;
   /** Milliseconds, in place of the sandbox's. */
   timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }

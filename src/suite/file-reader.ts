@@ -18,8 +18,7 @@ export interface FileReaderOptions {
  */
 export class FileReader {
   readonly #options: FileReaderOptions;
-  #bytes = 0;
-  #files = 0;
+  readonly #read = { bytes: 0, files: 0 };
 
   constructor(options: FileReaderOptions) {
     this.#options = options;
@@ -27,9 +26,9 @@ export class FileReader {
 
   file(path: string): ReadFile {
     const read = readFile(path, { reach: this.#options.reach });
-    this.#bytes += read.content.length;
-    this.#files++;
-    if (this.#bytes > suiteFiles.bytes.all)
+    this.#read.bytes += read.content.length;
+    this.#read.files++;
+    if (this.#read.bytes > suiteFiles.bytes.all)
       throw tooMuch(
         `with ${path}, its files are larger than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`,
       );
@@ -71,7 +70,7 @@ export class FileReader {
         const path = join(folder, name);
         const below = posix.join(target, name);
         if (statSync(path).isDirectory()) return this.folder(path, below, [...above, identity]);
-        if (this.#files >= suiteFiles.count.files)
+        if (this.#read.files >= suiteFiles.count.files)
           throw tooMuch(`it has more than ${suiteFiles.count.files} files`);
         return [{ path: below, ...this.file(path) }];
       });

@@ -28,7 +28,17 @@ interface Reporting {
 
 /** Reads the files that an environment names, and reports their problems. */
 export function plannedEnvironment(
-  { image, build, workdir, user, env = {}, resources = {}, healthcheck, ...placed }: EnvironmentSource,
+  {
+    image,
+    build,
+    workdir,
+    user,
+    env = {},
+    resources = {},
+    healthcheck,
+    timeouts,
+    ...placed
+  }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
 ): CaseEnvironment {
   const place = (key: string) => parts.placeOf(key);
@@ -39,13 +49,18 @@ export function plannedEnvironment(
     ...(build && { build: plannedBuild(build, parts) }),
     ...{ workdir, user, env, resources },
     ...(healthcheck && { healthcheck }),
-    ...((placed.files || placed.folders) && { files: placedFiles(placed, parts) }),
+    ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
+    ...(timeouts && { timeouts }),
   };
 }
 
 /** The files and folders that an environment puts into the sandbox. Links are kept and never followed. */
 function placedFiles(
-  { files: named = {}, folders = {} }: Pick<EnvironmentSource, 'files' | 'folders'>,
+  {
+    files: named = {},
+    folders = {},
+    writable = [],
+  }: Pick<EnvironmentSource, 'files' | 'folders' | 'writable'>,
   { folder, files, reach, report }: EnvironmentParts & Reporting,
 ): PlacedFile[] {
   const fileFrom = (path: string, source: string): PlacedFile => {
@@ -81,6 +96,7 @@ function placedFiles(
     ...Object.entries(named).flatMap(([path, source]) =>
       read('files', source, () => [fileFrom(path, resolve(folder, source))]),
     ),
+    ...writable.map((path) => ({ path, folder: true as const, mode: 0o777 })),
   ];
 }
 

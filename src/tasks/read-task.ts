@@ -1,7 +1,9 @@
+import { taskSets } from '../bounds/tasks.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { taskDigest } from './harbor/digest.ts';
 import { readHarborTask } from './harbor/read-harbor.ts';
+import { useEntrypoint } from './image-entrypoint.ts';
 import type { FoundTask } from './located.ts';
 import { Remarks } from './supported.ts';
 import { readRow } from './swe-bench/row.ts';
@@ -27,7 +29,7 @@ export function readTask(found: FoundTask): ReadTask {
   }
   if (found.problem) return { kind: 'unreadable', found, issues: [found.problem] };
   try {
-    return { kind: 'task', task: withDataset({ ...readFound(found), id: found.id }, found) };
+    return { kind: 'task', task: withRemarks({ ...readFound(found), id: found.id }, found) };
   } catch (error) {
     if (error instanceof BadFile) return { kind: 'unreadable', found, issues: error.issues };
     if (error instanceof OffsiteError || isOfFileSystem(error))
@@ -48,9 +50,13 @@ function readFound({ format, place, row }: FoundTask): Task {
   }
 }
 
-/** The task with what its data set says of it. */
-function withDataset(task: Task, { expected, remark }: FoundTask): Task {
+/** The task with what its image says, and what its data set says of it. */
+function withRemarks(task: Task, { expected, remark }: FoundTask): Task {
   const remarks = new Remarks();
+  useEntrypoint(task, remarks);
+  for (const { instruction } of [task, ...task.steps])
+    if (Buffer.byteLength(instruction) > taskSets.bytes.instruction)
+      remarks.uses('long-instruction', issueAt(task.place, ''));
   if (remark) remarks.note('data-set', remark);
   if (expected) {
     const digest = taskDigest(task.place);

@@ -43,6 +43,14 @@ export class TaskFolder {
     }
   }
 
+  /** Throws {@link BadFile} if there is no regular file at a path in the folder. */
+  requireFile(...names: string[]): void {
+    const kind = this.kind(...names);
+    if (kind === 'file') return;
+    const message = kind === undefined ? 'is missing' : 'is no regular file';
+    throw new BadFile([issueAt(this.at(...names), message)]);
+  }
+
   isFile(...names: string[]): boolean {
     return this.kind(...names) === 'file';
   }

@@ -12,6 +12,8 @@ export interface ImageParts {
   /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
+  /** The host's, with which git finds itself. */
+  env: Readonly<NodeJS.ProcessEnv>;
   /**
    * The images that environments begin with, keyed by what decides which one it is and how it is used.
    */

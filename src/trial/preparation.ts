@@ -6,6 +6,7 @@ import type { PlacedFile } from '../suite/environment.ts';
 import type { Variables } from '../suite/variables.ts';
 import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
+import { putSource, type SourcePlace } from './put-source.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
 interface Owner {
@@ -19,6 +20,8 @@ export interface Preparation {
   files: { path: string; content: Buffer | string; mode?: number }[];
   /** What the case puts into the sandbox, for its user. Relative paths are in the workspace. */
   placed?: readonly PlacedFile[] | undefined;
+  /** A repository that is put into the workspace before `placed`. */
+  source?: Pick<SourcePlace, 'planned' | 'env'> | undefined;
   script: string | undefined;
   variables: Variables;
   /** The user that runs everything, if it is not root by default. */
@@ -47,8 +50,9 @@ export async function prepareContainer(
   preparation: Preparation,
   signal: AbortSignal,
 ): Promise<Prepared | undefined> {
-  const { user, ownFolders = [], placed = [] } = preparation;
+  const { user, ownFolders = [], placed = [], source } = preparation;
   const owner = user === undefined ? {} : await giveFolders(container, ownFolders, signal);
+  if (source) await putSource(container, { ...source, owner }, signal);
   if (placed.length > 0) {
     const { workingDir } = container;
     const entries = placed.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path), ...owner }));

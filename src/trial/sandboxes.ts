@@ -4,7 +4,7 @@ import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -25,6 +25,7 @@ import { OncePerImage } from './once-per-image.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
+import { testsSpec } from './tests-spec.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
@@ -56,6 +57,8 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
+  isCommittable: boolean;
 }
 
 export interface SandboxOptions {
@@ -106,7 +109,8 @@ export class Sandboxes implements AsyncDisposable {
     }: SandboxOptions = {},
   ) {
     const learned = { known: new Map(), starts: new Map(), failures: new Map(), images: new Map() };
-    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
+    const env = host.variables;
+    this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
   }
@@ -127,12 +131,45 @@ export class Sandboxes implements AsyncDisposable {
     return this.#start({ ...spec, sandbox }, signal, { grades: true });
   }
 
+  /** Keeps an image of a sandbox in which nothing runs. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal: AbortSignal): Promise<string> {
+    return this.#parts.engine.keep(container, request, signal);
+  }
+
   /**
-   * Builds the trial's image if it does not exist yet. Install and prepare take minutes of network and disk,
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one. Without a
+   * harness or network access. Throws `IMAGE_GONE`.
+   */
+  async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
+    const { engine } = this.#parts;
+    const image = await engine.findImage(keptId, signal);
+    if (!image) throw keptIsGone();
+    const fresh = await this.takeForGrading(spec, signal);
+    try {
+      const passed = this.#environment(spec);
+      const { start } = await preparedImage(this.#parts, spec, passed, signal);
+      const env = { ...passed, ...spec.environment.env };
+      const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
+      const container = await engine.createContainer({ ...made, imageId: image.id }, signal);
+      try {
+        await container.start(signal);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return { ...fresh, container };
+    } finally {
+      this.giveBack(fresh);
+    }
+  }
+
+  /**
+   * Builds the trial's images if they do not exist yet. Install and prepare take minutes of network and disk,
    * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
+    for (const each of new Set([spec, testsSpec(spec)]))
+      await preparedImage(this.#parts, each, this.#environment(each), signal, options);
   }
 
   /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
@@ -199,7 +236,8 @@ export class Sandboxes implements AsyncDisposable {
       const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
-      return { ...made, user, closedEnv, lacks, before, preparedBytes, kit };
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      return { ...made, user, closedEnv, isCommittable, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       throw error;
@@ -280,6 +318,14 @@ function openTo({ openVariables }: StartImage): string[] {
   return [
     `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
   ];
+}
+
+function keptIsGone(): OffsiteError {
+  return new OffsiteError('the engine no longer has the image of its sandbox', {
+    code: 'IMAGE_GONE',
+    kind: 'infrastructure',
+    hint: 'Such images are removed when snapshots exceed their budget: `snapshots` in offsite.yaml.',
+  });
 }
 
 async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {

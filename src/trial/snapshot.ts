@@ -123,7 +123,7 @@ function stepsOf(
   spec: TrialSpec,
   start: StartImage,
   mount: Mount | undefined,
-  { extraCertificates }: ImageParts,
+  { extraCertificates, env }: ImageParts,
 ): Step[] {
   const { profile, prompt, prepare, variables, sandbox, caseName } = spec;
   const { timeouts } = sandbox;
@@ -151,6 +151,7 @@ function stepsOf(
       variables,
       env: spec.environment.env,
       placed: spec.environment.files,
+      source: spec.environment.source && { planned: spec.environment.source, env },
       mount: mountFor(prepare),
       timeoutMs: timeouts.prepare,
     },
@@ -193,7 +194,7 @@ async function snapshot(
 
 /** All inputs of a step's result. */
 function keyOf(
-  { phase, files, placed, script, variables, user, extraCertificates, mount }: Step,
+  { phase, files, placed, source, script, variables, user, extraCertificates, mount }: Step,
   workspace: string,
   security: string,
   env: Record<string, string>,
@@ -202,6 +203,8 @@ function keyOf(
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
+    // Its id stands for all of its contents, wherever it was fetched from.
+    source: source && [source.planned.commit, source.planned.history],
     script,
     variables,
     workspace: workspace === usualPlace.workspace ? undefined : workspace,

@@ -1,5 +1,7 @@
+import { suiteFiles } from '../bounds/suite.ts';
 import { assertEnforceable } from '../engine/capabilities.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
+import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
@@ -60,9 +62,10 @@ export async function startImage(
     throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
   }
   const container = requireResources(engine, found, sandbox, start, `${place}: `);
-  const has = await programsOf(engine, container, found, signal);
+  const has = await contentsOf(engine, container, found, signal);
   const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
   if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
+  if (!has.user) throw lacking(`user ${container.user}: create it, or set another user`);
   if (!has.bash) throw lacking('bash, which runs prepare, harness and verify: install it in the image');
   return { ...start, hasNode: has.node };
 }
@@ -155,13 +158,21 @@ export function requireNode({ validator, environment }: TrialSpec, { hasNode }: 
   throw unusable(`${place}: the image has no node, which runs the validator: install it in the image`);
 }
 
-/** The programs of an image that trials need. Looks at its files and starts nothing. Some round trips. */
-async function programsOf(
+interface ImageContents {
+  /** Whether it has the user that commands run as. */
+  user: boolean;
+  shell: boolean;
+  bash: boolean;
+  node: boolean;
+}
+
+/** What an image has of what trials need. Looks at its files and starts nothing. Some round trips. */
+async function contentsOf(
   engine: Engine,
   spec: ContainerSpec,
   { env }: Image,
   signal: AbortSignal,
-): Promise<{ shell: boolean; bash: boolean; node: boolean }> {
+): Promise<ImageContents> {
   await using container = await engine.createContainer(spec, signal);
   const isThere = async (path: string) => (await container.kindOf(path, signal)) === 'other';
   const folders = new Set(
@@ -173,7 +184,26 @@ async function programsOf(
     for (const folder of folders) if (await isThere(`${folder}/${name}`)) return true;
     return false;
   };
-  return { shell: await isThere('/bin/sh'), bash: await isOnPath('bash'), node: await isOnPath('node') };
+  const [user = ''] = spec.user?.split(':') ?? [];
+  return {
+    user: /^\d*$/.test(user) || (await hasUser(container, user, signal)),
+    shell: await isThere('/bin/sh'),
+    bash: await isOnPath('bash'),
+    node: await isOnPath('node'),
+  };
+}
+
+/** Whether `/etc/passwd` has a user of this name. Only the engine can tell if it is no regular file. */
+async function hasUser(container: Container, name: string, signal: AbortSignal): Promise<boolean> {
+  const path = '/etc/passwd';
+  if ((await container.kindOf(path, signal)) !== 'other') return false;
+  const pieces: Buffer[] = [];
+  for await (const { type, content } of container.archive(path, signal, suiteFiles.bytes.file)) {
+    if (type !== 'file') return true;
+    for await (const piece of content()) pieces.push(Buffer.from(piece));
+  }
+  const lines = Buffer.concat(pieces).toString('utf8').split('\n');
+  return lines.some((line) => line.startsWith(`${name}:`));
 }
 
 /** The caller makes it again. */

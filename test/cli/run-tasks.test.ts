@@ -82,6 +82,9 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeHarborTask(place, 'unbuilt', {
+    'environment/Dockerfile': 'FROM ubuntu:24.04\nRUN echo the reason && exit 3\n',
+  });
   writeTerminalBenchTask(place, 'old');
   const junit = join(place.folder, 'check.xml');
   const check = ['check', '--tasks', 'project/tasks', ...here, '--junit', junit];
@@ -92,10 +95,79 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(stdout).toMatch(/easy\s+untouched\s+passed\s+PASSES UNTOUCHED/);
   expect(stdout).toMatch(/broken\s+untouched\s+failed/);
   expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
+  expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
+  expect(stdout).toMatch(/^broken, solved, printed:\n│ the tests look at \/app: here\n│ out$/m);
+  expect(stdout).toMatch(/^unbuilt, untouched and solved, printed:\n(│.*\n)*│ .*the reason/m);
+  expect(stdout.match(/printed:/g)).toHaveLength(2);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
-  expect(xml.match(/<testcase /g)).toHaveLength(8);
+  expect(xml.match(/<testcase /g)).toHaveLength(10);
+});
+
+test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out; echo other > /tests; touch scratch.o');
+  const toml =
+    'artifacts = [{ source = "/app", exclude = ["*.o"] }]\n[agent]\ntimeout_sec = 60\n' +
+    '[verifier]\nenvironment_mode = "separate"\n[environment]\nmemory_mb = 256\ncpus = 1\n';
+  const script = [
+    'echo "the tests look at $(pwd): $(ls /app) with $(cat /made-for 2>&1)"',
+    'if grep -qx done /app/out; then echo 1; else echo 0; fi > /logs/verifier/reward.txt',
+  ].join('\n');
+  writeHarborTask(place, 'fresh', { 'task.toml': toml, 'tests/test.sh': script });
+  writeHarborTask(place, 'own', {
+    'task.toml': toml,
+    'tests/Dockerfile':
+      'FROM ubuntu:24.04\nRUN echo tests > /made-for\nCOPY test.sh /tests/\nWORKDIR /check\n',
+    'tests/test.sh': script,
+  });
+  const tasks = ['--tasks', 'project/tasks', ...here];
+  const { exitCode, stdout, stderr } = await offsite(place, ['run', ...tasks, ...variant]);
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).not.toContain("graded in the harness's own sandbox");
+  const shown = await offsite(place, ['show', 'own/none/command/worker#0', '--verify']);
+  expect(shown.stdout).toMatch(/the tests look at \/check: here\s+│ out with tests/);
+  const json = await offsite(place, ['show', 'own/none/command/worker#0', '--json']);
+  expect(json.stdout).toContain('"validatedIn": "fresh"');
+  const other = await offsite(place, ['show', 'fresh/none/command/worker#0', '--verify']);
+  expect(other.stdout).toMatch(/the tests look at \/app: here\s+│ out with cat: /);
+
+  const check = await offsite(place, ['check', ...tasks]);
+  expect(check.exitCode, check.stdout).toBe(0);
+  expect(check.stderr).toContain('own: ok');
+  expect(check.stderr).toContain('fresh: ok');
+});
+
+test('an imported suite is checked as the tasks are', {
+  timeout: 480_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  writeHarborTask(place, 'sound');
+  writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeTerminalBenchTask(place, 'old');
+  writeHarborTask(place, 'gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  const from = ['project/tasks', '--out', 'imported', ...variant, ...here];
+  const written = await offsite(place, ['import', 'harbor', ...from]);
+  expect(written.exitCode, written.stderr).toBe(0);
+  expect(written.stdout).toContain('wrote 2 cases: ');
+  expect(written.stderr).toMatch(/gpu: \S+task\.toml:2:1: .*GPU/);
+  const again = await offsite(place, ['import', 'terminal-bench', ...from]);
+  expect(again.exitCode).toBe(2);
+  expect(again.stderr).toContain('suite.yaml exists');
+
+  const states = async (...what: string[]) => {
+    const { stdout, stderr } = await offsite(place, ['check', ...what, ...here, '--json']);
+    if (stdout === '') throw new Error(stderr);
+    const { cases } = JSON.parse(stdout) as { cases: { id: string; states: Record<string, unknown>[] }[] };
+    return cases.map(({ id, states }) => [id, states.map(({ cause, output, ...rest }) => rest)]);
+  };
+  const suite = await states('imported/suite.yaml');
+  expect(suite).toEqual(await states('--tasks', 'project/tasks', '--format', 'harbor'));
+  expect(suite.map(([id]) => id)).toEqual(['broken', 'sound']);
 });
 
 test('more tasks than a start request takes become several batches, with one summary', {

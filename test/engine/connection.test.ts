@@ -104,7 +104,8 @@ describe('connecting', () => {
     expect(engine.capabilities).toMatchObject({ os: 'linux', limits: { memory: true, pids: true } });
     expect(engine.capabilities.apiVersion).toMatch(/^1\.\d+$/);
     expect(engine.capabilities.runtimes).toContain('runc');
-    expect(await engine.findImage('no/such-image:ever')).toBeUndefined();
+    for (const name of ['no/such-image:ever', 'Upper', '', '-', '../info?', 'a b', 'a@b'])
+      expect(await engine.findImage(name)).toBeUndefined();
   });
 
   test('if the engine that the user names does not answer, no other is used', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dockerfileProblems, rewritten, usedImages } from '../../src/suite/dockerfile.ts';
+import { dockerfileProblems, entrypointLine, rewritten, usedImages } from '../../src/suite/dockerfile.ts';
 
 const file = `# syntax=docker/dockerfile:1
 # escape=\\
@@ -31,6 +31,22 @@ describe('a Dockerfile', () => {
     expect(usedImages(file, { BASE: 'debian' })).toEqual([{ name: 'debian', line: 5 }, ...others]);
     const operators = `ARG A=a\nARG B\nFROM \${A:-x}/\${B:-y}\${A:+z}\${B:+no}:$A`;
     expect(usedImages(operators, {})).toEqual([{ name: 'a/yz:a', line: 3 }]);
+  });
+
+  test.each([
+    ['FROM a\nENTRYPOINT ["/start.sh"]', undefined, 2],
+    ['FROM a\nENTRYPOINT exec /start.sh', undefined, 2],
+    ['FROM a\nENTRYPOINT ["/a"]\nENTRYPOINT ["/b"]', undefined, 3],
+    ['FROM a\nENTRYPOINT ["/a"]\nENTRYPOINT []', undefined, undefined],
+    ['FROM a\nENTRYPOINT ["/usr/bin/tini", "-g", "--"]', undefined, undefined],
+    ['FROM a\nENTRYPOINT ["/usr/bin/tini", "--", "/start.sh"]', undefined, 2],
+    ['FROM a AS x\nENTRYPOINT ["/a"]\nFROM b', undefined, undefined],
+    ['FROM a AS x\nENTRYPOINT ["/a"]\nFROM X', undefined, 2],
+    ['FROM a AS x\nENTRYPOINT ["/a"]\nFROM b', 'X', 2],
+    ['FROM a\nENTRYPOINT ["/a"]\nFROM b', '0', 2],
+    ['FROM a\nCMD ["/a"]', undefined, undefined],
+  ])('tells the line of its entrypoint: %j for %s', (text, target, line) => {
+    expect(entrypointLine(text, target)).toBe(line);
   });
 
   test('stays as it is if nothing is to be changed', () => {

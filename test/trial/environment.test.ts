@@ -253,9 +253,15 @@ echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
     expect({ verdict, cause }).toEqual({ verdict: 'failed', cause: undefined });
   });
 
+  const shell = 'COPY --from=base /lib64 /lib64\nCOPY --from=base /usr/bin/dash /bin/sh\n';
   test.each([
     ['no shell at all', '', 'has no /bin/sh'],
-    ['no bash', 'COPY --from=base /lib64 /lib64\nCOPY --from=base /usr/bin/dash /bin/sh\n', 'has no bash'],
+    ['no bash', shell, 'has no bash'],
+    [
+      'a user that it does not have',
+      `${shell}COPY --from=base /etc/passwd /etc/\nUSER ghost\n`,
+      'no user ghost',
+    ],
     ['a folder of the system to work in', 'WORKDIR /etc\n', '/etc cannot be the workspace'],
   ])('that has %s makes the trial void for the task, and says what to do', async (_, lines, message) => {
     // With a layer in common, the removal of one image would take it away from the build of the next.

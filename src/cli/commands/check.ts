@@ -1,17 +1,20 @@
 import { Command } from '@commander-js/extra-typings';
 import { openBudget } from '../../gateway/budget.ts';
-import { ours, type Printable, text } from '../../text/printable.ts';
+import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import type { ObserveBuild } from '../../trial/build-event.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
-import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
+import { checkCases } from '../check/check-cases.ts';
+import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
+import { KeptChecks } from '../check/kept-checks.ts';
 import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
+import { mappedLines } from '../output/summary-table.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { writeText } from '../write-text.ts';
 
@@ -24,6 +27,7 @@ export function checkCommand() {
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
+    .option('--again', 'grade everything again, also what an earlier check has graded')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
@@ -39,21 +43,23 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
+  again?: true | undefined;
 }
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
-  const { config, env, clock, runners, host, redact, out, err } = context;
-  const { plan, leftOut } = plannedSuite(file, options, context, { withoutHarness: true });
+  const { config, env, clock, runners, host, dataFolder, redactor, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;
+  const { signal } = context.interruption();
+  const planning = { progress, signal, withoutHarness: true };
+  const { plan, leftOut } = await plannedSuite(file, options, context, planning);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
-  const { signal } = context.interruption();
 
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
-  passedEnvironment(sandbox, host);
+  const passed = passedEnvironment(sandbox, host);
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   const engine = await progress.step('connecting to the engine', () => context.engine(signal));
   const planned = { variants: [{ sandbox }], cases: plan.cases };
@@ -63,11 +69,20 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     ...{ runners, host, clock, observeBuild },
   });
   const batch = openBudget({}, clock.now());
+  const judges = plan.judges.map((name) => config.models[name]);
+  const kept = new KeptChecks(dataFolder, {
+    redactor,
+    settings: [passed, await context.certificates(), judges],
+    imageId: async (name) => (await engine.findImage(name, signal))?.id,
+    again: options.again === true,
+    now: clock.now(),
+  });
   const checked = await checkCases(
     plan,
     { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch } },
     {
       repeat: options.repeat ?? 1,
+      kept,
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
       signal,
       observe: progress.update,
@@ -76,8 +91,14 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     },
   );
   progress[Symbol.dispose]();
+  const states = checked.flatMap((one) => one.states);
+  const before = states.filter((state) => state.kept).length;
+  if (before > 0)
+    err.print(
+      text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
+    );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else out.print(text`\n${checkTable(checked)}\n`);
+  else out.print(text`\n${stack([checkTable(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`);
   if (options.junit !== undefined) {
     const { checkJunitXml } = await import('../output/check-junit.ts');
     writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
@@ -102,6 +123,20 @@ function checkTable(checked: readonly CheckedCase[]): Printable {
     titles.map((title) => ({ title })),
     rows,
   );
+}
+
+const outputSize: Excerpt = { first: 3, last: 12, characters: 200 };
+
+/** What the gradings printed that were not as expected: once for states that printed the same. */
+function outputsOf(checked: readonly CheckedCase[]): Printable[] {
+  return checked.flatMap(({ id, states }) => {
+    const told = states.filter(({ asExpected, output = '' }) => !asExpected && output.trim() !== '');
+    const outputs = [...new Set(told.map(({ output = '' }) => output))];
+    return outputs.map((output) => {
+      const names = told.filter((state) => state.output === output).map(({ state }) => state);
+      return stack([text`${id}, ${names.join(' and ')}, printed:`, excerpt(output, outputSize)]);
+    });
+  });
 }
 
 function verdictsOf({ verdicts }: CheckedState): string {

@@ -2,7 +2,7 @@ import { ours, type Printable, stack, styled, text } from '../../text/printable.
 import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { shellWord, wordsFor } from '../show/words.ts';
-import type { BatchSummary, RunSummary } from './summary.ts';
+import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
 /** The closing table. */
 export function summaryTable(summary: BatchSummary): Printable {
@@ -42,7 +42,12 @@ export function summaryTable(summary: BatchSummary): Printable {
     ],
     rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );
-  return stack([shown, ...stoppedLines(summary), ...mappedLines(summary), ...sameSandboxLines(summary)]);
+  return stack([
+    shown,
+    ...stoppedLines(summary),
+    ...mappedLines(summary.runs.flatMap(({ trials }) => trials)),
+    ...sameSandboxLines(summary),
+  ]);
 }
 
 /** A line for each variant that was stopped. */
@@ -59,8 +64,8 @@ function stoppedLines({ runs }: BatchSummary): Printable[] {
 }
 
 /** A line for each image that was used in place of another one. */
-function mappedLines({ runs }: BatchSummary): Printable[] {
-  const mapped = runs.flatMap(({ trials }) => trials.flatMap(({ mappedImages = [] }) => mappedImages));
+export function mappedLines(of: readonly Pick<TrialSummary, 'mappedImages'>[]): Printable[] {
+  const mapped = of.flatMap(({ mappedImages = [] }) => mappedImages);
   const once = new Map(mapped.map((image) => [JSON.stringify(image), image]));
   return [...once.values()].map(
     ({ name, usedInstead }) => text`${usedInstead} was used in place of the image ${name}`,

@@ -8,6 +8,7 @@ import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
+import { stepsSection } from './steps.ts';
 import { timelineSection } from './timeline.ts';
 import { transcriptSection } from './transcript.ts';
 import { whySection } from './why.ts';
@@ -34,6 +35,7 @@ export function storyOf(shown: ShownTrial): Printable {
   return page([
     headOf(shown),
     whySection(record),
+    stepsSection(record),
     ...checkSections(record, false),
     changesSection(record, read, false),
     triedSection(shown),
@@ -89,6 +91,8 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     sandboxLacks = [],
     mappedImages = [],
     images = [],
+    deviations = [],
+    source,
   } = record;
   const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
   const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
@@ -103,7 +107,9 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
     ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
+    ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
   ];

@@ -4,6 +4,7 @@ import { containerChecks } from './containers.ts';
 import { fileChecks } from './files.ts';
 import { imageChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
+import { serviceChecks } from './services.ts';
 import { terminalChecks } from './terminals.ts';
 import { volumeChecks } from './volumes.ts';
 import { wallChecks } from './walls.ts';
@@ -15,6 +16,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   ...containerChecks,
   ...limitChecks,
   ...wallChecks,
+  ...serviceChecks,
   ...fileChecks,
   ...imageChecks,
   ...volumeChecks,

@@ -1,4 +1,10 @@
-import type { Mount } from '../port/containers.ts';
+import type { MemoryFolder, Mount } from '../port/containers.ts';
+
+export interface ServiceProgram {
+  command: readonly string[];
+  env: Readonly<Record<string, string>>;
+  memoryFolders: readonly MemoryFolder[];
+}
 
 /** What a container is made of, and its limits. */
 export interface ContainerSpec {
@@ -40,6 +46,20 @@ export interface ContainerSpec {
    * attached client leaves. The container's files are read-only.
    */
   program?: readonly string[] | undefined;
+  /**
+   * A server that runs instead of the idle init. The container ends with it. Its variables become part of the
+   * container.
+   */
+  service?: ServiceProgram | undefined;
+  /**
+   * For a `program` that sets up a network: the one capability for that, in its own network namespace.
+   * `processesOf`: a container that shares its processes, so that it can reach that one's network namespace.
+   */
+  networkAdmin?: { processesOf: string | undefined } | undefined;
+  /** Its own host name. Default: that of all sandboxes. */
+  hostName?: string | undefined;
+  /** Addresses by name, for `/etc/hosts`. */
+  hosts?: Readonly<Record<string, string>> | undefined;
   /**
    * `required` (the default): the engine must enforce Offsite's filter of system calls. `if-available`: if
    * the engine cannot, the container gets whatever filter the engine gives it.

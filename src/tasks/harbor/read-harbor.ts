@@ -1,10 +1,9 @@
 import { basename } from 'node:path';
-import { BadFile } from '../../suite/file-issues.ts';
 import { checkDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
 import type { Task, TaskVerifier } from '../task.ts';
-import { issueAt, TaskFolder } from '../task-folder.ts';
+import { TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 import { readAgent, readArtifacts } from './agent.ts';
 import { readEnvironment } from './environment.ts';
@@ -20,7 +19,7 @@ import { readVerifier } from './verifier.ts';
  */
 export function readHarborTask(path: string): Task {
   const folder = new TaskFolder(path);
-  if (!folder.isFile('task.toml')) throw new BadFile([issueAt(folder.at('task.toml'), 'is missing')]);
+  folder.requireFile('task.toml');
   const document = readTomlFile(folder.at('task.toml'), { reach: folder.reach });
   const remarks = new Remarks();
   const source: HarborSource = { folder, document, remarks };

@@ -1,6 +1,7 @@
 import { rewards } from '../../bounds/tasks.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
+import { cut } from '../../text/cut.ts';
 
 /** Rewards by their names, all of them finite numbers; or why there are none. */
 export type Rewards =
@@ -55,10 +56,13 @@ function fromJson(text: string): Rewards {
 /** A decimal number as Python's `float` reads it. */
 const decimal = /^[+-]?(\d+(_\d+)*(\.(\d+(_\d+)*)?)?|\.\d+(_\d+)*)(e[+-]?\d+)?$/i;
 
+/** Characters of a text that is no number. */
+const shown = 40;
+
 function fromText(text: string): Rewards {
   if (decimal.test(text)) return named([['reward', Number(text.replaceAll('_', ''))]]);
   if (/^[+-]?(nan|inf(inity)?)$/i.test(text)) return none(`has ${text}, which is not a finite number`);
-  return none('has something else than a number');
+  return none(`has ${JSON.stringify(cut(text, shown))} in place of a number`);
 }
 
 function named(entries: readonly (readonly [string, unknown])[]): Rewards {

@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { BadFile } from '../../suite/file-issues.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
 import { readCompose } from '../compose/read-compose.ts';
@@ -27,7 +26,7 @@ interface Source {
  */
 export function readTerminalBenchTask(path: string): Task {
   const folder = new TaskFolder(path);
-  if (!folder.isFile('task.yaml')) throw new BadFile([issueAt(folder.at('task.yaml'), 'is missing')]);
+  folder.requireFile('task.yaml');
   const document = readYamlFile(folder.at('task.yaml'), z.unknown(), { reach: folder.reach, merge: true });
   const remarks = new Remarks();
   const source: Source = { folder, document, remarks };
@@ -76,7 +75,7 @@ export function readTerminalBenchTask(path: string): Task {
 
 function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
   const file = folder.at('docker-compose.yaml');
-  if (!folder.isFile('docker-compose.yaml')) throw new BadFile([issueAt(file, 'is missing')]);
+  folder.requireFile('docker-compose.yaml');
   const { main, services } = readCompose({
     ...{ folder, remarks, file },
     mainName: 'client',
@@ -117,8 +116,7 @@ function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
 
 function readTests({ folder, document, remarks }: Source): PlacedFolder[] {
   const path = folder.at(script);
-  if (!folder.isFile(script))
-    remarks.uses('no-tests', { ...document.issue([], `${path} is missing`), file: path });
+  if (!folder.isFile(script)) remarks.uses('no-tests', { ...document.issue([], 'is missing'), file: path });
   const tests = folder.folder('tests');
   if (tests !== undefined) filesBelow(folder, tests);
   return [

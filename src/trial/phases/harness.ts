@@ -1,5 +1,8 @@
+import type { Container } from '../../engine/container.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
+import { mcpObstacle } from '../../suite/planned-variant.ts';
+import { asUser } from '../as-user.ts';
 import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
@@ -7,6 +10,7 @@ import { modelAccess, reachThrough } from '../model-access.ts';
 import type { TrialModels } from '../models.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
+import { copySkills } from '../skills.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
@@ -15,7 +19,7 @@ import type { Phase, PhaseInput } from './phase.ts';
 export const harness: Phase = { name: 'harness', run };
 
 async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
-  const { spec, parts, container, port, models, signal } = input;
+  const { spec, parts, container, port, models, step, signal } = input;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
     throw new TrialFailure({
@@ -26,15 +30,20 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   }
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
+  const { worker, home } = await placeOf(input);
+  const { mcpServers = {} } = spec.agent ?? {};
+  const deviations = await giveSkills(runner, worker, input);
+  const lacking = mcpObstacle(mcpServers, runner);
+  if (lacking !== undefined) deviations.push(lacking);
   const session = runner.open({
-    container,
-    profile: spec.profile,
+    container: worker,
+    profile: { ...spec.profile, mcpServers: { ...spec.profile.mcpServers, ...mcpServers } },
     env: {
       ...harnessEnvironment(spec, container),
       ...(port && reachThrough(port.relay, spec)),
     },
     workspace: container.workingDir,
-    home: sandboxPaths.harness,
+    home,
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
@@ -47,7 +56,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     parts.clock,
   );
   signal.throwIfAborted();
-  models?.session.close('the harness has ended');
+  // Nothing that the tests of a step start may ask a model.
+  if (step.isLast) models?.session.close('the harness has ended');
+  else port?.routeTo(undefined);
   // Processes that the harness left behind must not change what is graded.
   await container.killAll(signal);
   // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
@@ -56,10 +67,41 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   return {
     ...foundOf(conversation, input),
     harnessTellsCommands: runner.tellsCommands,
+    ...(deviations.length > 0 && { deviations }),
     ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
     cause:
       (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
   };
+}
+
+/** The sandbox as the harness's user has it, and a folder for the harness's own files. */
+async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
+  const home = step.index === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${step.index + 1}`;
+  const user = spec.agent?.user === undefined ? undefined : users.get(spec.agent.user);
+  if (!user) return { worker: container, home };
+  const { uid, gid } = user;
+  await container.put([{ path: home, folder: true, mode: 0o700, uid, gid }], '/', signal);
+  return { worker: asUser(container, user), home };
+}
+
+/** Resolves with what the harness does not get. */
+async function giveSkills(
+  { name, skillsFolder }: Runner,
+  worker: Container,
+  { spec, step, signal }: PhaseInput,
+): Promise<string[]> {
+  const from = spec.agent?.skills;
+  if (from === undefined) return [];
+  if (skillsFolder === undefined)
+    return [`the ${name} harness has no folder for skills: it was told only the name of theirs, ${from}`];
+  try {
+    await copySkills(worker, { from, to: skillsFolder }, signal);
+  } catch (error) {
+    // The agent of an earlier step may have removed them.
+    if (step.index === 0 || !(error instanceof TrialFailure)) throw error;
+    return [error.message];
+  }
+  return [];
 }
 
 function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {

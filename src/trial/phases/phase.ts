@@ -2,7 +2,9 @@ import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
+import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
+import type { Keeping } from '../keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -21,7 +23,12 @@ export interface Found extends Partial<TrialResult> {
 
 /** A phase's input: the trial, its sandbox, and what earlier phases found. */
 export interface PhaseInput {
+  /** What the step does that runs. A trial without steps is one step. */
   spec: TrialSpec;
+  /** The whole trial. */
+  whole: TrialSpec;
+  step: StepPlace;
+  users: AgentUsers;
   parts: TrialParts;
   container: Container;
   /** The image that the container was made from. */
@@ -39,6 +46,28 @@ export interface PhaseInput {
   models: TrialModels | undefined;
   signal: AbortSignal;
   found: Found;
+  /** Whether an image of the container has all that is in it. */
+  isCommittable: boolean;
+  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
+  keeping?: Keeping | undefined;
+  /** What the trial itself had found, if this grades what it left again. */
+  restored?: Restored | undefined;
+}
+
+/** Of a trial whose left state is graded again: what a restored sandbox no longer shows. */
+export interface Restored {
+  /** Workspace-relative paths, for workspaces that are too large to compare. */
+  filesChanged: readonly string[];
+  /** Paths outside the workspace that had changed. */
+  systemPaths: readonly string[];
+}
+
+export interface StepPlace {
+  /** From 0. */
+  index: number;
+  isLast: boolean;
+  /** Brings an untouched sandbox to where this step's harness began, without the work of earlier steps. */
+  reach(container: Container): Promise<void>;
 }
 
 export interface Phase {

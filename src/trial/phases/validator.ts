@@ -28,7 +28,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
     carry: found.carry,
     signal,
   });
-  if (copied.kind === 'refused') return copied;
+  if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };
   const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
   return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, work: sandbox })) };
@@ -50,7 +50,9 @@ async function runIn(
   { spec, parts, models, signal, found }: PhaseInput,
   { closedEnv, work }: { closedEnv: Record<string, string>; work: WorkSandbox },
 ): Promise<ValidatorRun> {
-  const account = await models?.session.account();
+  // If what a trial left is graded again, its agent used its models long ago.
+  const account = found.models ?? (await models?.session.account());
+  const { variables, gradingVariables = variables } = spec;
   return runValidator({
     container,
     ...validator,
@@ -59,8 +61,8 @@ async function runIn(
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: container.workingDir,
     // The validator must not run or load what the agent put into the workspace.
-    env: { ...gradingEnvironment(spec.variables, container), ...closedEnv },
-    variables: variablesAsEnvironment(spec.variables),
+    env: { ...gradingEnvironment(gradingVariables, container), ...closedEnv },
+    variables: variablesAsEnvironment(gradingVariables),
     trajectory: commandsOf(found) ?? [],
     finalMessage: found.finalMessage,
     usage: account && agentUsage(account),

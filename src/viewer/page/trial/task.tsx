@@ -17,11 +17,13 @@ export function Task() {
     ['Digests', digests?.join(', ')],
     ['Images that the configuration replaces', mapped?.join(', ')],
     ['Workspace', record.workspace],
+    ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
     ['Network', subject?.network],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
     ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
+    ['What the harness did not get', record.deviations?.join(', ')],
   ].filter((fact): fact is [string, string] => Boolean(fact[1]));
   return (
     <div class="scroll-pane">

@@ -2,41 +2,24 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { ownTrialSpec } from '../agent/trial-spec.ts';
-import { spentFrom } from '../gateway/budget.ts';
-import { BlobStore } from '../ledger/blobs.ts';
-import { failuresOf } from '../record/failures.ts';
-import type { PhaseName, TrialResult } from '../record/trial-record.ts';
-import type { CaseOracle } from '../suite/case-tests.ts';
-import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import { runTrial } from '../trial/run-trial.ts';
-import type { TrialSpec } from '../trial/spec.ts';
-import type { TrialParts } from '../trial/trial-parts.ts';
-import type { ActivityEvent } from './output/activity.ts';
-import { shellWord } from './show/words.ts';
-
-/** The result of grading a case in one state of its workspace. */
-export interface CheckedState {
-  state: 'untouched' | 'solved';
-  /** One verdict for each repetition. */
-  verdicts: TrialResult['verdict'][];
-  /** Verify steps and validations whose result differed between repetitions. */
-  flaky: string[];
-  /** The first cause of a void verdict, or the first check that failed. */
-  cause: string | undefined;
-  /** What the first void or unexpected grading printed. */
-  output: string | undefined;
-  causeKind: NonNullable<TrialResult['cause']>['kind'] | undefined;
-  asExpected: boolean;
-}
-
-export interface CheckedCase {
-  id: string;
-  states: CheckedState[];
-}
+import { spentFrom } from '../../gateway/budget.ts';
+import { BlobStore } from '../../ledger/blobs.ts';
+import { failuresOf } from '../../record/failures.ts';
+import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { mappedImages } from '../../trial/mapped-images.ts';
+import { runTrial } from '../../trial/run-trial.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { TrialParts } from '../../trial/trial-parts.ts';
+import type { ActivityEvent } from '../output/activity.ts';
+import { type StateToCheck, statesOf } from './check-spec.ts';
+import type { CheckedCase, CheckedState } from './checked-state.ts';
+import type { KeptChecks } from './kept-checks.ts';
 
 export interface CheckOptions {
   repeat: number;
+  /** What earlier checks found. Without it, everything is graded, and nothing is kept. */
+  kept?: KeptChecks | undefined;
   concurrency: number;
   signal: AbortSignal;
   /** Called after each case. */
@@ -58,17 +41,29 @@ export async function checkCases(
   const folder = mkdtempSync(join(tmpdir(), 'offsite-check-'));
   const limit = pLimit(options.concurrency);
   const checking: Parts = { ...parts, blobs: new BlobStore(folder), limit };
-  const states = plan.cases.reduce((sum, { local }) => sum + (isSolvable(local) ? 2 : 1), 0);
+  const { kept, repeat } = options;
+  const cases = await Promise.all(
+    plan.cases.map(async (planned) => ({
+      id: planned.request.id,
+      mapped: mappedImages(planned.local.environment),
+      states: await Promise.all(statesOf(plan, planned).map((state) => foundBefore(state, kept, repeat))),
+    })),
+  );
+  const open = cases.flatMap(({ states }) => states.filter(({ found }) => !found));
   const { batch } = parts.budgets;
   options.observe({
     kind: 'planned',
-    trials: states * options.repeat,
+    trials: open.length * repeat,
     spent: batch && (() => spentFrom(batch)),
   });
   try {
     return await Promise.all(
-      plan.cases.map(async (planned) => {
-        const checked = await checkCase(plan, planned, checking, options);
+      cases.map(async ({ id, mapped, states }) => {
+        const checked = {
+          id,
+          states: await Promise.all(states.map((one) => outcomeOf(one, checking, options))),
+          ...(mapped.length > 0 && { mappedImages: mapped }),
+        };
         options.onCase(checked);
         return checked;
       }),
@@ -80,76 +75,27 @@ export async function checkCases(
 
 type Parts = TrialParts & { limit: ReturnType<typeof pLimit> };
 
-async function checkCase(
-  plan: SuitePlan,
-  planned: PlannedCase,
-  parts: Parts,
-  options: CheckOptions,
-): Promise<CheckedCase> {
-  const { solution, oracle } = planned.local;
-  const { id } = planned.request;
-  const spec = oracle
-    ? withOracle(specFor(plan, planned, ':'), oracle)
-    : solution === undefined
-      ? undefined
-      : specFor(plan, planned, solution);
-  const states = [
-    checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
-    ...(spec ? [checkState({ id, state: 'solved' }, spec, parts, options)] : []),
-  ];
-  return { id, states: await Promise.all(states) };
+interface StateAndResult extends StateToCheck {
+  key: string | undefined;
+  /** What an earlier check found. */
+  found: CheckedState | undefined;
 }
 
-/**
- * A trial of the command harness with this script, in the image in which the first variant's trials start.
- */
-function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
-  const [variant] = plan.variants;
-  if (!variant) throw new Error('a suite has at least one variant');
-  const { request } = planned;
-  const spec = ownTrialSpec(
-    {
-      record: {
-        id: 'check',
-        setup: {
-          prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-          prepare: request.prepare?.source,
-          verify: request.verify,
-          validator: request.validator?.source,
-          validatorFiles: request.validator?.sourceFiles,
-        },
-      },
-      taskIndex: 0,
-      case: planned,
-      variant,
-      prompt: plan.suite.prompt.kind === 'text' ? plan.suite.prompt.text : '',
-      batchId: 'check',
-      judges: plan.judges,
-    },
-    0,
-  );
-  return {
-    ...spec,
-    harness: 'command',
-    model: 'none',
-    modelConfig: undefined,
-    user: undefined,
-    profile: { ...spec.profile, run: script },
-  };
+async function foundBefore(
+  state: StateToCheck,
+  kept: KeptChecks | undefined,
+  repeat: number,
+): Promise<StateAndResult> {
+  if (!kept) return { ...state, key: undefined, found: undefined };
+  const key = await kept.keyOf(state, repeat);
+  return { ...state, key, found: kept.find(key) };
 }
 
-function isSolvable({ solution, oracle }: PlannedCase['local']): boolean {
-  return solution !== undefined || oracle !== undefined;
-}
-
-/** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
-function withOracle(spec: TrialSpec, { files, command, env }: CaseOracle): TrialSpec {
-  const { environment, profile } = spec;
-  return {
-    ...spec,
-    environment: { ...environment, files: [...(environment.files ?? []), ...files] },
-    profile: { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } },
-  };
+async function outcomeOf(state: StateAndResult, parts: Parts, options: CheckOptions): Promise<CheckedState> {
+  if (state.found) return state.found;
+  const checked = await checkState(state, state.spec, parts, options);
+  if (state.key !== undefined) options.kept?.keep(state.key, checked);
+  return checked;
 }
 
 async function checkState(
@@ -188,8 +134,9 @@ async function checkState(
 }
 
 /** Whether nothing was solved. Tests of a task may need the work to give any reward. */
-function isUnsolved({ verdict, cause }: TrialResult, { tests }: TrialSpec): boolean {
-  const hasNoReward = tests !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
+function isUnsolved({ verdict, cause }: TrialResult, { tests, steps }: TrialSpec): boolean {
+  const hasNoReward =
+    (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
   return verdict === 'failed' || (verdict === 'void' && hasNoReward);
 }
 
