@@ -105,8 +105,12 @@ export const serviceOutput = channel({
   bytes: {
     log: bytes(1 * MiB, "a service's log: its head and its tail"),
     check: bytes(4096, 'what a health check prints'),
+    shown: characters(2_000, "the end of a service's log, in a message"),
   },
-  time: "the deadlines of the case's own health checks",
+  time: {
+    poll: milliseconds(500, 'between two health checks'),
+    health: milliseconds(15 * 60_000, 'until a service is healthy, whatever the case says'),
+  },
   count: 'each service has one log',
 });
 

@@ -223,6 +223,24 @@ const Subject = z
   })
   .meta({ description: 'What was tried. All texts are expanded.' });
 
+const ServiceRecord = z
+  .object({
+    name: z.string(),
+    image: z.string().meta({ description: 'The name of the image, or what it was built from.' }),
+    imageId: z.string(),
+    startedAt: At.optional(),
+    healthyAfterMs: Millis.optional().meta({ description: 'Absent without a health check.' }),
+    exitCode: z.number().optional().meta({ description: 'If it ended by itself.' }),
+    outOfDisk: z.literal(true).optional().meta({
+      description: 'It was ended because it wrote more than it may.',
+    }),
+    log: Sha256.optional().meta({
+      description: 'The blob with what it printed; also an artifact. Absent if it printed nothing.',
+    }),
+    logTruncated: z.literal(true).optional(),
+  })
+  .meta({ description: 'A container that ran beside the sandbox.' });
+
 /**
  * Everything that a trial found, as the ledger keeps it and as `offsite export` writes it. A field is absent
  * if the trial did not reach its phase.
@@ -268,6 +286,9 @@ export const TrialRecord = z.object({
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
+  services: z.array(ServiceRecord).optional().meta({
+    description: 'The services of the case, until the trial was graded.',
+  }),
   phases: z.array(
     z.object({
       name: PhaseName,
@@ -366,6 +387,7 @@ export type PhaseTiming = TrialRecord['phases'][number];
 export type HarnessEnding = z.infer<typeof HarnessEnding>;
 export type HarnessEvent = z.infer<typeof HarnessEvent>;
 export type UsedImage = z.infer<typeof UsedImage>;
+export type ServiceRecord = z.infer<typeof ServiceRecord>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
 export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;

@@ -84,9 +84,9 @@ export class SuiteReader {
     const at = own ? [...path, 'environment'] : ['environment'];
     const known = this.#environments.get(source);
     if (known) return known;
-    const report = (key: string, issue: string | FileIssue) =>
-      typeof issue === 'string' ? this.report([...at, key], issue) : this.issues.push(issue);
-    const placeOf = (key: string) => this.placeOf([...at, key]);
+    const report = (keys: string | string[], issue: string | FileIssue) =>
+      typeof issue === 'string' ? this.report([...at, keys].flat(), issue) : this.issues.push(issue);
+    const placeOf = (...keys: string[]) => this.placeOf([...at, ...keys]);
     const environment = plannedEnvironment(source, { ...this.parts, placeOf, report });
     this.#environments.set(source, environment);
     return environment;

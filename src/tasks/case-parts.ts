@@ -4,8 +4,8 @@ import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
 import type { McpServer } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
-import { plainVariables } from './case-environment.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
+import { plainVariables } from './plain-variables.ts';
 import type { Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 

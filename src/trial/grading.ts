@@ -110,13 +110,14 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   await using models = judgesOf(input);
-  using fresh = new FreshSandbox({ ...input, spec: input.whole });
-  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole });
+  // With services that no agent has used.
+  using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
   try {
-    const { container, before, kit } = await fresh.sandbox();
+    const { container, before, kit, services } = await fresh.sandbox();
+    using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
     await input.step.reach(container);
     const own = { keeping: undefined, restored: undefined };
-    const untouched = { ...input, ...own, container, before, kit, sandboxes, models, found: {} };
+    const untouched = { ...input, ...own, container, before, kit, services, sandboxes, models, found: {} };
     return await attempt(untouched, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();

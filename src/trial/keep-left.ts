@@ -22,6 +22,7 @@ export interface KeepParts {
 /** A trial whose harness has ended, and what was found of it until then. */
 interface LeftSandbox extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable'> {
   spec: TrialSpec;
+  whole: TrialSpec;
   parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
   found: { carry?: Carry };
   signal: AbortSignal;
@@ -48,6 +49,8 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
   const { parts, signal } = input;
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
+    if (input.whole.steps) throw new NotKept('what several steps left one after another is not kept');
+    if (input.spec.environment.services) throw new NotKept('what its services held is not kept');
     if (gradesInOwnSandbox(input.spec)) return await keepImage(input, deadline.signal);
     if (input.found.carry === 'nothing') return { kind: 'untouched' };
     return await keepArchive(input, { store, budget }, deadline.signal);

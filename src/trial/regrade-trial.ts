@@ -73,14 +73,14 @@ export async function regradeTrial(
     const sandbox = await timed('sandbox', async () => {
       const started = await (kept.kind === 'image'
         ? sandboxes.takeKept(spec, kept.name ?? '', signal)
-        : sandboxes.takeForGrading(spec, signal));
+        : sandboxes.takeForGrading(spec, signal, undefined));
       given.defer(() => sandboxes.giveBack(started));
       if (kept.kind === 'archive') await restoreArchive(started.container, kept, parts.workspaces, signal);
       return started;
     });
     facts = factsOf(sandbox);
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.startAhead();
     const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
     const { filesChanged = [], systemChanges } = record;

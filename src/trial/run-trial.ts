@@ -10,6 +10,8 @@ import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
 import type { Found } from './phases/phase.ts';
 import { runSteps } from './run-steps.ts';
+import type { TrialServices } from './services/trial-services.ts';
+import { withServices } from './services/with-services.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
@@ -29,6 +31,7 @@ export async function runTrial(
   let found: Found = {};
   let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
+  let services: TrialServices | undefined;
 
   const timed = async <Result>(
     name: PhaseName,
@@ -53,6 +56,7 @@ export async function runTrial(
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
+    services = sandbox.services;
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
@@ -62,20 +66,23 @@ export async function runTrial(
       environment: sandbox.environment,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.startAhead();
-    // What several steps left one after another cannot be graded again.
-    const kept = keeping(spec.steps ? undefined : parts.keep);
+    const kept = keeping(parts.keep);
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
-    await runSteps(
-      { ...shared, found },
-      {
-        runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
-        keep(grown) {
-          found = grown;
+    try {
+      await runSteps(
+        { ...shared, found },
+        {
+          runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
+          keep(grown) {
+            found = grown;
+          },
         },
-      },
-    );
+      );
+    } finally {
+      found = await withServices(found, services, parts.blobs);
+    }
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);

@@ -21,7 +21,7 @@ function write(name: string, content: string): string {
 
 function load(one: string) {
   const suite = `suite: { id: s, prompt: go }\nvariants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
-  const harness = { name: 'any', wires: [], continues: false, mcp: false, limits: [] as [] };
+  const harness = { name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] };
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [harness]);
 }
 

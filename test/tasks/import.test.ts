@@ -42,7 +42,13 @@ function imported(source: Partial<TasksSource> = {}, force = false) {
 
 function loaded(suite: string): PlannedCase[] {
   const config = loadConfig({ suiteFolder: out, env: {} });
-  const any = { name: 'any', wires: [], continues: false, mcp: true, limits: [] as [] };
+  const any = {
+    name: 'any',
+    wires: [],
+    continues: false,
+    mcp: ['stdio' as const, 'http' as const],
+    limits: [] as [],
+  };
   return loadSuite(suite, { ...config, images: parts.images }, [any]).cases;
 }
 

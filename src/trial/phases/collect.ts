@@ -118,7 +118,8 @@ export async function protectedBefore(
   if (before !== 'large') return protectedPart(before, spec.protected);
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
-    using fresh = new FreshSandbox({ spec: whole, parts, signal: input.signal });
+    const { signal, services } = input;
+    using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
     // Prepare may make files of any size.
     return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });

@@ -7,6 +7,7 @@ import type { GradingSandboxes } from '../grading-sandboxes.ts';
 import type { Keeping } from '../keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
+import type { TrialServices } from '../services/trial-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace.ts';
@@ -40,6 +41,8 @@ export interface PhaseInput {
   /** Other sandboxes, in which no harness ran. */
   sandboxes: GradingSandboxes;
   kit: Kit | undefined;
+  /** The containers beside the sandbox. Undefined if the case has none. */
+  services: TrialServices | undefined;
   /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
   /** Undefined if the trial has no model, not even a judge. */
