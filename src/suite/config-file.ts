@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
+import { FleetConfig } from './fleet-config.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
@@ -195,6 +196,7 @@ export const ConfigFile = z
           'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
       }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
+    fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),
@@ -281,9 +283,17 @@ export function loadConfig(options: {
       'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
     ]),
   );
+  const { storage, tls } = config.fleet;
   return {
     ...config,
     models,
+    fleet: {
+      ...config.fleet,
+      ...(storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
+      ...(typeof tls === 'object' && {
+        tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
+      }),
+    },
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),
     file,
