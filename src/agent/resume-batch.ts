@@ -68,7 +68,7 @@ export async function resume(
     endLock();
     return { kind: 'never-started' };
   }
-  await checkSandboxes(parts.engine, batch.plan, signal);
+  await checkSandboxes(parts.engine, batch.plan, signal, (build) => observe({ kind: 'build', build }));
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
   if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });

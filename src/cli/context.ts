@@ -180,6 +180,7 @@ export class CommandContext implements AsyncDisposable {
       instance: randomUUID(),
       ...{ env, signal, clock },
       note: (message) => this.note(message),
+      pull: config.pull,
       snapshots: { budgetBytes: config.snapshots.budget },
     });
     return this.#opened.use(engine);

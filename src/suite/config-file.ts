@@ -190,6 +190,14 @@ export const ConfigFile = z
     images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
       description: 'Image that a suite names -> image to use instead. Results say so.',
     }),
+    pull: z
+      .enum(['never', 'missing', 'always'])
+      .default('missing')
+      .meta({
+        description:
+          'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
+          'have. always: all, so that a name that moved is noticed.',
+      }),
     snapshots: z
       .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
       .prefault({})

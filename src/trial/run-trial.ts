@@ -60,6 +60,7 @@ export async function runTrial(
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
+      images: sandbox.images,
       workspace: sandbox.container.workingDir,
       user: sandbox.user,
       environment: sandbox.environment,

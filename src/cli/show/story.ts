@@ -90,6 +90,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     turns,
     sandboxLacks = [],
     mappedImages = [],
+    images = [],
     deviations = [],
     source,
   } = record;
@@ -104,6 +105,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
     text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
+    ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),

@@ -8,11 +8,13 @@ export function Task() {
   const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
     record;
   const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
+  const digests = record.images?.flatMap(({ name, digest }) => (digest ? [`${name}@${digest}`] : []));
   const facts = [
     ['Model', subject?.model],
     ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
     ['Profile', subject?.profile],
     ['Image', subject?.image],
+    ['Digests', digests?.join(', ')],
     ['Images that the configuration replaces', mapped?.join(', ')],
     ['Workspace', record.workspace],
     ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
