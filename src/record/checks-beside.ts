@@ -13,7 +13,7 @@ export interface CheckBeside {
   changed: boolean;
 }
 
-interface Check {
+interface Check extends Pick<CheckBeside, 'kind' | 'name'> {
   told: string;
   passed: boolean;
 }
@@ -23,8 +23,7 @@ type Graded = Pick<TrialRecord, 'verifySteps' | 'validations' | 'judgments'>;
 /** The checks of two gradings side by side, those that changed first. */
 export function checksBeside(was: Graded, now: Graded): CheckBeside[] {
   const [before, after] = [checksOf(was), checksOf(now)];
-  const rows = [...new Set([...before.keys(), ...after.keys()])].map((key): CheckBeside => {
-    const [kind, name] = JSON.parse(key) as [CheckBeside['kind'], string];
+  const rows = [...new Map([...before, ...after])].map(([key, { kind, name }]): CheckBeside => {
     const [one, other] = [before.get(key), after.get(key)];
     return { kind, name, was: one?.told, now: other?.told, changed: one?.passed !== other?.passed };
   });
@@ -34,11 +33,11 @@ export function checksBeside(was: Graded, now: Graded): CheckBeside[] {
 /** By kind, name and how many of the same name came before. */
 function checksOf({ verifySteps = [], validations = [], judgments = [] }: Graded): Map<string, Check> {
   const checks = new Map<string, Check>();
-  const add = (kind: CheckBeside['kind'], name: string, check: Check) => {
+  const add = (kind: Check['kind'], name: string, check: Pick<Check, 'told' | 'passed'>) => {
     for (let same = 0; ; same++) {
       const key = JSON.stringify([kind, name, same]);
       if (checks.has(key)) continue;
-      checks.set(key, check);
+      checks.set(key, { kind, name, ...check });
       return;
     }
   };

@@ -5,7 +5,7 @@ import { minute, plural } from '../../text/quantities.ts';
 import { firstLine, firstOf, mark, section } from './layout.ts';
 
 /** How many checks of a grading are shown. */
-const most = 8;
+const named = 8;
 
 /** The later gradings of a trial beside the first one; undefined if there are none. */
 export function gradingsSection(first: string, gradings: readonly LaterGrading[]): Printable | undefined {
@@ -25,7 +25,7 @@ function gradingLines(
     text`${mark(verdict)} ${ours(verdict)}, ${change}  ${styled('dim', text`${ours(minute(gradedAt))} ${by}`)}`,
     ...(unreadable === undefined ? [] : [text`  ${unreadable}`]),
     ...(cause ? [text`  ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`] : []),
-    ...firstOf(changed, most, checkLine),
+    ...firstOf(changed, named, checkLine),
     ...notes.map((note) => text`  note: ${note}`),
   ];
 }
