@@ -151,3 +151,40 @@ test('that is interrupted keeps what is graded, and goes on when it is called ag
   const again = await offsite(at, ['regrade', '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ graded: 2, changed: 0 });
 });
+
+test('asks the judges of today, and no model of an agent', slow, async () => {
+  const at = place();
+  const answers = (score: number) =>
+    at.write(
+      'judge.yaml',
+      JSON.stringify({ turns: [{ repeat: true, text: answer(score) }], otherwise: 'no' }),
+    );
+  const answer = (score: number) => JSON.stringify({ reason: 'because', score });
+  const config = { models: { strict: { scripted: 'judge.yaml' } } };
+  at.suite({ cases: [], config });
+  const source = `import { validate } from 'offsite/validator';
+    validate('kind', async ({ read, judge }) => {
+      await judge({ rubric: 'It is kind.', material: { reply: await read('reply') }, threshold: 0.5 });
+    });`;
+  const suite = at.write(
+    'suite.yaml',
+    JSON.stringify({
+      suite: { id: 'judged', prompt: 'Do it.' },
+      judges: ['strict'],
+      variants: [{ name: 'worker', model: 'none', harness: 'command', profile: 'worker' }],
+      cases: [{ id: 'reply', variables: { act: 'echo sorry > reply' }, validator: { source } }],
+    }),
+  );
+  answers(0.1);
+  const ran = await offsite(at, ['run', suite, '--json']);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ failed: 1 });
+  answers(0.9);
+  const again = await offsite(at, ['regrade', '--planned', '--json']);
+  const { trials } = JSON.parse(again.stdout);
+  expect(trials).toMatchObject([{ was: { verdict: 'failed' }, now: { verdict: 'passed' } }]);
+  const { gradings } = JSON.parse((await offsite(at, ['show', 'reply#0', '--json'])).stdout);
+  const judgment = { kind: 'judgment', was: '0.1', now: '0.9', changed: true };
+  expect(gradings[0].checks).toContainEqual(expect.objectContaining(judgment));
+  const record = JSON.parse(readFileSync(gradings[0].recordBlob.path, 'utf8'));
+  expect(record.models.usage).toMatchObject([{ role: 'judge', model: 'strict', requests: 1 }]);
+});
