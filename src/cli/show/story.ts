@@ -1,11 +1,13 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
+import type { LaterGrading } from '../../record/later-grading.ts';
 import type { ServiceRecord, TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
+import { gradingsSection } from './gradings.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
 import { stepsSection } from './steps.ts';
@@ -24,6 +26,8 @@ export interface ShownTrial {
   trial: ListedTrial;
   record: TrialRecord;
   details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
+  /** Later gradings, oldest first. */
+  gradings: LaterGrading[];
   /** How to name the trial in further commands. */
   words: string;
   read: ReadText;
@@ -36,6 +40,7 @@ export function storyOf(shown: ShownTrial): Printable {
     headOf(shown),
     whySection(record),
     stepsSection(record),
+    gradingsSection(record.verdict, shown.gradings),
     ...checkSections(record, false),
     changesSection(record, read, false),
     triedSection(shown),
@@ -157,10 +162,19 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
   ]);
 }
 
-function moreSection({ batch, run, details, words }: ShownTrial): Printable {
+/** Only if what it left can be graded again. */
+function regradeLine({ record: { left }, words }: ShownTrial): Value[] {
+  if (left === undefined) return [];
+  if (left.kind === 'not-kept') return [text`regrade  not possible: ${left.why}`];
+  return [text`regrade  offsite regrade ${words}`];
+}
+
+function moreSection(shown: ShownTrial): Printable {
+  const { batch, run, details, words } = shown;
   return section('more', '', [
     text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
     text`shell    offsite shell ${words}`,
+    ...regradeLine(shown),
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,
   ]);
