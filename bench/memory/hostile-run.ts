@@ -151,6 +151,7 @@ function writeSuite({ folder, variant, cases, modelUrl, image }: SuiteParts): vo
     sandboxes: {
       local: {
         image,
+        harnessImage: image,
         network: 'model',
         memory: '1g',
         timeouts: { harness: '90s', verify: '60s', validator: '60s' },

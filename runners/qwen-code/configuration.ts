@@ -1,5 +1,5 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
-import { packagePath, versionFile } from '../../src/harness/npm-cli.ts';
+import { harnessNode, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { McpServer } from '../../src/suite/config-file.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
@@ -20,7 +20,7 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
   return {
     label: 'Qwen Code',
     argv: (sessionId) => [
-      'node',
+      harnessNode,
       // Without these flags, it compiles a large parser when it exits after a command, which takes 2 GB of
       // memory and 5 s.
       ...['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--liftoff-only'],

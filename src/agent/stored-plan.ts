@@ -1,4 +1,6 @@
 import { OffsiteError } from '../offsite-error.ts';
+import type { CaseStep } from '../suite/case-steps.ts';
+import type { CaseTests } from '../suite/case-tests.ts';
 import { noEnvironment, type PlacedFile } from '../suite/environment.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
@@ -27,14 +29,15 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
     },
   }));
   const cases = plan.cases.map(({ request, local }) => {
-    const { environment, tests, oracle } = local;
+    const { environment, tests, oracle, steps } = local;
     return {
       request,
       local: {
         ...local,
         environment: withStored(environment),
-        ...(tests && { tests: withStored(tests) }),
+        ...(tests && { tests: testsWith(withStored, tests) }),
         ...(oracle && { oracle: withStored(oracle) }),
+        ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withStored)) } }),
       },
     };
   });
@@ -65,26 +68,43 @@ export function readPlan(stored: unknown): KnownPlan {
   }));
   const cases = kept.plan.cases.map(({ request, local }) => {
     // A plan that an older Offsite stored has no environments.
-    const { environment = noEnvironment, tests, oracle } = local;
+    const { environment = noEnvironment, tests, oracle, steps } = local;
     return {
       request,
       local: {
         ...local,
         environment: withPlaced(environment),
-        ...(tests && { tests: withPlaced(tests) }),
+        ...(tests && { tests: testsWith(withPlaced, tests) }),
         ...(oracle && { oracle: withPlaced(oracle) }),
+        ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withPlaced)) } }),
       },
     };
   });
   return { prompt: kept.prompt, plan: { ...kept.plan, variants, cases } };
 }
 
-/** With the contents of its files as texts. */
-function withStored<Holder extends { files?: PlacedFile[] | undefined }>({ files, ...rest }: Holder) {
-  return { ...rest, ...(files && { files: files.map(stored) }) };
+type Holder = { files?: PlacedFile[] | undefined };
+
+/** A step with its files, and those of its tests and its oracle, in another form. */
+function withFiles(step: CaseStep, change: <Of extends Holder>(holder: Of) => Of): CaseStep {
+  const { tests, oracle } = step;
+  return { ...change(step), tests: testsWith(change, tests), ...(oracle && { oracle: change(oracle) }) };
 }
 
-function withPlaced<Holder extends { files?: PlacedFile[] | undefined }>(holder: Holder): Holder {
+/** Tests whose files, and those of their environment, are in another form. */
+function testsWith(change: <Of extends Holder>(holder: Of) => Of, tests: CaseTests): CaseTests {
+  const { fresh } = tests;
+  const environment = fresh?.environment && change(fresh.environment);
+  return { ...change(tests), ...(fresh && { fresh: { ...fresh, environment } }) };
+}
+
+/** With the contents of its files as texts. */
+function withStored<Of extends Holder>(holder: Of): Of {
+  const { files } = holder;
+  return { ...holder, ...(files && { files: files.map(stored) }) };
+}
+
+function withPlaced<Of extends Holder>(holder: Of): Of {
   const files = holder.files as StoredFile[] | undefined;
   return { ...holder, ...(files && { files: files.map(placed) }) };
 }

@@ -1,10 +1,11 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { CaseSteps } from '../suite/case-steps.ts';
 import { noEnvironment, sandboxIn } from '../suite/environment.ts';
 import { freshVerify, type PlannedCase, type PlannedVariant, runDetails } from '../suite/plan.ts';
-import { expandVariables } from '../suite/variables.ts';
-import type { TrialSpec } from '../trial/spec.ts';
+import { expandVariables, type Variables } from '../suite/variables.ts';
+import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
 const ReceivedSetup = receiving(Setup);
 
@@ -39,6 +40,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
       : pulled === sent
         ? expandVariables(pulled, variables, 'keep')
         : pulled;
+  const steps = details.steps && trialSteps(details.steps, run.prompt, variables);
+  const [first] = steps?.list ?? [];
+  const ofTests = details.tests?.fresh?.environment;
   const validator = expanded(setup.validator, request.validator?.source);
   return {
     batchId: run.batchId,
@@ -46,7 +50,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     ordinal,
     caseName: request.name,
     taskIndex: run.taskIndex,
-    prompt: expanded(setup.prompt, run.prompt) ?? '',
+    prompt: first?.prompt ?? expanded(setup.prompt, run.prompt) ?? '',
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
     // A plan that an older Offsite stored does not have this field.
@@ -63,8 +67,12 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             onError: details.onError,
           },
     tests: details.tests,
-    variables,
+    steps,
+    agent: details.agent,
+    variables: first?.variables ?? variables,
+    ...(ofTests && { testsIn: { environment: ofTests, sandbox: sandboxIn(variant.sandbox, ofTests) } }),
     artifacts,
+    artifactsExcept: details.artifactsExcept,
     protected: details.protected,
     user:
       user === undefined || variant.userModel === undefined
@@ -83,6 +91,15 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     sandbox: sandboxIn(variant.sandbox, environment),
     environment,
   };
+}
+
+/** Each step has its own instruction, and never sees that of another one. */
+function trialSteps(steps: CaseSteps, prompt: string, variables: Variables): TrialSteps {
+  const list = steps.list.map(({ instruction, oracle: _, ...step }) => {
+    const own = { ...variables, instruction };
+    return { ...step, variables: own, prompt: expandVariables(prompt, own, 'keep') };
+  });
+  return { ...steps, list };
 }
 
 /**

@@ -99,6 +99,17 @@ export const commandOutput = channel({
   count: 'frames and lines are passed on one by one and not kept',
 });
 
+export const serviceOutput = channel({
+  sender: 'the sandbox',
+  over: 'what the services beside a sandbox print, and how their health checks answer',
+  bytes: {
+    log: bytes(1 * MiB, "a service's log: its head and its tail"),
+    check: bytes(4096, 'what a health check prints'),
+  },
+  time: "the deadlines of the case's own health checks",
+  count: 'each service has one log',
+});
+
 export const processEnds = channel({
   sender: 'the sandbox',
   over: 'processes that Offsite ends, and what the engine reports about their end',
@@ -198,6 +209,14 @@ export const workspaceFiles = channel({
     texts: times(400, 'texts of changed files, half of them of new ones'),
     changes: times(2000, 'changed paths that a record describes'),
   },
+});
+
+export const carriedArtifacts = channel({
+  sender: 'the sandbox',
+  over: 'artifacts and workspaces that are brought into the sandbox of the tests, without being unpacked here',
+  bytes: 'no more than the agent may write to its disk, and what its workspace had before',
+  time: 'that of an archive',
+  count: { entries: times(200_000, 'files, folders and links that are brought') },
 });
 
 export const pathLists = channel({

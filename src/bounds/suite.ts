@@ -29,6 +29,28 @@ export const buildContexts = channel({
   count: { entries: times(200_000, 'files and folders of a context') },
 });
 
+export const gitSources = channel({
+  sender: "the suite's author",
+  over: 'repositories that a suite names as sources, and the servers that have them',
+  bytes: {
+    fetched: bytes(1024 * MiB, 'what git fetches of a repository'),
+    all: bytes(2048 * MiB, 'the files of a commit'),
+    file: bytes(512 * MiB, 'a file of a commit'),
+    list: bytes(64 * MiB, 'the names that git lists'),
+    messages: bytes(4 * MiB, "git's messages and its progress"),
+  },
+  time: {
+    asked: milliseconds(2 * 60_000, 'finding a branch or a tag'),
+    fetched: milliseconds(30 * 60_000, 'fetching a commit'),
+    read: milliseconds(10 * 60_000, 'reading a commit that is here'),
+    looked: milliseconds(500, 'between two looks at what is fetched'),
+  },
+  count: {
+    files: times(200_000, 'files and folders of a commit'),
+    parallel: times(4, 'repositories that are fetched at a time'),
+  },
+});
+
 export const yamlFiles = channel({
   sender: "the suite's author",
   over: 'suites and configurations in YAML',
@@ -63,4 +85,15 @@ export const queueTickets = channel({
   bytes: { ticket: bytes(384 * MiB, 'a suite with all its files') },
   time: { look: milliseconds(5_000, 'between two checks, if watching the folder reports nothing') },
   count: 'one at a time, the oldest first',
+});
+
+export const serviceNetworks = channel({
+  sender: "the suite's author",
+  over: 'services beside a sandbox, and the network that they share with it',
+  bytes: {
+    memory: bytes(64 * MiB, 'each container that only keeps a network'),
+    words: characters(4096, 'what such a container prints'),
+  },
+  time: { start: milliseconds(60_000, 'until such a container has done its work') },
+  count: 'a case names them all',
 });

@@ -7,8 +7,9 @@ import { spentFrom } from '../gateway/budget.ts';
 import { BlobStore } from '../ledger/blobs.ts';
 import { failuresOf } from '../record/failures.ts';
 import type { PhaseName, TrialResult } from '../record/trial-record.ts';
+import type { CaseSteps } from '../suite/case-steps.ts';
 import type { CaseOracle } from '../suite/case-tests.ts';
-import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import type { PlannedCase, Profile, SuitePlan } from '../suite/plan.ts';
 import { mappedImages } from '../trial/mapped-images.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
@@ -89,13 +90,8 @@ async function checkCase(
   parts: Parts,
   options: CheckOptions,
 ): Promise<CheckedCase> {
-  const { solution, oracle } = planned.local;
   const { id } = planned.request;
-  const spec = oracle
-    ? withOracle(specFor(plan, planned, ':'), oracle)
-    : solution === undefined
-      ? undefined
-      : specFor(plan, planned, solution);
+  const spec = isSolvable(planned.local) ? solvedSpec(plan, planned) : undefined;
   const states = [
     checkState({ id, state: 'untouched' }, specFor(plan, planned, ':'), parts, options),
     ...(spec ? [checkState({ id, state: 'solved' }, spec, parts, options)] : []),
@@ -143,17 +139,46 @@ function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSp
   };
 }
 
-function isSolvable({ solution, oracle }: PlannedCase['local']): boolean {
+function isSolvable({ solution, oracle, steps }: PlannedCase['local']): boolean {
+  if (steps) return steps.list.every((step) => step.oracle !== undefined);
   return solution !== undefined || oracle !== undefined;
 }
 
+/** The trial that solves a case, which is solvable. */
+function solvedSpec(plan: SuitePlan, planned: PlannedCase): TrialSpec {
+  const { solution = ':', oracle, steps } = planned.local;
+  const spec = specFor(plan, planned, solution);
+  if (steps) return withStepOracles(spec, steps);
+  return oracle ? withOracle(spec, oracle) : spec;
+}
+
+/** Each step gets the files of its own oracle, and none of an earlier one. */
+function withStepOracles(spec: TrialSpec, { list }: CaseSteps): TrialSpec {
+  const steps = spec.steps?.list.map((step, index) => {
+    const oracle = list[index]?.oracle;
+    if (!oracle) return step;
+    const folders = oracle.files.map(({ path }) => `/${path.split('/')[1]}`);
+    return {
+      ...step,
+      emptied: [...new Set([...step.emptied, ...folders])],
+      files: [...step.files, ...oracle.files],
+      profile: oracleProfile(spec, oracle),
+    };
+  });
+  return { ...spec, ...(spec.steps && steps && { steps: { ...spec.steps, list: steps } }) };
+}
+
+function oracleProfile({ profile }: TrialSpec, { command, env }: CaseOracle): Profile {
+  return { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } };
+}
+
 /** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
-function withOracle(spec: TrialSpec, { files, command, env }: CaseOracle): TrialSpec {
-  const { environment, profile } = spec;
+function withOracle(spec: TrialSpec, oracle: CaseOracle): TrialSpec {
+  const { environment } = spec;
   return {
     ...spec,
-    environment: { ...environment, files: [...(environment.files ?? []), ...files] },
-    profile: { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } },
+    environment: { ...environment, files: [...(environment.files ?? []), ...oracle.files] },
+    profile: oracleProfile(spec, oracle),
   };
 }
 
@@ -193,8 +218,9 @@ async function checkState(
 }
 
 /** Whether nothing was solved. Tests of a task may need the work to give any reward. */
-function isUnsolved({ verdict, cause }: TrialResult, { tests }: TrialSpec): boolean {
-  const hasNoReward = tests !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
+function isUnsolved({ verdict, cause }: TrialResult, { tests, steps }: TrialSpec): boolean {
+  const hasNoReward =
+    (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
   return verdict === 'failed' || (verdict === 'void' && hasNoReward);
 }
 

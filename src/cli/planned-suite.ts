@@ -11,6 +11,8 @@ import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';
 import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
+import type { Progress } from './output/progress.ts';
+import { sourcesOf } from './sources-of.ts';
 
 /** Adds the options that name tasks in place of a suite file. */
 export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
@@ -45,17 +47,23 @@ export interface PlannedSuite {
   leftOut: LeftOut[];
 }
 
+export interface PlanningOptions {
+  progress: Progress;
+  signal: AbortSignal;
+  /** Whether nothing but the sandbox of a variant is used, which then needs no name. */
+  withoutHarness?: boolean;
+}
+
 /**
  * Reads a suite file, or makes a suite of tasks. Throws `BadFile` and `input` errors.
- *
- * @param withoutHarness whether nothing but the sandbox of a variant is used, which then needs no name
  */
-export function plannedSuite(
+export async function plannedSuite(
   file: string | undefined,
   options: TaskOptions & { allowOutside?: string[] | undefined },
-  { config, runners, dataFolder, host }: CommandContext,
-  { withoutHarness = false } = {},
-): PlannedSuite {
+  context: CommandContext,
+  { progress, signal, withoutHarness = false }: PlanningOptions,
+): Promise<PlannedSuite> {
+  const { config, runners, dataFolder, host } = context;
   const reading = suiteOptions(options, dataFolder, host);
   const { except = [], keys } = reading;
   const leftOut: LeftOut[] = [];
@@ -68,7 +76,8 @@ export function plannedSuite(
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
-    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf });
+    const sources = await sourcesOf(file, options, context, { progress, signal });
+    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
     return checked({ plan, leftOut }, options);
   }
   const path = resolve(tasks ?? '');

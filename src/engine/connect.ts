@@ -8,6 +8,8 @@ import { fillHosts } from './container/hosts-file.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
 import { livenessMarker } from './liveness-marker.ts';
+import { openNetwork } from './network/network.ts';
+import { serviceOf } from './service.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
 import { upkeepOf } from './snapshot/upkeep.ts';
@@ -82,8 +84,20 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       },
       findImage: (name, signal) => port.images.find(name, signal),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
+      openNetwork: (request, signal) =>
+        openNetwork(
+          {
+            createContainer: (spec, signal) => createContainer(spec, { signal }),
+            capabilities,
+            clock: port.clock,
+          },
+          request,
+          signal,
+        ),
+      createService: async (spec, signal) => serviceOf(port, spec, await createContainer(spec, { signal })),
       snapshot: (request, signal) => snapshots.snapshot(request, signal),
       image: (request, signal) => snapshots.image(request, signal),
+      volume: (request, signal) => snapshots.volume(request, signal),
       builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
       keptSnapshots: (signal) => keptSnapshots(port, repository, signal),
       removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
+import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
 import { type CopyLimits, copyBetween } from './archive/copy.ts';
-import type { ArchivedEntry, NewEntry } from './archive/entries.ts';
+import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { readArchive } from './archive/read.ts';
@@ -37,7 +38,7 @@ export interface Container extends AsyncDisposable {
    * Writes files below `at` (default `/`), making missing folders. Works before `start` as well. One round
    * trip.
    */
-  put(entries: Iterable<NewEntry>, at?: string, signal?: AbortSignal): Promise<void>;
+  put(entries: NewEntries, at?: string, signal?: AbortSignal): Promise<void>;
   /** Connects to the standard streams of its `program`; best called before `start`. One round trip. */
   attach(request: AttachRequest): Promise<Duplex>;
   /** Runs one command. Three round trips. */
@@ -86,6 +87,11 @@ export interface Container extends AsyncDisposable {
    * copy.ts.
    */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
+  /**
+   * Copies chosen files at a path to the same path of another container of this engine. Two round trips; see
+   * carry.ts.
+   */
+  carryTo(other: Container, path: string, request: CarryRequest): Promise<Carried>;
   /** Creates an image of its files; resolves with the image's id. */
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
   /** Removes it. Can be called again. */
@@ -137,6 +143,7 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
     copyTo: (other, path, limits) => copyBetween(port, id, other.id, path, limits),
+    carryTo: (other, path, request) => carryBetween(port, { from: id, to: other.id, path }, request),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
     [Symbol.asyncDispose]: remove,

@@ -1,11 +1,14 @@
 import type { ImageBuilder } from './build/image-builder.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
+import type { Network, NetworkRequest } from './network/network.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
+import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
+import type { SharedVolume } from './snapshot/volume.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
@@ -23,10 +26,16 @@ export interface Engine extends AsyncDisposable {
   findImage(name: string, signal?: AbortSignal): Promise<Image | undefined>;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
+  /** Opens a network that leads nowhere, for some containers. Throws if this engine cannot have one. */
+  openNetwork(request: NetworkRequest, signal: AbortSignal): Promise<Network>;
+  /** Creates a server's container without starting it. Throws if a limit cannot be enforced. */
+  createService(spec: ServiceSpec, signal: AbortSignal): Promise<Service>;
   /** Finds or builds a snapshot: the image of a state that is built once and shared. */
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
   image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  /** Finds or fills a volume that containers share. It is kept as snapshots are. */
+  volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
   /** The snapshots that the engine keeps. */

@@ -1,4 +1,11 @@
-import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from './labels.ts';
+import {
+  CREATED_LABEL,
+  INSTANCE_LABEL,
+  OWNED_LABEL,
+  PARENT_LABEL,
+  ROLE_LABEL,
+  VOLUME_LABEL,
+} from './labels.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { ListedObject, ObjectKind } from './port/objects.ts';
 
@@ -49,6 +56,17 @@ export async function namelessImages(port: EnginePort, signal?: AbortSignal): Pr
       .filter(({ parentId, labels }) => parentId === '' || parentId === labels[PARENT_LABEL])
       .map((image) => owned({ ...image, kind: 'image', name: '' }))
   );
+}
+
+/**
+ * Volumes that no snapshot stands for: an agent ended while it filled them. One round trip, and one more if
+ * there are volumes.
+ */
+export async function incompleteVolumes(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
+  const volumes = await port.list('volume', [`${ROLE_LABEL}=volume`, VOLUME_LABEL], signal);
+  if (volumes.length === 0) return [];
+  const complete = new Set((await port.images.list(signal)).map(({ labels }) => labels[VOLUME_LABEL]));
+  return volumes.filter(({ labels }) => !complete.has(labels[VOLUME_LABEL])).map(owned);
 }
 
 function owned(object: Omit<ListedObject, 'kind'> & Pick<OwnedObject, 'kind'>): OwnedObject {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../offsite-error.ts';
+import type { Container } from './container.ts';
 import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
-import type { ImageRequest, SnapshotRequest } from './snapshot/snapshot-request.ts';
+import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
+import { fillOnce, holdVolume, type SharedVolume } from './snapshot/volume.ts';
 
 export type SnapshotResult =
   /** `built`: by this request, rather than found or built for another. */
@@ -13,6 +15,7 @@ export type SnapshotResult =
 export interface SnapshotStore {
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
   image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
 }
 
 /**
@@ -22,6 +25,7 @@ export interface SnapshotStore {
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();
   const impossible = new Map<string, SnapshotResult>();
+  const holders = new Map<string, Container>();
 
   async function make(
     build: (builder: Builder, tag: string) => Promise<Built>,
@@ -84,6 +88,15 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
       const made = await once(tag, (builder) => makeOnce(builder, request, tag, signal), signal);
       if (made.kind === 'snapshot') return made;
       throw new Error('a build leaves no processes');
+    },
+    async volume(request, signal) {
+      const tag = tagOf([`volume ${request.path} ${request.parentImageId}`, request.key]);
+      const fill = async () => {
+        const made = await once(tag, (builder) => fillOnce(builder, request, tag, signal), signal);
+        if (made.kind === 'snapshot') return made;
+        throw new Error('a volume keeps no processes');
+      };
+      return holdVolume(builder, request, tag, { holders, fill }, signal);
     },
   };
 }

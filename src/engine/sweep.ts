@@ -1,8 +1,15 @@
 import { removeContainer } from './container/remove.ts';
 import { GRACE_MS, hasEnded, isDead, isMarker, RECONNECT_MS } from './liveness.ts';
-import { containersOf, namelessImages, type OwnedObject, ownedObjects } from './owned-objects.ts';
+import {
+  containersOf,
+  incompleteVolumes,
+  namelessImages,
+  type OwnedObject,
+  ownedObjects,
+} from './owned-objects.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
+import { LONGEST_BUILD_MS } from './snapshot/other-build.ts';
 
 /** What a sweep found. */
 export interface Swept {
@@ -21,9 +28,9 @@ export interface SweepOptions {
 }
 
 /**
- * Removes what dead instances left on this engine (containers, networks, volumes) and snapshots that lost
- * their name, but never what a living instance owns. An instance lives while its marker runs; see
- * liveness.ts.
+ * Removes what dead instances left on this engine (containers, networks, volumes), snapshots that lost their
+ * name, and volumes that were never completed, but never what a living instance owns. An instance lives while
+ * its marker runs; see liveness.ts.
  */
 export async function sweepDead(
   port: EnginePort,
@@ -31,12 +38,14 @@ export async function sweepDead(
   { dryRun = false, signal }: SweepOptions = {},
 ): Promise<Swept> {
   const images = await namelessImages(port, signal);
+  const volumes = await incompleteVolumes(port, signal);
   const dead = await deadInstances(port, instance, signal);
   const now = port.clock.now();
   const found = [
     ...dead.flatMap(([, objects]) => objects.sort(markersLast)),
     // A new image gets its name a moment after it is created.
     ...images.filter(({ createdAt }) => now - createdAt > GRACE_MS),
+    ...volumes.filter(({ createdAt }) => now - createdAt > LONGEST_BUILD_MS),
   ];
   const swept: Swept = { removed: [], left: [], instances: dead.map(([name]) => name) };
   for (const object of found) {

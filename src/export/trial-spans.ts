@@ -5,7 +5,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { clamped } from '../intervals.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf, reachesThreshold } from '../record/failures.ts';
-import { commandsOf } from '../record/timeline.ts';
+import { commandsOf, hasFailed } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 
@@ -84,21 +84,31 @@ export function trialSpans(trial: ExportedTrial): Span[] {
   const phases = record.phases.map((phase) =>
     spanOf(trace, root, {
       name: phase.name === 'harness' ? `invoke_agent ${record.subject?.harness ?? 'harness'}` : phase.name,
-      key: `${key}/${phase.name}`,
+      key: [key, phase.step, phase.name].filter((part) => part !== undefined).join('/'),
       startedAt: phase.startedAt,
       finishedAt: phase.startedAt + phase.durationMs,
-      attributes: { 'offsite.phase': phase.name, ...(phase.name === 'harness' && agentAttributes(record)) },
-      failure: record.cause?.phase === phase.name ? record.cause.message : undefined,
+      attributes: {
+        'offsite.phase': phase.name,
+        'offsite.step': phase.step,
+        ...(phase.name === 'harness' && agentAttributes(record, phase.step === undefined)),
+      },
+      failure: hasFailed(phase, record) ? record.cause?.message : undefined,
     }),
   );
-  const parentOf = (name: string) => phases[record.phases.findIndex((phase) => phase.name === name)] ?? root;
+  // A phase of each step may have the name.
+  const parentOf = (name: string, at: number) => {
+    const begun = record.phases.findLastIndex((phase) => phase.name === name && phase.startedAt <= at);
+    return phases[begun] ?? phases[record.phases.findIndex((phase) => phase.name === name)] ?? root;
+  };
   const within = (phase: string, facts: SpanFacts[]) =>
-    facts.map((each) => spanOf(trace, parentOf(phase), each));
+    facts.map((each) => spanOf(trace, parentOf(phase, each.startedAt), each));
   return [
     root,
     ...phases,
     ...within('harness', [...commandFacts(record, key), ...toolFacts(record, key)]),
-    ...exchangeFacts(record, key).map(({ phase, facts }) => spanOf(trace, parentOf(phase), facts)),
+    ...exchangeFacts(record, key).map(({ phase, facts }) =>
+      spanOf(trace, parentOf(phase, facts.startedAt), facts),
+    ),
     ...within('verify', verifyFacts(record, key)),
     // The last one is the trial itself.
     ...trial.attempts.slice(0, -1).map((attempt) => spanOf(trace, root, attemptFacts(attempt, key))),
@@ -109,14 +119,15 @@ function whyNot(record: TrialRecord): string {
   return record.cause?.message ?? failuresOf(record)[0] ?? record.verdict;
 }
 
-function agentAttributes(record: TrialRecord): Attributes {
+/** @param isWhole whether what the trial used was used in one phase */
+function agentAttributes(record: TrialRecord, isWhole: boolean): Attributes {
   const usage = usageOf(record);
   return {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.agent.name': record.subject?.harness,
     'gen_ai.agent.version': record.harnessVersion,
     'gen_ai.request.model': record.subject?.model,
-    ...usageAttributes(usage ?? {}),
+    ...(isWhole && usageAttributes(usage ?? {})),
     'offsite.harness.ended': record.harness?.ended,
   };
 }

@@ -17,6 +17,8 @@ export interface TimelineEntry {
   failed: boolean;
 }
 
+type Phase = Pick<TrialRecord['phases'][number], 'name' | 'step'>;
+
 export type TimelineKind =
   | 'phase'
   | 'user'
@@ -52,9 +54,9 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
   const phaseAt = (name: string) =>
     phases.find((phase) => phase.name === name)?.startedAt ?? record.startedAt;
   const entries: TimelineEntry[] = [
-    ...phases.map(({ name, startedAt, durationMs }, index) => ({
-      ...{ kind: 'phase' as const, index, at: startedAt, until: startedAt + durationMs, title: name },
-      failed: record.cause?.phase === name,
+    ...phases.map((phase, index) => ({
+      ...{ kind: 'phase' as const, index, at: phase.startedAt, until: phase.startedAt + phase.durationMs },
+      ...{ title: phaseTitle(phase), failed: hasFailed(phase, record) },
     })),
     ...events.map((event, index) => ({
       ...{ kind: event.kind, index, at: event.at },
@@ -95,6 +97,16 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
     })),
   ];
   return entries.sort((one, other) => one.at - other.at);
+}
+
+/** The name of a phase, with that of its step if the trial has several. */
+export function phaseTitle({ name, step }: Phase): string {
+  return step === undefined ? name : `${name} of ${step}`;
+}
+
+export function hasFailed({ name, step }: Phase, { cause, steps = [] }: TrialRecord): boolean {
+  const own = step === undefined ? undefined : steps.find((one) => one.name === step);
+  return (own?.cause ?? cause)?.phase === name && (step === undefined || own?.verdict !== 'passed');
 }
 
 /** Gives an item without a time the time of the one before it. */

@@ -32,6 +32,9 @@ const EnvironmentStep = z
     image: z.string().optional().meta({
       description: 'The id of the image that the step gave. Absent if it ran in the sandbox itself.',
     }),
+    volume: z.string().optional().meta({
+      description: 'The name of the volume that the step filled, in place of an image.',
+    }),
     startedAt: At.optional(),
     durationMs: Millis.optional(),
     exitCode: z.number().optional(),
@@ -147,6 +150,20 @@ const FileChange = z
   })
   .meta({ description: 'What the agent did to one path of the workspace.' });
 
+const StepResult = z
+  .object({
+    name: z.string(),
+    startedAt: At.optional().meta({ description: 'Absent if the step was not run.' }),
+    finishedAt: At.optional(),
+    verdict: z.enum(['passed', 'failed', 'void']).optional(),
+    cause: Cause.optional(),
+    rewards: z.record(z.string(), z.number()).optional().meta({
+      description: 'Absent if its tests gave none.',
+    }),
+    harness: HarnessEnding.optional(),
+  })
+  .meta({ description: 'A step of a trial whose case has several, which run in one sandbox.' });
+
 const PathList = z.object({ paths: z.array(z.string()), count: z.number() });
 
 const Subject = z
@@ -194,6 +211,10 @@ export const TrialRecord = z.object({
     .meta({
       description: 'Images that the case names and that the configuration replaces by others.',
     }),
+  source: z
+    .object({ url: z.string(), ref: z.string().optional(), commit: z.string() })
+    .optional()
+    .meta({ description: 'The commit that the workspace began with. The URL is without credentials.' }),
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),
@@ -201,7 +222,18 @@ export const TrialRecord = z.object({
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
-  phases: z.array(z.object({ name: PhaseName, startedAt: At, durationMs: Millis })),
+  phases: z.array(
+    z.object({
+      name: PhaseName,
+      step: z.string().optional().meta({ description: 'The step of the trial, if it has several.' }),
+      startedAt: At,
+      durationMs: Millis,
+    }),
+  ),
+  steps: z
+    .array(StepResult)
+    .optional()
+    .meta({ description: 'The steps of a trial whose case has several, in order.' }),
   harness: HarnessEnding.optional(),
   harnessOutput: z.string().optional().meta({
     description: "The beginning and the end of the harness's own output, if it is a program.",
@@ -286,6 +318,7 @@ export type PhaseTiming = TrialRecord['phases'][number];
 export type HarnessEnding = z.infer<typeof HarnessEnding>;
 export type HarnessEvent = z.infer<typeof HarnessEvent>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
+export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
 export type FileVersion = z.infer<typeof FileVersion>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

@@ -17,3 +17,18 @@ export function usageOf({
 }: Pick<TrialRecord, 'models' | 'modelUnmeasured'>): Usage | undefined {
   return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
+
+/**
+ * What the agent's models used in a step of a trial. A request that began in the step belongs to it. Without
+ * requests it is 0.
+ */
+export function stepUsage(
+  { models }: Pick<TrialRecord, 'models'>,
+  { startedAt, finishedAt }: { startedAt: number; finishedAt: number },
+): Usage {
+  const exchanges = models?.exchanges ?? [];
+  const own = exchanges.filter(({ role, startedAt: at }) => {
+    return role === 'agent' && at >= startedAt && at <= finishedAt;
+  });
+  return sumOfUsage(own.map(({ usage }) => usage));
+}

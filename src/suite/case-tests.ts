@@ -1,8 +1,8 @@
-import type { PlacedFile } from './environment.ts';
+import type { CaseEnvironment, PlacedFile } from './environment.ts';
 
 /**
- * Tests that grade a case in the agent's own sandbox, after the agent's end. Tasks in the formats of others
- * have them, in place of verify and validator.
+ * Tests that grade a case after the agent's end. Tasks in the formats of others have them, in place of verify
+ * and validator.
  */
 export interface CaseTests {
   /** Absolute paths. No agent sees them. */
@@ -18,6 +18,37 @@ export interface CaseTests {
   /** How their outcome is read. */
   reading: TestReading;
   thresholds: Thresholds;
+  /** Run in the sandbox after the agent's end, before anything is collected, in order. */
+  collect?: CollectCommand[] | undefined;
+  /** Undefined: they run in the agent's own sandbox. */
+  fresh?: FreshTests | undefined;
+}
+
+/** A command that writes down what is only in the memory of the sandbox. If it fails, that is noted. */
+export interface CollectCommand {
+  /** Bash. */
+  command: string;
+  /** Milliseconds. */
+  timeoutMs: number;
+  /** Undefined for the sandbox's own. */
+  user?: string | undefined;
+}
+
+/** Tests that run in a sandbox in which no agent ran. */
+export interface FreshTests {
+  /** Its environment. Undefined for that of the case. */
+  environment: CaseEnvironment | undefined;
+  /** What it gets from the agent's sandbox, at the same paths. */
+  artifacts: CarriedArtifact[];
+  /** Absolute folders into which an artifact brings nothing, unless it is one of them or lies in one. */
+  sealed: string[];
+}
+
+export interface CarriedArtifact {
+  /** The absolute path of a file or folder. */
+  path: string;
+  /** Globs of what is left out: of names at any depth, or of paths below the folder. */
+  exclude: string[];
 }
 
 export type TestReading =
@@ -28,9 +59,11 @@ export type TestReading =
 
 /** What rewards must reach for a case to pass. */
 export interface Thresholds {
-  /** For each reward that has none of its own. */
-  default: number;
+  /** For each reward that has none of its own. Undefined: any number will do. */
+  default?: number | undefined;
   byName: Record<string, number>;
+  /** Whether a reward that `byName` names and that is missing is below it. Default: it does not count. */
+  required?: boolean | undefined;
 }
 
 /** The author's own way to solve a case: a command, and the files that it needs. */

@@ -62,6 +62,15 @@ const ProfileConfig = z.strictObject({
 
 export const SandboxConfig = z.strictObject({
   image: z.string().min(1).default('offsite/base'),
+  harnessImage: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'The image in which harnesses are installed, for sandboxes of any image. It has npm and a C library ' +
+        'like that of the images they run in. Default: offsite/base.',
+    }),
   network: z
     .enum(['none', 'model', 'allowlist', 'open'])
     .default('model')

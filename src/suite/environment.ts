@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PlannedSource } from './git/git-source.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { isReservedName } from './variables.ts';
 
@@ -99,6 +100,8 @@ export interface CaseEnvironment {
   /** What is put into the sandbox before prepare. Undefined for none. */
   files?: PlacedFile[] | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** A repository that is put into the workspace before `files`. */
+  source?: PlannedSource | undefined;
   /** Milliseconds, in place of the sandbox's. */
   timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }

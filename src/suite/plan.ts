@@ -1,5 +1,6 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
 import { wholeCase } from '../contract/whole-case.ts';
+import type { CaseAgent, CaseSteps } from './case-steps.ts';
 import type { CaseOracle, CaseTests } from './case-tests.ts';
 import type { McpServer, SandboxConfig } from './config-file.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
@@ -37,6 +38,8 @@ export interface PlannedCase {
 export interface CaseExtras {
   /** Globs of workspace files to keep. */
   artifacts: string[];
+  /** Globs of workspace files that are not kept, even if they match those. */
+  artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];
   runsIn: 'fresh' | 'same';
@@ -47,8 +50,11 @@ export interface CaseExtras {
   /** A script that solves the case. */
   solution: string | undefined;
   environment: CaseEnvironment;
+  agent?: CaseAgent | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;
+  /** In place of one prompt and `tests`. */
+  steps?: CaseSteps | undefined;
   /** In place of a solution. */
   oracle?: CaseOracle | undefined;
 }

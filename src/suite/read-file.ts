@@ -122,19 +122,33 @@ export function reachedFolder(path: string, reach: Exclude<Reach, 'anywhere'>): 
   return real;
 }
 
-function refuseOutside(path: string, real: string, { within, except }: Exclude<Reach, 'anywhere'>): void {
+function refuseOutside(path: string, real: string, reach: Exclude<Reach, 'anywhere'>): void {
+  const inside = requireWithin(path, real, reach);
+  // Git tracks nothing with this name. The folder belongs to this clone, may contain tokens, and did not come
+  // with the suite.
+  if (inside.every((path) => path.split(sep).some((name) => name.toLowerCase() === '.git')))
+    throw unreadable(path, `it is in git's own folder, which is not part of the suite; ${permit}`);
+}
+
+const permit = 'use --allow-outside to permit it';
+
+/**
+ * Throws `FILE_UNREADABLE` for a path without links that is not within `reach`. Returns the ways to it from
+ * the roots that it is in.
+ */
+export function requireWithin(
+  path: string,
+  real: string,
+  { within, except }: Exclude<Reach, 'anywhere'>,
+): string[] {
   const [own = '', ...allowed] = within;
   const forbidden = realRoots(except).find((root) => below(root, real) !== undefined);
   if (forbidden !== undefined)
     throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own files`);
   const inside = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
-  const permit = 'use --allow-outside to permit it';
   if (inside.length === 0)
     throw unreadable(path, `it is ${real}, outside the suite's folder ${own}; ${permit}`);
-  // Git tracks nothing with this name. The folder belongs to this clone, may contain tokens, and did not come
-  // with the suite.
-  if (inside.every((path) => path.split(sep).some((name) => name.toLowerCase() === '.git')))
-    throw unreadable(path, `it is in git's own folder, which is not part of the suite; ${permit}`);
+  return inside;
 }
 
 /** The roots that exist, without links. */

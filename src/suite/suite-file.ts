@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { EnvironmentSource } from './environment.ts';
+import { GitSource } from './git/git-source.ts';
 import { TasksSource } from './tasks-source.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
@@ -128,6 +129,10 @@ const ArtifactGlobs = z.array(z.string().min(1)).optional().meta({
   description: 'Globs of files in the workspace to keep with the result. Local: not sent to the service.',
 });
 
+const EmptySource = z.strictObject({
+  kind: z.literal('empty', { error: 'expected empty: no other kind is implemented' }),
+});
+
 const CaseSource = z.strictObject({
   id: Identifier,
   name: z.string().optional(),
@@ -137,8 +142,9 @@ const CaseSource = z.strictObject({
       'Values for {{name}} in prompt, prepare, verify and validator, and environment variables in scripts.',
   }),
   source: z
-    .strictObject({ kind: z.literal('empty', { error: 'expected empty: no other source is implemented' }) })
-    .optional(),
+    .union([GitSource, EmptySource], { error: 'expected {git, ref}, or {kind: empty}' })
+    .optional()
+    .meta({ description: "A repository for the workspace, in place of the suite's. Local." }),
   prepare: Prepare.optional(),
   verify: Verify.optional().meta({
     description: 'A script with one command per line. Each command is a verify step.',
@@ -195,6 +201,9 @@ export const SuiteFile = z
     artifacts: ArtifactGlobs,
     environment: EnvironmentSource.optional().meta({
       description: 'The environment of the cases that have none of their own. Local.',
+    }),
+    source: GitSource.optional().meta({
+      description: 'The repository for the workspace of the cases that have no source of their own. Local.',
     }),
   })
   // Told together with everything else that is wrong, so it reads a value of any shape.

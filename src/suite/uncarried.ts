@@ -9,7 +9,7 @@ type Fields<Source> = Readonly<Record<keyof Source & string, 'sent' | 'local' | 
 
 const suiteFields: Fields<SuiteFile> = {
   ...{ suite: 'sent', trials: 'sent', variants: 'sent', cases: 'sent' },
-  ...{ judges: 'local', artifacts: 'local', environment: 'local', tasks: 'local' },
+  ...{ judges: 'local', artifacts: 'local', environment: 'local', tasks: 'local', source: 'local' },
 };
 
 const variantFields: Fields<VariantSource> = {
@@ -44,9 +44,10 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
   return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
 }
 
-/** The parts of `verify`, `validator` and `user` that are local, if they differ from the default. */
-function localPartsOf({ verify, validator, user }: CaseSource, at: Path): Path[] {
+/** The parts of `source`, `verify`, `validator` and `user` that are local, if they differ from the default. */
+function localPartsOf({ verify, validator, user, source }: CaseSource, at: Path): Path[] {
   const paths: Path[] = [];
+  if (source && 'git' in source) paths.push([...at, 'source', 'git']);
   if (typeof verify === 'object') {
     const { in: place, keep, ignore, unexpected } = verify;
     if (place === 'same') paths.push([...at, 'verify', 'in']);

@@ -3,26 +3,31 @@ import { type CaseEnvironment, EnvironmentSource } from '../suite/environment.ts
 import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import type { Task, TaskHealthcheck, TaskVariable } from './task.ts';
+import type { Task, TaskEnvironment, TaskHealthcheck, TaskVariable } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
 const logFolders = ['/logs/agent', '/logs/verifier', '/logs/artifacts'];
 
-/** The environment of a case that is a task. What is wrong with it is reported. */
+/**
+ * The environment of a case that is a task, or of its tests. What is wrong with it is reported.
+ *
+ * @param of the task's own, or that of its verifier, with its key in `task.toml`
+ */
 export function caseEnvironment(
   task: Task,
   parts: Omit<EnvironmentParts, 'folder'>,
   report: (issue: FileIssue) => void,
+  of: { environment: TaskEnvironment; key: string } = { environment: task.environment, key: 'environment' },
 ): CaseEnvironment {
-  const { source, ...environment } = task.environment;
+  const { source, ...environment } = of.environment;
   const definition = join(task.place, 'task.toml');
   const { workdir, user } = environment;
   const env = plainVariables(environment.env);
   const checked = EnvironmentSource.safeParse({ workdir, user, env });
   if (!checked.success)
     for (const { path, message } of schemaProblems(checked.error))
-      report(issueAt(definition, `environment.${path.join('.')}: ${message}`));
+      report(issueAt(definition, `${of.key}.${path.join('.')}: ${message}`));
   const { cpus, memoryBytes: memory, diskBytes: disk, healthcheck, files } = environment;
   const planned = plannedEnvironment(
     {
@@ -54,7 +59,7 @@ export function plainVariables(given: Readonly<Record<string, TaskVariable>>): R
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
 }
 
-function healthcheckOf(check: TaskHealthcheck) {
+export function healthcheckOf(check: TaskHealthcheck) {
   const { command, intervalMs, timeoutMs, startPeriodMs, retries } = check;
   return {
     ...{ command, retries: Math.max(1, retries) },

@@ -1,19 +1,14 @@
-import { posix } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
+
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
-import type { EnvironmentParts } from '../suite/load-environment.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
-import { caseEnvironment, plainVariables } from './case-environment.ts';
-import { folderOf, placedFiles } from './placed-files.ts';
+import { caseEnvironment } from './case-environment.ts';
+import { agentOf, artifactsOf, type CaseParts, oracleOf, testsOf } from './case-parts.ts';
+import { freshTests } from './fresh-tests.ts';
+import { stepsOf } from './steps-of.ts';
 import type { Task } from './task.ts';
-import { issueAt, TaskFolder } from './task-folder.ts';
-
-/** What tasks become cases with. */
-export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
-  thresholds: Thresholds;
-}
+import { issueAt } from './task-folder.ts';
 
 /**
  * A task as a case: its instruction is the variable `instruction`, and its own tests grade it. Throws
@@ -32,50 +27,37 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       return undefined;
     }
   };
-  const tests = collected(() => testsOf(task, parts));
-  const oracle = collected(() => oracleOf(task, parts));
+  const hasSteps = task.steps.length > 0;
+  const fresh = hasSteps
+    ? undefined
+    : collected(() => freshTests(task, parts, (issue) => issues.push(issue)));
+  const tests = hasSteps ? undefined : collected(() => ({ ...testsOf(task, parts), fresh }));
+  const oracle = hasSteps ? undefined : collected(() => oracleOf(task, parts));
+  const steps = hasSteps ? collected(() => stepsOf(task, parts)) : undefined;
   const planned: PlannedCase = {
     request: {
       ...{ id: task.id, name: task.name },
       ...(task.keywords.length > 0 && { tags: [...task.keywords] }),
-      variables: { instruction: task.instruction },
+      variables: { instruction: instructionOf(task) },
     },
-    local: { ...noExtras, artifacts: artifactsOf(task), environment, tests, oracle },
+    local: {
+      ...noExtras,
+      ...artifactsOf(task.artifacts),
+      environment,
+      agent: agentOf(task.agent),
+      ...{ tests, oracle, steps },
+    },
   };
   // Its files were checked when they were read.
-  const held = parts.keys?.findIn([planned.request, environment.env, tests?.env, oracle?.env]);
+  const graded = [{ tests, oracle }, ...(steps?.list ?? [])];
+  const env = graded.map((one) => [one.tests?.env, one.tests?.collect, one.oracle?.env]);
+  const held = parts.keys?.findIn([planned.request, environment.env, env]);
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
   return planned;
 }
 
-function testsOf({ place, verifier }: Task, { files, thresholds }: CaseParts): CaseTests {
-  const { tests, command, env, user, timeoutMs, reading } = verifier;
-  if ((reading.kind !== 'reward-files' && reading.kind !== 'printed-tests') || !command)
-    throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
-  // What the agent left there would be found in place of the tests, or of what they write.
-  const written = reading.kind === 'reward-files' ? [posix.dirname(reading.json)] : [];
-  return {
-    files: placedFiles(new TaskFolder(place), tests, files),
-    emptied: [...new Set([...tests.map(folderOf), ...written])],
-    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, reading, thresholds },
-  };
-}
-
-function oracleOf({ place, solution }: Task, { files }: CaseParts): CaseOracle | undefined {
-  if (solution?.kind !== 'script') return undefined;
-  const folders = solution.files ? [solution.files] : [];
-  return {
-    files: placedFiles(new TaskFolder(place), folders, files),
-    command: [...solution.command],
-    env: plainVariables(solution.env),
-  };
-}
-
-/** Globs of files and of folders; those outside the working folder match nothing. */
-function artifactsOf({ artifacts }: Task): string[] {
-  return artifacts.flatMap(({ source }) => {
-    const path = source.replace(/\/+$/, '');
-    return [path, `${path}/**`];
-  });
+/** For people, all of them; each step has its own. */
+function instructionOf({ instruction, steps }: Task): string {
+  return steps.length === 0 ? instruction : steps.map((step) => step.instruction).join('\n\n');
 }

@@ -6,9 +6,10 @@ import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { globMatcher } from './globs.ts';
+import type { TrialSpec } from './spec.ts';
 
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
-const trajectoryPath = '.offsite/trajectory.jsonl';
+export const trajectoryPath = '.offsite/trajectory.jsonl';
 
 /** Keeps workspace files that match the globs as blobs. Links, devices and folders are not artifacts. */
 export interface ArtifactCollection {
@@ -31,12 +32,14 @@ export interface ArtifactCollection {
 
 export function artifactCollection(
   container: Container,
-  globs: readonly string[],
+  { artifacts: globs, artifactsExcept = [] }: Pick<TrialSpec, 'artifacts' | 'artifactsExcept'>,
   blobs: BlobStore,
 ): ArtifactCollection {
   const inside = `${container.workingDir}/`;
-  const relative = globs.map((glob) => (glob.startsWith(inside) ? glob.slice(inside.length) : glob));
-  const matches = globMatcher(relative, false);
+  const relative = (glob: string) => (glob.startsWith(inside) ? glob.slice(inside.length) : glob);
+  const isNamed = globMatcher(globs.map(relative), false);
+  const isExcept = globMatcher(artifactsExcept.map(relative), false);
+  const matches = (path: string) => isNamed(path) && !isExcept(path);
   const artifacts: Artifact[] = [];
   const omitted: string[] = [];
   const otherNames: string[] = [];

@@ -10,11 +10,12 @@ import type { EnvironmentStep } from '../record/trial-record.ts';
 import { rewritten, usedImages } from '../suite/dockerfile.ts';
 import type { PlannedBuild } from '../suite/environment.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
-import type { BuildState } from './build-event.ts';
 import { trustVariables } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { relayImage } from './model-port.ts';
+import type { Prepared } from './preparation.ts';
+import { sharedStep } from './shared-step.ts';
 import type { TrialSpec } from './spec.ts';
 import { missingImage } from './start-image.ts';
 
@@ -38,7 +39,7 @@ export async function builtImage(
 ): Promise<BuiltImage | undefined> {
   const { build } = spec.environment;
   if (!build) return undefined;
-  const { engine, known, failures, buildLogs, observeBuild } = parts;
+  const { engine, known, buildLogs } = parts;
   const bases = await baseImages(engine, build, signal);
   const key = keyOf(build, bases, engine);
   const hash = createHash('sha256').update(key).digest('hex');
@@ -47,47 +48,21 @@ export async function builtImage(
     ...{ phase: 'build', description, image },
     ...buildLogs?.of(hash),
   });
-  const failure = failures.get(hash);
-  if (failure) throw failure;
   const knownId = known.get(hash);
   if (knownId !== undefined) return stepWith(knownId);
-  let isBuilt = false;
-  const tell = (state: BuildState) => {
-    isBuilt = true;
-    observeBuild({ id: hash, what: description, state });
-  };
-  try {
-    const { imageId } = await engine.image(
-      {
-        ...{ key, description, lockImageId: await lockImage(engine, bases, signal) },
-        parentImageId: bases.at(-1)?.image.id,
-        waits: () => tell({ kind: 'other-agent' }),
-        async make(image) {
-          if (building) tell({ kind: 'queued' });
-          using _permit = await building?.();
-          tell({ kind: 'running' });
-          const ran = await runBuild(await engine.builder(signal), {
-            parts,
-            spec,
-            build,
-            passed,
-            image,
-            signal,
-          });
-          await buildLogs?.add(hash, ran);
-        },
-      },
-      signal,
-    );
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const request = {
+      ...{ key, description, waits, lockImageId: await lockImage(engine, bases, signal) },
+      parentImageId: bases.at(-1)?.image.id,
+      make: (image: BuildRun['image']) =>
+        run(async () =>
+          runBuild(await engine.builder(signal), { parts, spec, build, passed, image, signal }),
+        ),
+    };
+    const { imageId } = await engine.image(request, signal);
     known.set(hash, imageId);
-    if (isBuilt) tell({ kind: 'built' });
     return stepWith(imageId);
-  } catch (error) {
-    const isFinal = error instanceof TrialFailure;
-    if (isFinal) failures.set(hash, error);
-    if (isBuilt) tell(isFinal ? { kind: 'failed', cause: error.failure } : { kind: 'stopped' });
-    throw error;
-  }
+  });
 }
 
 interface BaseImage {
@@ -144,7 +119,7 @@ interface BuildRun {
 async function runBuild(
   builder: ImageBuilder,
   { parts: { engine, extraCertificates }, spec, build, passed, image, signal }: BuildRun,
-): Promise<{ startedAt: number; durationMs: number; output: string }> {
+): Promise<Prepared> {
   const members = unchangedContext(build);
   if (!members) {
     throw failed(

@@ -1,6 +1,7 @@
 import type { Container } from '../engine/container.ts';
 import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import { testsSpec } from './tests-spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 interface GradingContext {
@@ -50,23 +51,28 @@ export class FreshSandbox implements Disposable {
 export class GradingSandboxes implements Disposable {
   readonly verify: FreshSandbox;
   readonly validator: FreshSandbox;
+  /** For tests that do not run in the agent's own sandbox. */
+  readonly tests: FreshSandbox;
   readonly #spec: TrialSpec;
 
   constructor(context: GradingContext) {
     this.#spec = context.spec;
     this.verify = new FreshSandbox(context);
     this.validator = new FreshSandbox(context);
+    this.tests = new FreshSandbox({ ...context, spec: testsSpec(context.spec) });
   }
 
   /** Starts the sandboxes that the case is graded in. */
   startAhead(): void {
-    const { verify, verifyPlace, validator } = this.#spec;
+    const { verify, verifyPlace, validator, tests } = this.#spec;
     if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.startAhead();
     if (validator) this.validator.startAhead();
+    if (tests?.fresh) this.tests.startAhead();
   }
 
   [Symbol.dispose](): void {
     this.verify[Symbol.dispose]();
     this.validator[Symbol.dispose]();
+    this.tests[Symbol.dispose]();
   }
 }

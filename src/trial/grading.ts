@@ -106,10 +106,11 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   await using models = judgesOf(input);
-  using fresh = new FreshSandbox(input);
-  using sandboxes = new GradingSandboxes(input);
+  using fresh = new FreshSandbox({ ...input, spec: input.whole });
+  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole });
   try {
     const { container, before, kit } = await fresh.sandbox();
+    await input.step.reach(container);
     const untouched = { ...input, container, before, kit, sandboxes, models, found: {} };
     return await attempt(untouched, untimed, 'all');
   } catch (error) {
@@ -121,7 +122,7 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
 /** Grades the agent's work again, in other sandboxes. Keeps what was collected before the first verify. */
 async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   await using models = judgesOf(input);
-  using sandboxes = new GradingSandboxes(input);
+  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole });
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
+import type { Image } from '../engine/port/images.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import type { ObserveBuild } from './build-event.ts';
@@ -11,16 +12,20 @@ export interface ImageParts {
   /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
+  /** The host's, with which git finds itself. */
+  env: Readonly<NodeJS.ProcessEnv>;
   /**
    * The images that environments begin with, keyed by what decides which one it is and how it is used.
    */
   starts: Map<string, StartImage>;
   /**
-   * Image ids, keyed by the image's name or by the hash of a step's inputs. A batch looks up each image once,
-   * so it keeps using the same image even if its name is given to another one meanwhile. Clear this map if
-   * one of the images was removed.
+   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch looks
+   * up each image once, so it keeps using the same image even if its name is given to another one meanwhile.
+   * Clear this map if one of the images was removed.
    */
   known: Map<string, string>;
+  /** The images that harnesses are installed in, by id. */
+  images: Map<string, Image>;
   /**
    * What the steps printed that ran before, in this process or another. Undefined: nobody will look at it.
    */

@@ -10,13 +10,13 @@ import type { TrialSpec } from './spec.ts';
 export const relayImage = 'offsite/base';
 
 /**
- * A sandbox's way out to models and named hosts. It is made with the sandbox and answers 503 until the trial
- * starts.
+ * A sandbox's way out to models and named hosts. It is made with the sandbox and answers 503 while no harness
+ * runs.
  */
 export interface ModelPort extends AsyncDisposable {
   relay: Relay;
-  /** Sends all requests from now on to `handler`. */
-  routeTo(handler: RelayHandler): void;
+  /** Sends all requests from now on to `handler`; if it is undefined, they are answered with 503. */
+  routeTo(handler: RelayHandler | undefined): void;
 }
 
 /** Whether a trial's sandbox may reach anything through the gateway. */
@@ -43,14 +43,14 @@ export function openPort(
   signal: AbortSignal,
 ): ModelPort {
   let handler: RelayHandler | undefined;
-  // No part of a trial runs before the trial starts, so an earlier request does not come from the harness.
+  // A request that comes while no harness runs is none of the harness's.
   const first: RelayHandler = {
     request(request, response) {
       return handler ? handler.request(request, response) : response.writeHead(503).end();
     },
     connect(request, client, early) {
       if (handler) return handler.connect(request, client, early);
-      return client.end(plainAnswer(503, 'The trial has not started.'));
+      return client.end(plainAnswer(503, 'No harness runs.'));
     },
   };
   const relay = startRelay(engine, { ...request, handler: first }, signal);

@@ -6,6 +6,7 @@ import type { PlacedFile } from '../suite/environment.ts';
 import type { Variables } from '../suite/variables.ts';
 import { preparationEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
+import { putSource, type SourcePlace } from './put-source.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
 interface Owner {
@@ -19,10 +20,14 @@ export interface Preparation {
   files: { path: string; content: Buffer | string; mode?: number }[];
   /** What the case puts into the sandbox, for its user. Relative paths are in the workspace. */
   placed?: readonly PlacedFile[] | undefined;
+  /** A repository that is put into the workspace before `placed`. */
+  source?: Pick<SourcePlace, 'planned' | 'env'> | undefined;
   script: string | undefined;
   variables: Variables;
   /** The user that runs everything, if it is not root by default. */
   user: string | undefined;
+  /** Folders that the user must be able to write to, besides the workspace and Offsite's own. */
+  ownFolders?: readonly string[];
   timeoutMs: number;
   /** The host's extra certificates, in PEM. */
   extraCertificates: Buffer | undefined;
@@ -45,8 +50,9 @@ export async function prepareContainer(
   preparation: Preparation,
   signal: AbortSignal,
 ): Promise<Prepared | undefined> {
-  const owner = preparation.user === undefined ? {} : await giveFolders(container, signal);
-  const { placed = [] } = preparation;
+  const { user, ownFolders = [], placed = [], source } = preparation;
+  const owner = user === undefined ? {} : await giveFolders(container, ownFolders, signal);
+  if (source) await putSource(container, { ...source, owner }, signal);
   if (placed.length > 0) {
     const { workingDir } = container;
     const entries = placed.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path), ...owner }));
@@ -59,9 +65,13 @@ export async function prepareContainer(
  * Makes the sandbox's user the owner of those of the trial's folders that it cannot write to. The engine
  * creates them for root, which a strict sandbox does not have. Resolves with the user.
  */
-async function giveFolders(container: Container, signal: AbortSignal): Promise<Owner> {
+async function giveFolders(
+  container: Container,
+  further: readonly string[],
+  signal: AbortSignal,
+): Promise<Owner> {
   const result = await container.exec({
-    argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own],
+    argv: ['/bin/sh', '-c', ownAndUnwritable, 'sh', container.workingDir, sandboxPaths.own, ...further],
     timeoutMs: commandOutput.time.userNames,
     signal,
   });

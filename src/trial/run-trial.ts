@@ -1,14 +1,14 @@
 import type { PhaseName, PhaseTiming, TrialResult } from '../record/trial-record.ts';
+import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
-import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
-import { harness } from './phases/harness.ts';
-import type { Found, Phase, PhaseInput } from './phases/phase.ts';
+import type { Found } from './phases/phase.ts';
+import { runSteps } from './run-steps.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
@@ -29,14 +29,19 @@ export async function runTrial(
   let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
 
-  const timed = async <Result>(name: PhaseName, work: () => Promise<Result>): Promise<Result> => {
+  const timed = async <Result>(
+    name: PhaseName,
+    work: () => Promise<Result>,
+    step?: string,
+  ): Promise<Result> => {
     phase = name;
     onPhase(name);
     const begun = clock.now();
     try {
       return await work();
     } finally {
-      timings.push({ name, startedAt: begun, durationMs: clock.now() - begun });
+      const durationMs = clock.now() - begun;
+      timings.push({ name, ...(step !== undefined && { step }), startedAt: begun, durationMs });
     }
   };
 
@@ -58,21 +63,28 @@ export async function runTrial(
     const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
     graders.startAhead();
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
-    const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
-    found = { ...found, ...(await runPhase(harness, { ...shared, found })) };
-    found = await grade({ ...shared, found }, runPhase);
+    await runSteps(
+      { ...shared, found },
+      {
+        runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
+        keep(grown) {
+          found = grown;
+        },
+      },
+    );
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
-  const mapped = mappedImages(spec.environment);
+  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
     subject: subjectOf(spec),
     ...(mapped.length > 0 && { mappedImages: mapped }),
+    ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
     verdict: 'void',
     ...result,
     ...keptPaths(found),
@@ -86,9 +98,15 @@ export async function runTrial(
   };
 }
 
+function sourceOf({ url, ref, commit }: PlannedSource) {
+  return { url, commit, ...(ref !== undefined && { ref }) };
+}
+
 /** What was tried, for people who look at the result later. */
-function subjectOf({ caseName, ordinal, model, harness, profile, sandbox, prompt, verify }: TrialSpec) {
+function subjectOf({ steps, caseName, ordinal, model, harness, profile, sandbox, ...spec }: TrialSpec) {
   const { image, network } = sandbox;
+  const { verify } = spec;
+  const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
   return {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,

@@ -25,6 +25,7 @@ import { OncePerImage } from './once-per-image.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
+import { testsSpec } from './tests-spec.ts';
 import { TextPack } from './text-pack.ts';
 import type { OwnChanges } from './verify-changes.ts';
 import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
@@ -103,8 +104,9 @@ export class Sandboxes implements AsyncDisposable {
       observeBuild = () => undefined,
     }: SandboxOptions = {},
   ) {
-    const learned = { known: new Map(), starts: new Map(), failures: new Map() };
-    this.#parts = { engine, extraCertificates, runners, buildLogs, observeBuild, ...learned };
+    const learned = { known: new Map(), starts: new Map(), failures: new Map(), images: new Map() };
+    const env = host.variables;
+    this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
   }
@@ -121,15 +123,17 @@ export class Sandboxes implements AsyncDisposable {
 
   /** Returns another sandbox of the same image, without a harness or network access. */
   takeForGrading(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
-    return this.#start({ ...spec, sandbox: { ...spec.sandbox, network: 'none' } }, signal);
+    const sandbox = { ...spec.sandbox, network: 'none' as const };
+    return this.#start({ ...spec, sandbox }, signal, { grades: true });
   }
 
   /**
-   * Builds the trial's image if it does not exist yet. Install and prepare take minutes of network and disk,
+   * Builds the trial's images if they do not exist yet. Install and prepare take minutes of network and disk,
    * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    await preparedImage(this.#parts, spec, this.#environment(spec), signal, options);
+    for (const each of new Set([spec, testsSpec(spec)]))
+      await preparedImage(this.#parts, each, this.#environment(each), signal, options);
   }
 
   /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
@@ -176,11 +180,12 @@ export class Sandboxes implements AsyncDisposable {
     return passedEnvironment(spec.sandbox, this.#host);
   }
 
-  async #start(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
+  async #start(spec: TrialSpec, signal: AbortSignal, { grades = false } = {}): Promise<StartedSandbox> {
     const env = this.#environment(spec);
     const { imageId, start, container, port, environment, preparedHere } = await this.#make(
       spec,
       env,
+      grades,
       signal,
     ).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
@@ -188,7 +193,7 @@ export class Sandboxes implements AsyncDisposable {
       // Somebody removed an image after this batch last checked.
       this.#parts.known.clear();
       this.#parts.starts.clear();
-      return this.#make(spec, env, signal);
+      return this.#make(spec, env, grades, signal);
     });
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
@@ -206,14 +211,15 @@ export class Sandboxes implements AsyncDisposable {
     }
   }
 
-  /** Creates and starts a trial's container, with its model port. */
-  async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal) {
-    const { imageId, start, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
+  async #make(spec: TrialSpec, passed: Record<string, string>, grades: boolean, signal: AbortSignal) {
+    const { imageId, start, mount, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
+    const mounts = mount && (!grades || prepare) ? [mount] : [];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts }, signal);
     };
     await using made = new AsyncDisposableStack();
     let container: Container;

@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Container } from '../engine/container.ts';
+import type { Mount } from '../engine/port/containers.ts';
 import type { SnapshotResult } from '../engine/snapshot.ts';
+import { harnessFolder } from '../harness/npm-cli.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
-import type { BuildState } from './build-event.ts';
 import { builtImage } from './built-image.ts';
 import { containerSpec, usualPlace } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
+import { installedHarness } from './harness-volume.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
+import { requireRunnable } from './runnable-harness.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
+import { sharedStep } from './shared-step.ts';
 import type { TrialSpec } from './spec.ts';
 import { requireNode, type StartImage, startImage } from './start-image.ts';
 
@@ -16,6 +20,8 @@ export interface PreparedImage {
   imageId: string;
   /** The image that it was made from. */
   start: StartImage;
+  /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
+  mount: Mount | undefined;
   /**
    * Prepares the trial's container, which needs the network for it. Set if no image can keep what prepare
    * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
@@ -26,9 +32,10 @@ export interface PreparedImage {
 }
 
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the harness's install, the
- * profile's install, and the case's prepare. Each step is committed once, under the hash of all its inputs.
- * Throws a {@link TrialFailure} of kind `task` if a script fails, and `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the case's
+ * prepare. Each step is committed once, under the hash of all its inputs. The harness is installed beside the
+ * image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if a script
+ * fails, and `IMAGE_MISSING`.
  *
  * @param env the variables that the host passes into the sandbox
  */
@@ -42,9 +49,12 @@ export async function preparedImage(
   const built = await builtImage(parts, spec, env, signal, { building });
   const start = await startOf(parts, spec, built?.image, signal);
   requireNode(spec, start);
+  const harness = await installedHarness(parts, spec, env, signal, { building });
+  if (harness) await requireRunnable(parts, spec, start, harness, signal);
   let imageId = start.id;
-  const steps: EnvironmentStep[] = built ? [built] : [];
-  for (const step of stepsOf(spec, start, parts)) {
+  const steps: EnvironmentStep[] = [...(built ? [built] : []), ...(harness ? [harness.step] : [])];
+  const mount = harness?.mount;
+  for (const step of stepsOf(spec, start, mount, parts)) {
     const { phase, description } = step;
     const made = { step, start, building };
     const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
@@ -58,9 +68,9 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    return { imageId, start, prepare, steps };
+    return { imageId, start, mount, prepare, steps };
   }
-  return { imageId, start, prepare: undefined, steps };
+  return { imageId, start, mount, prepare: undefined, steps };
 }
 
 /** The image that the environment begins with. Each is looked up once. */
@@ -95,31 +105,32 @@ interface Step extends Preparation {
   description: string;
   /** The variables that the case's environment sets, of the steps that belong to the case. */
   env: Readonly<Record<string, string>>;
+  /** The harness, if the script names its folder. */
+  mount: Mount | undefined;
 }
 
-function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runners }: ImageParts): Step[] {
-  const { harness, profile, prompt, prepare, variables, sandbox, caseName } = spec;
+function stepsOf(
+  spec: TrialSpec,
+  start: StartImage,
+  mount: Mount | undefined,
+  { extraCertificates, env }: ImageParts,
+): Step[] {
+  const { profile, prompt, prepare, variables, sandbox, caseName } = spec;
   const { timeouts } = sandbox;
   const shared = { user: start.user, extraCertificates };
-  const install = {
-    ...shared,
-    env: {},
-    phase: 'install' as const,
-    variables: {},
-    timeoutMs: timeouts.install,
-  };
+  // All other scripts give the same result with every harness.
+  const mountFor = (script: string | undefined) => (script?.includes(harnessFolder) ? mount : undefined);
   const steps: Step[] = [
     {
-      ...install,
-      description: `install of ${harness}`,
-      files: [],
-      script: runners.find(({ name }) => name === harness)?.install?.(profile),
-    },
-    {
-      ...install,
+      ...shared,
+      phase: 'install',
       description: `install of profile ${profile.name ?? 'default'}`,
       files: profile.files,
       script: profile.install,
+      variables: {},
+      env: {},
+      mount: mountFor(profile.install),
+      timeoutMs: timeouts.install,
     },
     {
       ...shared,
@@ -130,6 +141,8 @@ function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runner
       variables,
       env: spec.environment.env,
       placed: spec.environment.files,
+      source: spec.environment.source && { planned: spec.environment.source, env },
+      mount: mountFor(prepare),
       timeoutMs: timeouts.prepare,
     },
   ];
@@ -140,58 +153,38 @@ function stepsOf(spec: TrialSpec, start: StartImage, { extraCertificates, runner
 const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
 
 async function snapshot(
-  { engine, known, failures, buildLogs, observeBuild }: ImageParts,
+  parts: ImageParts,
   parentImageId: string,
   { step, start, building }: { step: Step; start: StartImage } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
   passed: Record<string, string>,
   signal: AbortSignal,
 ): Promise<{ hash: string; result: SnapshotResult }> {
+  const { engine, known } = parts;
+  const { description, mount } = step;
   const labels = { 'offsite.batch': batchId };
   const env = { ...passed, ...step.env };
   const key = keyOf(step, start.workspace, sandbox.security, env);
   const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
   if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
-  const failure = failures.get(hash);
-  if (failure) throw failure;
   const imageId = known.get(hash);
   if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
-  let isBuilt = false;
-  const tell = (state: BuildState) => {
-    isBuilt = true;
-    observeBuild({ id: hash, what: step.description, state });
-  };
-  try {
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
     const request = {
-      parentImageId,
-      container: containerSpec(sandbox, start, { network: 'open', labels }, env),
-      key,
-      description: step.description,
-      waits: () => tell({ kind: 'other-agent' }),
-      build: async (container: Container) => {
-        if (building) tell({ kind: 'queued' });
-        using _permit = await building?.();
-        tell({ kind: 'running' });
-        const ran = await prepareContainer(container, step, signal);
-        // Before anybody else can see the image.
-        if (ran) await buildLogs?.add(hash, ran);
-      },
+      ...{ parentImageId, key, description, waits },
+      container: { ...container, ...(mount && { mounts: [mount] }) },
+      build: (container: Container) => run(() => prepareContainer(container, step, signal)),
     };
     const result = await engine.snapshot(request, signal);
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
-    if (isBuilt) tell({ kind: 'built' });
     return { hash, result };
-  } catch (error) {
-    const isFinal = error instanceof TrialFailure;
-    if (isFinal) failures.set(hash, error);
-    if (isBuilt) tell(isFinal ? { kind: 'failed', cause: error.failure } : { kind: 'stopped' });
-    throw error;
-  }
+  });
 }
 
 /** All inputs of a step's result. */
 function keyOf(
-  { phase, files, placed, script, variables, user, extraCertificates }: Step,
+  { phase, files, placed, source, script, variables, user, extraCertificates, mount }: Step,
   workspace: string,
   security: string,
   env: Record<string, string>,
@@ -200,11 +193,14 @@ function keyOf(
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
+    // Its id stands for all of its contents, wherever it was fetched from.
+    source: source && [source.planned.commit, source.planned.history],
     script,
     variables,
     workspace: workspace === usualPlace.workspace ? undefined : workspace,
     security,
     user,
+    harness: mount?.volume,
     env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
     certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
   });

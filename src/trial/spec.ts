@@ -1,4 +1,5 @@
 import type { SourceFile } from '../contract/definition.ts';
+import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
@@ -19,9 +20,19 @@ export interface TrialSpec {
   validator: ValidatorSpec | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;
+  /**
+   * In place of `tests`. Its first step has the `prompt` and the `variables` that are given here: they are in
+   * the prepared image.
+   */
+  steps?: TrialSteps | undefined;
+  /** Where fresh tests run. Undefined for the trial's own environment. */
+  testsIn?: Pick<TrialSpec, 'environment' | 'sandbox'> | undefined;
   variables: Variables;
+  agent?: CaseAgent | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];
+  /** Globs of those that are not kept. */
+  artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];
   /** The simulated user who talks to the harness. Undefined if the harness gets only the prompt. */
@@ -36,6 +47,18 @@ export interface TrialSpec {
   /** The variant's sandbox with what the case's environment changes in it. */
   sandbox: Sandbox;
   environment: CaseEnvironment;
+}
+
+export interface TrialSteps extends Omit<CaseSteps, 'list'> {
+  list: TrialStep[];
+}
+
+/** A step of a trial, with the prompt and the variables that it has in place of the trial's. */
+export interface TrialStep extends Omit<CaseStep, 'instruction' | 'oracle'> {
+  prompt: string;
+  variables: Variables;
+  /** In place of the trial's. */
+  profile?: Profile | undefined;
 }
 
 export interface SimulatedUser {

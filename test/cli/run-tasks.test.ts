@@ -105,6 +105,42 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(xml.match(/<testcase /g)).toHaveLength(10);
 });
 
+test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out; echo other > /tests; touch scratch.o');
+  const toml =
+    'artifacts = [{ source = "/app", exclude = ["*.o"] }]\n[agent]\ntimeout_sec = 60\n' +
+    '[verifier]\nenvironment_mode = "separate"\n[environment]\nmemory_mb = 256\ncpus = 1\n';
+  const script = [
+    'echo "the tests look at $(pwd): $(ls /app) with $(cat /made-for 2>&1)"',
+    'if grep -qx done /app/out; then echo 1; else echo 0; fi > /logs/verifier/reward.txt',
+  ].join('\n');
+  writeHarborTask(place, 'fresh', { 'task.toml': toml, 'tests/test.sh': script });
+  writeHarborTask(place, 'own', {
+    'task.toml': toml,
+    'tests/Dockerfile':
+      'FROM ubuntu:24.04\nRUN echo tests > /made-for\nCOPY test.sh /tests/\nWORKDIR /check\n',
+    'tests/test.sh': script,
+  });
+  const tasks = ['--tasks', 'project/tasks', ...here];
+  const { exitCode, stdout, stderr } = await offsite(place, ['run', ...tasks, ...variant]);
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).not.toContain("graded in the harness's own sandbox");
+  const shown = await offsite(place, ['show', 'own/none/command/worker#0', '--verify']);
+  expect(shown.stdout).toMatch(/the tests look at \/check: here\s+│ out with tests/);
+  const json = await offsite(place, ['show', 'own/none/command/worker#0', '--json']);
+  expect(json.stdout).toContain('"validatedIn": "fresh"');
+  const other = await offsite(place, ['show', 'fresh/none/command/worker#0', '--verify']);
+  expect(other.stdout).toMatch(/the tests look at \/app: here\s+│ out with cat: /);
+
+  const check = await offsite(place, ['check', ...tasks]);
+  expect(check.exitCode, check.stdout).toBe(0);
+  expect(check.stderr).toContain('own: ok');
+  expect(check.stderr).toContain('fresh: ok');
+});
+
 test('more tasks than a start request takes become several batches, with one summary', {
   timeout: 240_000,
 }, async () => {

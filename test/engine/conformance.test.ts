@@ -27,7 +27,9 @@ describe('the engine', () => {
 });
 
 test('every check leaves nothing behind and states the cost of its failure', async () => {
-  expect(await engine.port.list('container', [`offsite.instance=${engine.instance}`])).toEqual([]);
+  // The marker of this engine stays until it is disposed.
+  const left = await engine.port.list('container', [`offsite.instance=${engine.instance}`]);
+  expect(left.filter(({ labels }) => labels['offsite.role'] !== 'marker')).toEqual([]);
   const images = await engine.port.images.list();
   expect(images.flatMap(({ names }) => names).filter((name) => name.includes(engine.instance))).toEqual([]);
   expect(conformanceChecks.every(({ name, cost }) => /^[a-z]/.test(name) && /^[A-Z].*\.$/.test(cost))).toBe(

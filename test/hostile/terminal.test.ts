@@ -72,12 +72,12 @@ const config = () => ['--config', join(place.folder, 'project', 'offsite.yaml')]
 
 /** The command as it is, with JSON, and where the service refuses it. */
 async function asked(...args: string[]): Promise<Ended[]> {
-  return [
-    await offsite(place, args, { env: at(kind) }),
-    await offsite(place, [...args, '--json'], { env: at(kind) }),
-    await offsite(place, args, { env: at(refusing) }),
-    await offsite(place, args, { env: at(lengthy) }),
-  ];
+  return Promise.all([
+    offsite(place, args, { env: at(kind) }),
+    offsite(place, [...args, '--json'], { env: at(kind) }),
+    offsite(place, args, { env: at(refusing) }),
+    offsite(place, args, { env: at(lengthy) }),
+  ]);
 }
 
 /** With an engine that only says hostile things. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { planTasks } from '../../src/tasks/plan-tasks.ts';
+import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;
 beforeEach(() => {
@@ -144,11 +145,9 @@ describe('what cannot run here is an obstacle at its key', () => {
       'mcp-servers task.toml:3:13',
     ],
     [`environment.env.KEY = "\${KEY}"`, 'host-variable task.toml:3:17'],
-    ['agent.user = 1000', 'agent-user task.toml:3:7'],
     ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],
-    ['verifier.environment_mode = "separate"', 'separate-verifier task.toml:3:10'],
-    ['verifier.collect = [{ command = "sync" }]', 'collect-hook task.toml:3:10'],
-    ['artifacts = [{ source = "/a", exclude = ["*.o"] }]', 'artifact-exclude task.toml:3:14'],
+    ['verifier.collect = [{ command = "sync", service = "db" }]', 'service-collect-hook task.toml:3:10'],
+    ['artifacts = ["/a", "//"]', 'whole-artifact task.toml:3:20'],
     ['artifacts = [{ source = "/a", service = "db" }]', 'service-artifact task.toml:3:14'],
     ['schema_version = "2.0"', 'schema-version task.toml:3:1'],
     ['verifier.timout_sec = 5', 'mistyped-key task.toml:3:10'],
@@ -393,8 +392,60 @@ env = { LEVEL = "step" }
     expect(steps[1]?.solution).toBeUndefined();
   });
 
-  test('are an obstacle, once', () => {
-    expect(obstaclesOf(set.harbor('task', two)).filter((each) => each.startsWith('steps'))).toHaveLength(1);
+  test('collect with the commands of the task, then with their own', () => {
+    const [command, own] = ['command = "all"', 'command = "own"'];
+    const found = set.harbor('task', {
+      ...two,
+      'task.toml': `[[verifier.collect]]\n${command}\n[[steps]]\nname = "one"\n[[steps.verifier.collect]]\n${own}\n[[steps]]\nname = "two"\n`,
+    });
+    const commands = taskOf(found).steps.map(({ verifier }) => verifier.collect.map((one) => one.command));
+    expect(commands).toEqual([['all', 'own'], ['all']]);
+  });
+
+  test('have names that differ', () => {
+    const twice = '[[steps]]\nname = "one"\n[[steps]]\nname = "one"\n';
+    const found = set.harbor('task', { ...two, 'task.toml': twice });
+    expect(issuesOf(found)).toEqual(['task.toml:4:1: steps[1].name: one names another step already']);
+  });
+
+  test('become the steps of a case', () => {
+    set.harbor('task', two);
+    const { cases, leftOut } = planTasks(
+      { path: set.folder, threshold: 0.5 },
+      { except: [], images: { debian: 'offsite/base' }, keys: undefined },
+    );
+    expect(leftOut).toEqual([]);
+    const [planned] = cases;
+    expect(planned?.request.variables).toEqual({ instruction: 'First.\n\n\nSecond.\n' });
+    expect(planned?.local.tests).toBeUndefined();
+    expect(planned?.local.steps).toMatchObject({
+      strategy: 'mean',
+      thresholds: { default: 0.5, byName: {} },
+      list: [
+        {
+          ...{ name: 'one', instruction: 'First.\n', setup: 'setup.sh', emptied: [] },
+          ...{ agent: { user: 'dev' }, timeoutMs: 10_000 },
+          files: [{ path: 'setup.sh' }],
+          healthcheck: { command: 'test -f x' },
+          tests: {
+            files: [{ path: '/tests/helper.sh' }, { path: '/tests/test.sh' }],
+            thresholds: { byName: { reward: 0.5 }, required: true },
+          },
+          artifacts: ['/app/all', '/app/all/**'],
+          oracle: { command: ['bash', '/solution/solve.sh'] },
+        },
+        {
+          ...{ name: 'two', instruction: 'Second.\n', setup: undefined },
+          emptied: ['/logs/agent', '/logs/artifacts'],
+          tests: {
+            env: { SHARED: '1', LEVEL: 'step' },
+            thresholds: { byName: { speed: 0.1, quality: 1 } },
+          },
+          artifacts: ['/app/all', '/app/all/**', '/app/two', '/app/two/**'],
+          oracle: undefined,
+        },
+      ],
+    });
   });
 
   test('may each have a verifier in an environment of its own', () => {
@@ -404,7 +455,6 @@ env = { LEVEL = "step" }
         '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
     });
     expect(taskOf(found).steps.map(({ verifier }) => verifier.mode)).toEqual(['shared', 'separate']);
-    expect(obstaclesOf(found)).toContain('separate-verifier task.toml:5:10');
   });
 
   test('need a test.sh of their own or of the task', () => {

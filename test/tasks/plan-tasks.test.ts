@@ -77,6 +77,44 @@ test('a task becomes a case with its environment, its tests and its solution', (
   expect(artifacts).toEqual(['/app/out', '/app/out/**']);
 });
 
+test('a separate verifier gets the artifacts, in an environment of its own or in a fresh one of the task', () => {
+  const separate =
+    'artifacts = ["/logs/out/", { source = "/app", exclude = ["*.o"] }]\n[agent]\ntimeout_sec = 3\n[verifier]\n' +
+    'environment_mode = "separate"\n[environment]\nmemory_mb = 100\n';
+  set.harbor('built', {
+    'task.toml': `${separate}[verifier.environment]\nenv = { A = "b" }\nworkdir = "/check"\n`,
+    'tests/Dockerfile': 'FROM debian\n',
+  });
+  set.harbor('fresh', { 'task.toml': separate });
+  set.harbor('wrong', { 'task.toml': `${separate}[verifier.environment]\nworkdir = "/etc"\n` });
+  const { cases, leftOut } = planTasks({ path: set.folder }, parts);
+  const [built, fresh] = cases.map(({ local }) => local);
+  const artifacts = [
+    { path: '/logs/artifacts', exclude: [] },
+    { path: '/logs/out', exclude: [] },
+    { path: '/app', exclude: ['*.o'] },
+  ];
+  const sealed = ['/tests', '/logs/verifier'];
+  expect(built?.tests).toMatchObject({
+    files: [],
+    emptied: ['/logs/verifier'],
+    fresh: { artifacts, sealed },
+  });
+  expect(built?.tests?.fresh?.environment).toMatchObject({
+    build: { name: 'built/tests/Dockerfile' },
+    ...{ workdir: '/check', env: { A: 'b' }, resources: {} },
+  });
+  expect(built?.environment).toMatchObject({ build: { name: 'built/environment/Dockerfile' } });
+  expect(fresh?.tests).toMatchObject({ emptied: sealed, fresh: { artifacts, environment: undefined } });
+  expect(fresh?.artifactsExcept).toEqual(['/app/**/*.o', '/app/**/*.o/**']);
+  expect(leftOut).toMatchObject([
+    {
+      id: 'wrong',
+      reasons: [{ message: 'verifier.environment.workdir: Offsite cannot use this folder as the workspace' }],
+    },
+  ]);
+});
+
 test('what an instruction has in braces stays as it is', () => {
   set.harbor('greet', { 'instruction.md': 'Keep {{instruction}} and \\{{x}}.' });
   const { cases } = planTasks({ path: set.folder }, parts);

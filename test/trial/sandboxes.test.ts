@@ -9,17 +9,19 @@ import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { dockerOf } from '../engine/docker-of.ts';
-import { markerRuns, removeRepository, until } from '../engine/engine-fixture.ts';
+import { markerRuns, removeRepository, testEngine, until } from '../engine/engine-fixture.ts';
 import { specOf } from './trial-bench.ts';
 
+const snapshots = { repository: `offsite-test/${randomUUID()}` };
 let engine: Engine;
 beforeAll(async () => {
-  const snapshots = { repository: `offsite-test/${randomUUID()}` };
   engine = await connectEngine({ instance: `test-${randomUUID()}`, snapshots });
 });
 afterAll(async () => {
-  await removeRepository(engine);
   await engine?.[Symbol.asyncDispose]();
+  // An engine connection holds the volumes that it used.
+  await using last = await testEngine({ snapshots });
+  await removeRepository(last);
 });
 
 const never = new AbortController().signal;
@@ -116,17 +118,60 @@ test('prepare that fails is run once for all trials of a batch, and anew for ano
 });
 
 test('what a harness needs is installed before the profile’s own, once', async () => {
-  const harness = { name: 'command', install: () => `${uuid} > /opt/harness` } as Partial<Runner> as Runner;
+  const harness = {
+    name: 'command',
+    install: () => `${uuid} > /offsite/cli/harness`,
+  } as Partial<Runner> as Runner;
   await using sandboxes = batch({ runners: [harness] });
-  const profile = profileOf({ install: 'cp /opt/harness /opt/seen' });
+  const profile = profileOf({ install: 'cp /offsite/cli/harness /opt/seen' });
   const seen: string[] = [];
   for (const ordinal of [0, 1]) {
     const sandbox = await sandboxes.take(specOf('', { profile, ordinal }), never);
-    seen.push(await printed(sandbox.container, 'cat /opt/harness /opt/seen'));
+    seen.push(await printed(sandbox.container, 'cat /offsite/cli/harness /opt/seen'));
     sandboxes.giveBack(sandbox);
   }
   expect(seen[0]).toMatch(/^([-0-9a-f]{36}\n)\1$/);
   expect(seen[1]).toBe(seen[0]);
+});
+
+describe('prepare', () => {
+  const install = (name: string) => () => `${uuid} > /offsite/cli/${name}`;
+  const harnesses = ['one', 'two', 'three'].map(
+    (name) => ({ name, install: install(name) }) as Partial<Runner> as Runner,
+  );
+  const prepared = async (change: Partial<TrialSpec>) => {
+    const builds: string[] = [];
+    await using sandboxes = batch({
+      runners: harnesses,
+      observeBuild: ({ what, state }) => void (state.kind === 'built' && builds.push(what)),
+    });
+    const seen: string[] = [];
+    for (const harness of ['one', 'two', 'three', 'command']) {
+      const sandbox = await sandboxes.take(specOf('', { ...change, harness }), never);
+      seen.push(await printed(sandbox.container, 'cat made; ls /offsite/cli 2> /dev/null'));
+      sandboxes.giveBack(sandbox);
+    }
+    return { builds, seen };
+  };
+
+  test('is done once for all harnesses and for a check, which share no harness', async () => {
+    const { builds, seen } = await prepared({ prepare: `${uuid} > made; ls /offsite` });
+    expect(builds).toEqual(['install of one', 'prepare of case', 'install of two', 'install of three']);
+    const [made] = seen[0]?.split('\n') ?? [];
+    expect(seen).toEqual([`${made}\none\n`, `${made}\ntwo\n`, `${made}\nthree\n`, `${made}\n`]);
+  });
+
+  test('is done for each harness if it names the folder of the harness', async () => {
+    const { builds, seen } = await prepared({ prepare: 'ls -d /offsite/cli/* > made || true' });
+    expect(builds.filter((what) => what === 'prepare of case')).toHaveLength(4);
+    expect(seen[1]).toBe('/offsite/cli/two\ntwo\n');
+  });
+
+  test('is done once for all harnesses after the install of a profile', async () => {
+    const profile = profileOf({ install: `${uuid} > /opt/profile` });
+    const { builds } = await prepared({ profile, prepare: `cp /opt/profile made; : ${randomUUID()}` });
+    expect(builds.sort()).toEqual(['install of profile default', 'prepare of case']);
+  });
 });
 
 test('no sandbox, and no image, is made of what holds a key, in whatever way it is written', async () => {

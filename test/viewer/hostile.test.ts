@@ -101,6 +101,7 @@ test('everything that hides is shown, and the same text is the same everywhere',
 test('markup that was kept as a file is text; what is no picture is none', async () => {
   const page = await opened.open(`/trial/${trial}?tab=artifacts`);
   const files = page.locator('details.file');
+  await expect.poll(() => files.count()).toBe(3);
   for (const file of await files.all()) await file.locator('summary').click();
   await files.nth(1).getByText('<svg xmlns').waitFor();
   await files.nth(0).getByText('<html><script>').waitFor();

@@ -189,9 +189,10 @@ describe('a trial', () => {
     await expect.poll(() => heading.textContent()).toBe('fix-add · a #1');
     await page.getByRole('link', { name: 'Previous' }).click();
     await expect.poll(() => heading.textContent()).toBe('fix-add · a #0');
-    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+    await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.evaluate(`location.hash = '/trial/${at(0)}?q=verdict:passed,failed'`);
-    await page.getByRole('link', { name: 'Next', exact: true }).waitFor();
+    const next = page.getByRole('link', { name: 'Next', exact: true });
+    await expect.poll(() => next.getAttribute('href')).toContain('q=verdict');
     await page.keyboard.press('j');
     await page.keyboard.press('j');
     await expect.poll(() => heading.textContent()).toBe('ini-proto · a #0');
@@ -217,7 +218,7 @@ describe('a trial', () => {
     await content.getByText('All is well.').waitFor();
     await content.getByText('out/logo.png').click();
     await content.getByRole('img', { name: 'out/logo.png' }).waitFor();
-    expect(await page.evaluate("document.querySelector('details img').naturalWidth")).toBe(1);
+    await expect.poll(() => page.evaluate("document.querySelector('details img')?.naturalWidth")).toBe(1);
     await tab('Environment');
     await content.getByText('npm install -g @openai/codex').click();
     await content.getByText('added 12 packages').waitFor();
@@ -257,7 +258,7 @@ test('help lists the keys of the page, and single keys can be turned off', async
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });
   await page.keyboard.press('?');
-  expect(await help.count()).toBe(0);
+  await expect.poll(() => help.count()).toBe(0);
   opened.calm();
 });
 

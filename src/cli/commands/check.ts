@@ -44,12 +44,13 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { config, env, clock, runners, host, redact, out, err } = context;
-  const { plan, leftOut } = plannedSuite(file, options, context, { withoutHarness: true });
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;
+  const { signal } = context.interruption();
+  const planning = { progress, signal, withoutHarness: true };
+  const { plan, leftOut } = await plannedSuite(file, options, context, planning);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
-  const { signal } = context.interruption();
 
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');

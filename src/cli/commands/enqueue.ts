@@ -4,6 +4,8 @@ import { loadSuite } from '../../suite/load-suite.ts';
 import { ciRun } from '../ci-run.ts';
 import { CommandContext } from '../context.ts';
 import { suiteOptions, withAllowOutside, withConfigAndData } from '../options.ts';
+import { openProgress } from '../output/progress.ts';
+import { sourcesOf } from '../sources-of.ts';
 
 export function enqueueCommand() {
   return withAllowOutside(withConfigAndData(new Command('enqueue')))
@@ -11,8 +13,11 @@ export function enqueueCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .action(async (file, options) => {
       await using context = CommandContext.open(options, { suite: file });
-      const { config, dataFolder, env, host, runners, out } = context;
-      const plan = loadSuite(file, config, runners, suiteOptions(options, dataFolder, host));
+      const { config, dataFolder, env, clock, host, runners, out, err } = context;
+      using progress = await openProgress({ err, env, clock });
+      const { signal } = context.interruption();
+      const sources = await sourcesOf(file, options, context, { progress, signal });
+      const plan = loadSuite(file, config, runners, { ...suiteOptions(options, dataFolder, host), sources });
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
       out.print(`queued as ${ticket}; \`offsite status\` shows the daemon's progress`);
     });

@@ -8,6 +8,7 @@ import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
+import { stepsSection } from './steps.ts';
 import { timelineSection } from './timeline.ts';
 import { transcriptSection } from './transcript.ts';
 import { whySection } from './why.ts';
@@ -34,6 +35,7 @@ export function storyOf(shown: ShownTrial): Printable {
   return page([
     headOf(shown),
     whySection(record),
+    stepsSection(record),
     ...checkSections(record, false),
     changesSection(record, read, false),
     triedSection(shown),
@@ -81,7 +83,7 @@ function headOf({ run, trial, record }: ShownTrial): Printable {
 const promptSize = { first: 4, last: 1, characters: 160 };
 
 function triedSection({ batch, run, record }: ShownTrial): Printable {
-  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [] } = record;
+  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [], source } = record;
   const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
   const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
   const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
@@ -94,6 +96,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
+    ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,

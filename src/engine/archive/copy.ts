@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { archives } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -37,18 +37,22 @@ export async function copyBetween(
     source.on('close', () => {
       if (!source.readableEnded) limited.destroy(new Error('the connection was cut'));
     });
-    await handOn(port, to, path, source.pipe(limited), signal);
+    await handOn(port, { to, path, folder: posix.dirname(path) }, source.pipe(limited), signal);
   } finally {
     source.destroy();
     limited.destroy();
   }
 }
 
-async function handOn(
+/**
+ * Gives an archive to a container, below a folder of it. If reading the archive fails, throws that failure.
+ *
+ * @param path what is copied, for the error
+ */
+export async function handOn(
   port: EnginePort,
-  to: string,
-  path: string,
-  archive: Transform,
+  { to, path, folder }: { to: string; path: string; folder: string },
+  archive: Readable,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const stop = new AbortController();
@@ -60,7 +64,7 @@ async function handOn(
   });
   const given = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   try {
-    await port.containers.putArchive(to, posix.dirname(path), archive, given);
+    await port.containers.putArchive(to, folder, archive, given);
   } catch (thrown) {
     if (broken === undefined || signal?.aborted) throw thrown;
     throw connectionFailure(`copying ${path} from a container`, broken);

@@ -26,6 +26,9 @@ export interface NewFolder {
 
 export type NewEntry = NewFile | NewLink | NewFolder;
 
+/** Those that come one after another are sent as they come. */
+export type NewEntries = Iterable<NewEntry> | AsyncIterable<NewEntry>;
+
 export type ArchivedType = 'file' | 'folder' | 'symlink' | 'hardlink' | 'device' | 'fifo';
 
 /** One entry read from a container. Links are reported, never followed. */

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import type { NewEntry } from './entries.ts';
+import type { NewEntries, NewEntry } from './entries.ts';
 
 /**
  * Writes entries below the absolute folder `at` (which must exist) in one round trip. Throws an input error
@@ -10,29 +10,46 @@ import type { NewEntry } from './entries.ts';
  */
 export async function putEntries(
   { port, id }: Pick<RunningContainer, 'port' | 'id'>,
-  entries: Iterable<NewEntry>,
+  entries: NewEntries,
   at: string,
   signal?: AbortSignal,
 ): Promise<void> {
   const archive = pack();
+  const put = () => port.containers.putArchive(id, at, archive as unknown as Readable, signal);
   try {
+    if (Symbol.asyncIterator in entries) {
+      await Promise.all([put(), addAll(archive, entries)]);
+      return;
+    }
     for (const entry of entries) addEntry(archive, entry);
     archive.finalize();
-    await port.containers.putArchive(id, at, archive as unknown as Readable, signal);
+    await put();
   } finally {
     archive.destroy();
   }
 }
 
-function addEntry(archive: ReturnType<typeof pack>, entry: NewEntry): void {
+type Archive = ReturnType<typeof pack>;
+
+/** Adds entries as fast as the engine takes them, so that one is in memory at a time. */
+async function addAll(archive: Archive, entries: AsyncIterable<NewEntry>): Promise<void> {
+  for await (const entry of entries)
+    await new Promise<void>((resolve, reject) => {
+      addEntry(archive, entry, (error) => (error ? reject(error) : resolve()));
+    });
+  archive.finalize();
+}
+
+function addEntry(archive: Archive, entry: NewEntry, added?: (error?: Error | null) => void): void {
   const name = relativeName(entry.path);
   if ('linkTarget' in entry) {
-    archive.entry({ name, type: 'symlink', linkname: entry.linkTarget });
+    archive.entry({ name, type: 'symlink', linkname: entry.linkTarget }, added);
     return;
   }
   const owner = { uid: entry.uid ?? 0, gid: entry.gid ?? 0 };
-  if ('folder' in entry) archive.entry({ name, type: 'directory', mode: entry.mode ?? 0o755, ...owner });
-  else archive.entry({ name, mode: entry.mode ?? 0o644, ...owner }, entry.content);
+  if ('folder' in entry)
+    archive.entry({ name, type: 'directory', mode: entry.mode ?? 0o755, ...owner }, added);
+  else archive.entry({ name, mode: entry.mode ?? 0o644, ...owner }, entry.content, added);
 }
 
 function relativeName(path: string): string {

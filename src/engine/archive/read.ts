@@ -59,9 +59,15 @@ async function* contentOf(entry: TarEntry, broken: (thrown: unknown) => unknown)
   }
 }
 
+/** Throws for a type that no engine sends. */
+export function typeOf({ flag }: TarHeader): ArchivedType {
+  const type = TYPES[flag];
+  if (type === undefined) throw new Error(`the archive has an entry of the unknown type "${flag}"`);
+  return type;
+}
+
 function described(header: TarHeader): Omit<ArchivedEntry, 'content'> {
-  const type = TYPES[header.flag];
-  if (type === undefined) throw new Error(`the archive has an entry of the unknown type "${header.flag}"`);
+  const type = typeOf(header);
   return {
     path: innerPath(header.name),
     type,

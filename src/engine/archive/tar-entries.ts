@@ -9,7 +9,7 @@ export interface TarEntry {
 }
 
 /** Fields that extra headers set for the entry after them; they replace those of its own header. */
-type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size'>>;
+type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size' | 'uid' | 'gid'>>;
 
 /**
  * Reads a tar archive entry by entry, as it arrives. Unread content is skipped when the next entry is
@@ -79,7 +79,7 @@ export function readRecords(text: Buffer): Amendments {
     const key = text.toString('latin1', space + 1, equals);
     if (key === 'path') found.name = value;
     if (key === 'linkpath') found.linkName = value;
-    if (key === 'size') found.size = Number(value.toString('latin1'));
+    if (key === 'size' || key === 'uid' || key === 'gid') found[key] = Number(value.toString('latin1'));
     at = end + 1;
   }
   return found;

@@ -7,6 +7,8 @@ export interface TarHeader {
   /** The type flag as a character: `0` a file, `5` a folder, `x` records about the next entry, ... */
   flag: string;
   mode: number;
+  uid: number;
+  gid: number;
   /** Bytes of content that follow, without padding. */
   size: number;
   /** Epoch milliseconds. */
@@ -31,6 +33,8 @@ export function readTarHeader(block: Buffer): TarHeader | undefined {
     // Archives from before POSIX have no flag for files.
     flag: block[156] === 0 ? '0' : String.fromCharCode(block[156] ?? 0),
     mode: numberOf(block.subarray(100, 108)) & 0o7777,
+    uid: numberOf(block.subarray(108, 116)),
+    gid: numberOf(block.subarray(116, 124)),
     size: numberOf(block.subarray(124, 136)),
     modifiedAt: numberOf(block.subarray(136, 148)) * 1000,
   };

@@ -4,7 +4,9 @@ import { containerChecks } from './containers.ts';
 import { fileChecks } from './files.ts';
 import { imageChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
+import { serviceChecks } from './services.ts';
 import { terminalChecks } from './terminals.ts';
+import { volumeChecks } from './volumes.ts';
 import { wallChecks } from './walls.ts';
 
 /** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
@@ -14,6 +16,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   ...containerChecks,
   ...limitChecks,
   ...wallChecks,
+  ...serviceChecks,
   ...fileChecks,
   ...imageChecks,
+  ...volumeChecks,
 ];

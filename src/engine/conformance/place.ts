@@ -16,6 +16,7 @@ export interface Place {
   readonly imageId: string;
   /** For objects other than containers that a check creates: a sweep finds them if this process is killed. */
   readonly labels: Readonly<Record<string, string>>;
+  readonly openNetwork: Engine['openNetwork'];
   /** Creates a small container without a network, whose init only waits. Disposing removes it. */
   create(changes?: Partial<ContainerRequest>): Promise<Probe>;
   /** The same, and starts it. */
@@ -68,6 +69,7 @@ export function placeOn(engine: Engine, { imageId, clock }: { imageId: string; c
     facts: engine.capabilities,
     imageId,
     labels,
+    openNetwork: (request, signal) => engine.openNetwork(request, signal),
     create,
     async start(changes) {
       const probe = await create(changes);

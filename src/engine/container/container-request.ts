@@ -13,35 +13,45 @@ export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
 ): Omit<ContainerRequest, 'name' | 'labels'> {
-  const { network, program } = spec;
+  const { network, program, service, networkAdmin } = spec;
   return {
     imageId: spec.imageId,
-    command: program ?? INIT_COMMAND,
+    command: program ?? service?.command ?? INIT_COMMAND,
     stdin: program !== undefined,
     workingDir: spec.workingDir,
     user: userOfInit(spec),
     network,
     // A container that shares a network also shares its host name.
-    ...(typeof network === 'string' && { hostName }),
-    ...(network === 'open' && { hosts: ownAddress }),
+    ...(typeof network === 'string' && { hostName: spec.hostName ?? hostName }),
+    ...(network === 'open' && { hosts: { ...ownAddress, ...spec.hosts } }),
+    processesOf: networkAdmin?.processesOf,
+    ...(service && { env: service.env, memoryFolders: service.memoryFolders }),
     memoryBytes: spec.memoryBytes,
     cpus: spec.cpus,
     pids: spec.pids,
     nofile: spec.nofile,
-    capabilities: spec.security === 'compatible' ? compatibleCapabilities : [],
-    filter: filterFor(program === undefined ? 'sandbox' : 'program', capabilities),
+    capabilities: capabilitiesOf(spec),
+    // A program that sets up a network needs the sockets of a sandbox for it.
+    filter: filterFor(program === undefined || networkAdmin ? 'sandbox' : 'program', capabilities),
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
+    mounts: spec.mounts,
     runtime: spec.runtime,
   };
+}
+
+function capabilitiesOf({ security, networkAdmin }: ContainerSpec): readonly string[] {
+  if (networkAdmin) return ['NET_ADMIN'];
+  return security === 'compatible' ? compatibleCapabilities : [];
 }
 
 /**
  * A container that runs as another user gives no command a capability, not even root's. So where commands
  * may have some, init is root, and each command names its user.
  */
-function userOfInit({ user, security, program }: ContainerSpec): string | undefined {
-  return security === 'compatible' && program === undefined && user !== undefined ? '0:0' : user;
+function userOfInit({ user, security, program, service }: ContainerSpec): string | undefined {
+  const isIdle = program === undefined && service === undefined;
+  return security === 'compatible' && isIdle && user !== undefined ? '0:0' : user;
 }
 
 /**

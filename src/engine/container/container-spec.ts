@@ -1,3 +1,11 @@
+import type { MemoryFolder, Mount } from '../port/containers.ts';
+
+export interface ServiceProgram {
+  command: readonly string[];
+  env: Readonly<Record<string, string>>;
+  memoryFolders: readonly MemoryFolder[];
+}
+
 /** What a container is made of, and its limits. */
 export interface ContainerSpec {
   /** The id, not a name: names move. */
@@ -39,10 +47,26 @@ export interface ContainerSpec {
    */
   program?: readonly string[] | undefined;
   /**
+   * A server that runs instead of the idle init. The container ends with it. Its variables become part of the
+   * container.
+   */
+  service?: ServiceProgram | undefined;
+  /**
+   * For a `program` that sets up a network: the one capability for that, in its own network namespace.
+   * `processesOf`: a container that shares its processes, so that it can reach that one's network namespace.
+   */
+  networkAdmin?: { processesOf: string | undefined } | undefined;
+  /** Its own host name. Default: that of all sandboxes. */
+  hostName?: string | undefined;
+  /** Addresses by name, for `/etc/hosts`. */
+  hosts?: Readonly<Record<string, string>> | undefined;
+  /**
    * `required` (the default): the engine must enforce Offsite's filter of system calls. `if-available`: if
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
+  /** Volumes at absolute paths, which are made if they are missing. No snapshot has what is in them. */
+  mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;
 }

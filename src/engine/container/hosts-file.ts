@@ -36,10 +36,12 @@ export function fillHosts(port: EnginePort): FillHosts {
     users.set(imageId, user);
     return user;
   };
-  return async (id, { network, program, user, imageId }, signal) => {
+  return async (id, { network, program, user, imageId, hosts = {} }, signal) => {
     // With a network the engine writes the file; Offsite's own programs resolve no names.
     if (network === 'open' || program !== undefined) return;
-    if (isRoot(user ?? (await userOf(imageId, signal)))) return;
-    await putEntries({ port, id }, [{ path: 'etc/hosts', content: `${lines.join('\n')}\n` }], '/', signal);
+    const named = Object.entries(hosts).map(([name, address]) => `${address} ${name}`);
+    if (named.length === 0 && isRoot(user ?? (await userOf(imageId, signal)))) return;
+    const content = [...lines, ...named].map((line) => `${line}\n`).join('');
+    await putEntries({ port, id }, [{ path: 'etc/hosts', content }], '/', signal);
   };
 }

@@ -1,4 +1,4 @@
-import type { ContainerRequest } from '../port/containers.ts';
+import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 
 export async function createContainer(
@@ -18,6 +18,7 @@ export async function createContainer(
         Image: request.imageId,
         Entrypoint: request.command,
         Cmd: [],
+        ...(request.env && { Env: Object.entries(request.env).map(([name, value]) => `${name}=${value}`) }),
         ...(stdin && { OpenStdin: true, StdinOnce: true, AttachStdin: true }),
         ...(request.workingDir !== undefined && { WorkingDir: request.workingDir }),
         ...(request.user !== undefined && { User: request.user }),
@@ -39,10 +40,12 @@ export async function createContainer(
 }
 
 function hostConfig(request: ContainerRequest): Record<string, unknown> {
-  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime } = request;
+  const { hosts, cpus, nofile, filter, readOnlyPaths, runtime, processesOf } = request;
+  const { mounts = [], memoryFolders = [] } = request;
   return {
     NetworkMode: networkMode(request.network),
     ...(hosts && { ExtraHosts: Object.entries(hosts).map(([name, address]) => `${name}:${address}`) }),
+    ...(processesOf !== undefined && { PidMode: `container:${processesOf}` }),
     // The swap limit includes memory: equal means no swap. If left out, the engine adds as much swap as
     // memory.
     Memory: request.memoryBytes,
@@ -57,10 +60,21 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: request.readOnlyRoot,
     ...(readOnlyPaths && { ReadonlyPaths: readOnlyPaths }),
+    Mounts: [...mounts.map(mountOf), ...memoryFolders.map(memoryMount)],
     // How it ended must be readable until we remove it.
     AutoRemove: false,
     ...(runtime !== undefined && { Runtime: runtime }),
   };
+}
+
+function mountOf({ volume, path, readOnly }: Mount) {
+  // Without NoCopy, the engine fills an empty volume with what the image has at that path.
+  const options = { NoCopy: true };
+  return { Type: 'volume', Source: volume, Target: path, ReadOnly: readOnly, VolumeOptions: options };
+}
+
+function memoryMount({ path, maxBytes }: MemoryFolder) {
+  return { Type: 'tmpfs', Target: path, TmpfsOptions: { SizeBytes: maxBytes, Mode: 0o1777 } };
 }
 
 function networkMode(network: ContainerRequest['network']): string {

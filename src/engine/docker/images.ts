@@ -56,12 +56,42 @@ async function findImage(
       workingDir: found.Config?.WorkingDir ?? '',
       env: Object.fromEntries((found.Config?.Env ?? []).map(nameAndValue)),
       volumes: Object.keys(found.Config?.Volumes ?? {}),
+      ...programOf(found),
     };
   } catch (thrown) {
     // 400: it can be the name of no image.
     if (isEngineFailure(thrown, 'not-found') || engineStatus(thrown) === 400) return undefined;
     throw thrown;
   }
+}
+
+/** An engine reports a text for an entrypoint that an old builder wrote. */
+function programOf({ Config }: Docker.ImageInspectInfo) {
+  const { Entrypoint, Cmd, Healthcheck } = (Config ?? {}) as {
+    Entrypoint?: string | string[] | null;
+    Cmd?: string[] | null;
+    Healthcheck?: { Test?: string[]; [nanoseconds: string]: unknown } | null;
+  };
+  const entrypoint = typeof Entrypoint === 'string' ? [Entrypoint] : (Entrypoint ?? []);
+  return {
+    entrypoint,
+    command: Cmd ?? [],
+    healthcheck: Healthcheck ? healthcheckOf(Healthcheck) : undefined,
+  };
+}
+
+function healthcheckOf(check: { Test?: string[]; [nanoseconds: string]: unknown }) {
+  const [kind, ...rest] = check.Test ?? [];
+  if (kind !== 'CMD' && kind !== 'CMD-SHELL') return undefined;
+  // The engine leaves out zeros, which stand for its defaults.
+  const millis = (value: unknown) => (typeof value === 'number' && value > 0 ? value / 1e6 : undefined);
+  return {
+    command: kind === 'CMD' ? rest : rest.join(' '),
+    interval: millis(check.Interval),
+    timeout: millis(check.Timeout),
+    startPeriod: millis(check.StartPeriod),
+    retries: typeof check.Retries === 'number' && check.Retries > 0 ? check.Retries : undefined,
+  };
 }
 
 function nameAndValue(line: string): [name: string, value: string] {

@@ -47,6 +47,17 @@ export async function listObjects(
   });
 }
 
+export async function createVolume(
+  client: DockerClient,
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const body = { Name: name, Labels: labels };
+  const request = { method: 'POST' as const, path: '/volumes/create?', expected: [200, 201], body };
+  await client.ask('making a volume', request, { signal });
+}
+
 const paths = {
   container: (id: string) => `/containers/${id}?force=true&v=true`,
   image: (id: string) => `/images/${id}?noprune=true`,

@@ -6,7 +6,7 @@ import { dockerContainers } from './containers.ts';
 import { readFacts } from './facts.ts';
 import { dockerImages } from './images.ts';
 import { negotiateVersion } from './negotiate.ts';
-import { listObjects, removeObject } from './objects.ts';
+import { createVolume, listObjects, removeObject } from './objects.ts';
 
 export interface OpenEngine {
   port: EnginePort;
@@ -35,6 +35,7 @@ export function dockerPort(client: DockerClient): EnginePort {
     images: dockerImages(client),
     containers: dockerContainers(client),
     list: (kind, labels, signal) => listObjects(client, kind, labels, signal),
+    createVolume: (name, labels, signal) => createVolume(client, name, labels, signal),
     remove: (kind, id, signal) => removeObject(client, kind, id, signal),
   };
 }

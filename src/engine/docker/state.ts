@@ -5,7 +5,7 @@ import type { DockerClient } from './client.ts';
 
 interface Inspected {
   Created: string;
-  State: { Pid: number; Running: boolean };
+  State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
   Mounts?: unknown[] | null;
@@ -26,6 +26,7 @@ export async function containerState(
   }
   return {
     isRunning: inspected.State.Running,
+    exitCode: ['exited', 'dead'].includes(inspected.State.Status) ? inspected.State.ExitCode : undefined,
     initPid: inspected.State.Pid,
     createdAt,
     layer: layerOf(inspected),

@@ -26,6 +26,12 @@ export interface ContainerRequest {
   network: 'none' | 'open' | { sharedWith: string };
   /** Its own host name; leave it out if the container shares a network. */
   hostName?: string | undefined;
+  /** Another running container whose processes it sees, and which end with that one's first process. */
+  processesOf?: string | undefined;
+  /** Added to the image's own variables. */
+  env?: Readonly<Record<string, string>>;
+  /** Folders in memory, which counts as the container's. They begin empty, and any user may write there. */
+  memoryFolders?: readonly MemoryFolder[];
   /** Addresses by name, for `/etc/hosts`; only with an `open` network. */
   hosts?: Readonly<Record<string, string>>;
   /** Memory and swap together. */
@@ -43,13 +49,31 @@ export interface ContainerRequest {
   readOnlyRoot: boolean;
   /** Paths that no process may change; replaces the engine's own list. */
   readOnlyPaths?: readonly string[];
+  mounts?: readonly Mount[] | undefined;
   /** An OCI runtime that the engine knows; default: the engine's. */
   runtime?: string | undefined;
+}
+
+/** A volume in a container's files. */
+export interface Mount {
+  /** The volume's name. The engine makes an empty volume without labels if there is none of that name. */
+  volume: string;
+  /** Absolute; created if missing. */
+  path: string;
+  readOnly: boolean;
+}
+
+export interface MemoryFolder {
+  /** Absolute. */
+  path: string;
+  maxBytes: number;
 }
 
 /** What an engine reports about a container. */
 export interface ContainerState {
   isRunning: boolean;
+  /** How its first process ended, once it has run and does not run any more. */
+  exitCode: number | undefined;
   /** The first process's id on the engine's machine; 0 while it does not run. */
   initPid: number;
   /** Epoch milliseconds by the engine's clock, as its files' times are. */

@@ -22,6 +22,8 @@ export interface EnginePort {
   readonly containers: ContainerPort;
   /** The objects of a kind that carry every one of these labels: `key` or `key=value`. */
   list(kind: ObjectKind, labels: readonly string[], signal?: AbortSignal): Promise<ListedObject[]>;
+  /** Makes an empty volume. Does nothing if there is one of that name. */
+  createVolume(name: string, labels: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<void>;
   /**
    * Removes an object; does nothing if it does not exist. A container is removed even if it runs, with its
    * anonymous volumes. An image is removed by name or id, and its parents stay. Throws a `conflict` while

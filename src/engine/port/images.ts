@@ -22,6 +22,22 @@ export interface Image {
   env: Readonly<Record<string, string>>;
   /** The folders that each of its containers keeps outside of its own layer, so that no commit has them. */
   volumes: readonly string[];
+  /** The beginning of the command that its containers run by themselves. */
+  entrypoint: readonly string[];
+  /** The rest of that command. */
+  command: readonly string[];
+  /** How it finds out whether its program works. */
+  healthcheck: ImageHealthcheck | undefined;
+}
+
+export interface ImageHealthcheck {
+  /** A program with its arguments, or a text for a shell. */
+  command: string | readonly string[];
+  /** Milliseconds, as the others. Undefined for the engine's default. */
+  interval: number | undefined;
+  timeout: number | undefined;
+  startPeriod: number | undefined;
+  retries: number | undefined;
 }
 
 /** An image as a list shows it. */

@@ -75,7 +75,8 @@ export async function makeOnce(
   });
 }
 
-const lockSpec = {
+/** A container that does not run. */
+export const lockSpec = {
   network: 'none' as const,
   security: 'compatible' as const,
   memoryBytes: 16 * 1024 ** 2,
@@ -86,7 +87,7 @@ const lockSpec = {
 };
 
 /** The container to build in. Its name makes it the only one of its kind on the engine. */
-async function takeTurn(
+export async function takeTurn(
   { port, instance, repository, createContainer }: Builder,
   spec: ContainerSpec,
   request: Pick<SnapshotRequest, 'waits'>,

@@ -49,6 +49,8 @@ export async function removeSnapshots(
   const removed: KeptSnapshot[] = [];
   for (const snapshot of snapshots) {
     try {
+      // First, because a volume that a container uses stays, and so does its snapshot.
+      if (snapshot.volume !== undefined) await port.remove('volume', snapshot.volume, signal);
       await port.remove('image', snapshot.name, signal);
       removed.push(snapshot);
       // Until one that another image is made of too.

@@ -1,5 +1,12 @@
 import pLimit from 'p-limit';
-import { CREATED_LABEL, DESCRIPTION_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
+import {
+  CREATED_LABEL,
+  DESCRIPTION_LABEL,
+  PARENT_LABEL,
+  ROLE_LABEL,
+  VOLUME_BYTES_LABEL,
+  VOLUME_LABEL,
+} from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ListedImage } from '../port/images.ts';
 
@@ -10,7 +17,9 @@ export interface KeptSnapshot {
   name: string;
   /** The description from its request. */
   description: string;
-  /** Bytes that it adds to its parent's, which its removal frees. */
+  /** The volume that it stands for. */
+  volume?: string;
+  /** Bytes that it adds to its parent's, with those of its volume, which its removal frees. */
   bytes: number;
   /** Epoch milliseconds. */
   createdAt: number;
@@ -50,11 +59,15 @@ export async function keptSnapshots(
       if (found === undefined) return undefined;
       // Some engines do not know parents, and others name a step of a builder.
       const parentId = found.labels[PARENT_LABEL] ?? image.parentId;
+      const volume = found.labels[VOLUME_LABEL];
       return {
         id,
         name,
         description: found.labels[DESCRIPTION_LABEL] ?? '',
-        bytes: Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)),
+        bytes:
+          Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)) +
+          Number(found.labels[VOLUME_BYTES_LABEL] ?? 0),
+        ...(volume !== undefined && { volume }),
         createdAt: Number(found.labels[CREATED_LABEL] ?? image.createdAt),
         usedAt: found.namedAt,
         parentId,

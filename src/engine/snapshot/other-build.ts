@@ -7,7 +7,7 @@ import type { EnginePort } from '../port/engine-port.ts';
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 /** Longer than any build may take: the container of that name may not belong to a build. */
-const LONGEST_BUILD_MS = 2 * 3_600_000;
+export const LONGEST_BUILD_MS = 2 * 3_600_000;
 
 /**
  * Waits while another agent builds a snapshot in the container `name`. A name is unique on an engine, so the

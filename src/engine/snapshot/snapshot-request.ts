@@ -22,6 +22,12 @@ export interface SnapshotRequest extends SharedRequest {
   build(container: Container): Promise<unknown>;
 }
 
+/** A volume to fill, and the container that fills it. */
+export interface VolumeRequest extends SnapshotRequest {
+  /** Absolute; where the volume is in that container, and must be in all others. */
+  path: string;
+}
+
 /** An image that the engine's builder makes. */
 export interface ImageRequest extends SharedRequest {
   /** Any image, of which a container is created, but not started, while the build runs. */

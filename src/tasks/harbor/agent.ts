@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { TaskAgent, TaskArtifact } from '../task.ts';
 import type { Path } from '../unknown-keys.ts';
 import { type HarborSource, readNetwork } from './source.ts';
@@ -18,6 +19,7 @@ export function readArtifacts(
   return artifacts.map(({ source, destination, exclude, service }, index) => {
     const at = document.issue([...path, index], source);
     remarks.uses('artifacts', at);
+    if (posix.normalize(source) === '/') remarks.uses('whole-artifact', at);
     if (exclude.length > 0) remarks.uses('artifact-exclude', at);
     if (service !== 'main') remarks.uses('service-artifact', { ...at, message: `${source} of ${service}` });
     return { source, destination, exclude, service };

@@ -1,3 +1,4 @@
+import { BadFile } from '../../suite/file-issues.ts';
 import type { TaskSolution, TaskStep } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
 import { readAgent, readArtifacts } from './agent.ts';
@@ -15,12 +16,13 @@ interface StepsRequest {
 export function readSteps(source: HarborSource, { toml, ignored }: StepsRequest): TaskStep[] {
   const { document, remarks } = source;
   if (toml.steps.length > 0) remarks.uses('steps', document.issue(['steps'], `${toml.steps.length} steps`));
+  requireNames(source, toml);
   return toml.steps.map((step, index) => {
     const path = ['steps', index];
     const folder = ['steps', step.name];
     const agent = { ...toml.agent, ...withoutUndefined(step.agent ?? {}) };
     // The time of a step's verifier is never that of the task's.
-    const table = step.verifier ?? { ...toml.verifier, environment: undefined, timeout_sec: 600_000 };
+    const table = step.verifier ?? { timeout_sec: 600_000, env: {} };
     if (step.healthcheck) remarks.uses('healthcheck', document.issue([...path, 'healthcheck'], ''));
     return {
       name: step.name,
@@ -31,7 +33,7 @@ export function readSteps(source: HarborSource, { toml, ignored }: StepsRequest)
         step: { table, path: step.verifier ? [...path, 'verifier'] : ['verifier'], folder },
         ignored,
       }),
-      solution: readSolution(source, { toml, ignored }, folder),
+      solution: readSolution(source, { toml, ignored }, folder) ?? readSolution(source, { toml, ignored }),
       workdirFiles: source.folder.folder(...folder, 'workdir'),
       setup: source.folder.isFile(...folder, 'workdir', 'setup.sh') ? 'setup.sh' : undefined,
       healthcheck: step.healthcheck && healthcheckOf(step.healthcheck),
@@ -39,6 +41,15 @@ export function readSteps(source: HarborSource, { toml, ignored }: StepsRequest)
       minReward: minRewardOf(step),
     };
   });
+}
+
+function requireNames({ document }: HarborSource, { steps }: TaskToml): void {
+  const names = new Set<string>();
+  for (const [index, { name }] of steps.entries()) {
+    if (names.has(name))
+      throw new BadFile([document.issue(['steps', index, 'name'], `${name} names another step already`)]);
+    names.add(name);
+  }
 }
 
 /** The solution in a folder of the task, or of one of its steps. */

@@ -2,11 +2,9 @@ import { BadFile } from '../../suite/file-issues.ts';
 import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
 import type { Path } from '../unknown-keys.ts';
 import { readEnvironment } from './environment.ts';
+import { testsFolder, verifierLogs } from './folders.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';
-
-/** Where files of the task are put in the container. */
-const testsFolder = '/tests';
 
 export interface VerifierRequest {
   toml: TaskToml;
@@ -24,15 +22,19 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   const path = step?.path ?? ['verifier'];
   const at = (key: string, message = '') => document.issue([...path, key], message);
   const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
-  remarks.uses(mode === 'separate' ? 'separate-verifier' : 'shared-verifier', at('environment_mode'));
+  const separately = step ? 'separate-step-verifier' : 'separate-verifier';
+  remarks.uses(mode === 'separate' ? separately : 'shared-verifier', at('environment_mode'));
   const user = table.user ?? toml.verifier.user;
   if (user !== undefined) remarks.uses('verifier-user', at('user', user));
   const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
   // An image that is made for the verifier has its tests.
   const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
-  const collect = table.collect ?? toml.verifier.collect ?? [];
+  // Those of a step run after those of the task.
+  const collect = [...(toml.verifier.collect ?? []), ...(step?.table.collect ?? [])];
   if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
+  for (const { service } of collect)
+    if (service !== 'main') remarks.uses('service-collect-hook', at('collect', service));
   return {
     mode,
     environment: separate?.environment,
@@ -44,8 +46,8 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
     command: ['bash', `${testsFolder}/${scriptOf(toml)}`],
     reading: {
       kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
+      json: `${verifierLogs}/reward.json`,
+      text: `${verifierLogs}/reward.txt`,
     },
     collect: collect.map(
       ({ timeout_sec: timeoutMs, command, service, user }): CollectHook => ({

@@ -6,6 +6,7 @@ import type { FileChange } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { changedFiles, reportedFiles } from '../changed-files.ts';
+import { runCollectCommands } from '../collect-commands.ts';
 import { ChangedTexts } from '../file-texts.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
@@ -19,11 +20,13 @@ export const collect: Phase = { name: 'collect', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   const ms = workspaceFiles.time.reading;
+  const notes = await runCollectCommands(input.container, input.spec.tests?.collect ?? [], parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
+    ...(notes.length > 0 && { events: [...(found.events ?? []), ...notes] }),
     filesChanged,
     changes,
     carry,
@@ -66,7 +69,7 @@ async function readWhole(
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
   if (before === 'large') return undefined;
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const collection = artifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
   const visitor = texts.visitor((entry) => collection.visit(entry));
   const after = await readWorkspace(container, deadline, visitor);
@@ -85,7 +88,7 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, parts, container } = input;
   const filesChanged = await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, spec.artifacts, parts.blobs);
+  const collection = artifactCollection(container, spec, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };
@@ -105,13 +108,13 @@ async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promi
 
 /** The protected files as prepare left them. */
 export async function protectedBefore(
-  { spec, parts, before, imageId, ...input }: PhaseInput,
+  { spec, whole, parts, before, imageId, ...input }: PhaseInput,
   deadline: AbortSignal,
 ): Promise<Manifest> {
   if (before !== 'large') return protectedPart(before, spec.protected);
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
-    using fresh = new FreshSandbox({ spec, parts, signal: input.signal });
+    using fresh = new FreshSandbox({ spec: whole, parts, signal: input.signal });
     // Prepare may make files of any size.
     return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });

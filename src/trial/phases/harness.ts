@@ -1,5 +1,6 @@
 import type { Runner } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
+import { asUser } from '../as-user.ts';
 import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
@@ -15,7 +16,7 @@ import type { Phase, PhaseInput } from './phase.ts';
 export const harness: Phase = { name: 'harness', run };
 
 async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
-  const { spec, parts, container, port, models, signal } = input;
+  const { spec, parts, container, port, models, step, signal } = input;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
     throw new TrialFailure({
@@ -26,15 +27,16 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   }
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
+  const { worker, home } = await placeOf(input);
   const session = runner.open({
-    container,
+    container: worker,
     profile: spec.profile,
     env: {
       ...harnessEnvironment(spec, container),
       ...(port && reachThrough(port.relay, spec)),
     },
     workspace: container.workingDir,
-    home: sandboxPaths.harness,
+    home,
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
@@ -47,7 +49,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     parts.clock,
   );
   signal.throwIfAborted();
-  models?.session.close('the harness has ended');
+  // Nothing that the tests of a step start may ask a model.
+  if (step.isLast) models?.session.close('the harness has ended');
+  else port?.routeTo(undefined);
   // Processes that the harness left behind must not change what is graded.
   await container.killAll(signal);
   // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
@@ -60,6 +64,16 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     cause:
       (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
   };
+}
+
+/** The sandbox as the harness's user has it, and a folder for the harness's own files. */
+async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
+  const home = step.index === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${step.index + 1}`;
+  const user = spec.agent?.user === undefined ? undefined : users.get(spec.agent.user);
+  if (!user) return { worker: container, home };
+  const { uid, gid } = user;
+  await container.put([{ path: home, folder: true, mode: 0o700, uid, gid }], '/', signal);
+  return { worker: asUser(container, user), home };
 }
 
 function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {

@@ -2,6 +2,7 @@ import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
+import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
@@ -21,7 +22,12 @@ export interface Found extends Partial<TrialResult> {
 
 /** A phase's input: the trial, its sandbox, and what earlier phases found. */
 export interface PhaseInput {
+  /** What the step does that runs. A trial without steps is one step. */
   spec: TrialSpec;
+  /** The whole trial. */
+  whole: TrialSpec;
+  step: StepPlace;
+  users: AgentUsers;
   parts: TrialParts;
   container: Container;
   /** The image that the container was made from. */
@@ -39,6 +45,14 @@ export interface PhaseInput {
   models: TrialModels | undefined;
   signal: AbortSignal;
   found: Found;
+}
+
+export interface StepPlace {
+  /** From 0. */
+  index: number;
+  isLast: boolean;
+  /** Brings an untouched sandbox to where this step's harness began, without the work of earlier steps. */
+  reach(container: Container): Promise<void>;
 }
 
 export interface Phase {

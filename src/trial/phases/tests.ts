@@ -1,43 +1,88 @@
 import { programOutput } from '../../bounds/grading.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
+import type { Container } from '../../engine/container.ts';
 import type { ExecResult } from '../../engine/exec/exec-request.ts';
 import { reachesThreshold } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
-import type { CaseTests, Thresholds } from '../../suite/case-tests.ts';
+import type { CaseTests, FreshTests, Thresholds } from '../../suite/case-tests.ts';
 import type { Rewards } from '../../tasks/harbor/reward.ts';
 import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts';
 import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { capturedText } from '../../validate/record.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
+import { bringArtifacts } from '../bring-artifacts.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { putTests } from '../put-tests.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { writtenRewards } from '../written-rewards.ts';
+import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
 
-/** What the tests found, and what the agent had changed outside the workspace before they ran. */
-export type Tested = { kind: 'ran' } & ValidatorRun & Pick<TrialResult, 'systemChanges'>;
+/** `refused`: what the agent left cannot be brought to where the tests run. */
+export type Tested =
+  | ({
+      kind: 'ran';
+      /** What the agent had changed outside the workspace, if the tests ran in its sandbox. */
+      systemChanges?: TrialResult['systemChanges'];
+      /** Absolute paths of what could not be brought to where the tests ran. */
+      leftOut?: readonly string[];
+    } & ValidatorRun)
+  | { kind: 'refused'; why: string };
 
 /** Names of paths where agents and tests may write; a change there says nothing about the system. */
 const logs = ['/logs/**'];
 
 /**
  * Grades a trial with the tests of its case, in the sandbox that the harness worked in and in which nothing
- * runs any more. Tests that give no reward are a failure of the grading: no reward is not the reward 0.
+ * runs any more, or in a fresh one. Tests that give no reward are a failure of the grading: no reward is not
+ * the reward 0.
  */
 export async function tested(tests: CaseTests, input: PhaseInput): Promise<Tested> {
-  const { container, signal, found } = input;
-  const changes = found.systemChanges ?? (await changesOf(input));
+  return tests.fresh ? inFresh(tests, tests.fresh, input) : inSame(tests, input);
+}
+
+async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
+  const { container, found, signal } = input;
+  const systemChanges = found.systemChanges ?? (await changesOf(input));
+  // If the harness exceeded its disk limit, the tests get additional space.
+  const isFull = found.harness?.ended === 'out-of-disk';
+  const diskBytes = isFull ? await roomIn(container, input) : undefined;
+  return { kind: 'ran', systemChanges, ...(await run(tests, container, { diskBytes, signal })) };
+}
+
+async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
+  const { sandboxes, signal } = input;
+  const container = await sandboxes.tests.container();
+  const maxBytes = await largestWorkspace(input);
+  const brought = await bringArtifacts(input.container, container, fresh, { maxBytes, signal });
+  if (brought.kind === 'refused') return { kind: 'refused', why: `the artifact ${brought.why}` };
+  // What was brought does not count as written by the tests.
+  const diskBytes = await roomIn(container, input);
+  return { kind: 'ran', leftOut: brought.leftOut, ...(await run(tests, container, { diskBytes, signal })) };
+}
+
+async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {
+  const { disk } = (spec.testsIn ?? spec).sandbox;
+  return (await container.writtenBytes(signal)) + disk;
+}
+
+interface RunOptions {
+  /** The disk limit meanwhile, if it is not the sandbox's own. */
+  diskBytes: number | undefined;
+  signal: AbortSignal;
+}
+
+async function run(tests: CaseTests, container: Container, options: RunOptions): Promise<ValidatorRun> {
+  const { signal } = options;
   await putTests(container, tests, signal);
-  const result = await runTests(tests, input);
+  const result = await runTests(tests, container, options);
   // A process that the tests left must not write a reward while it is read.
   await container.killAll(signal);
-  const rewards = await rewardsOf(result, tests, input);
-  const ran = { kind: 'ran' as const, systemChanges: changes };
+  const rewards = await rewardsOf(result, tests, { container, signal });
   const failure = failureOf(result, rewards, tests);
-  if (failure || rewards.kind === 'none') return { ...ran, validations: [], judgments: [], failure };
-  const judgments = judgmentsOf(rewards.rewards, tests.thresholds);
-  return { ...ran, validations: [validationOf(result, judgments)], judgments };
+  if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
+  const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
+  return { validations: [validationOf(result, judgments)], judgments, failure: undefined };
 }
 
 async function changesOf({ container, kit, signal }: PhaseInput): Promise<TrialResult['systemChanges']> {
@@ -49,16 +94,14 @@ async function changesOf({ container, kit, signal }: PhaseInput): Promise<TrialR
 /** Both outputs in one stream, in their order. */
 const together = 'exec "$@" 2>&1 < /dev/null';
 
-async function runTests(tests: CaseTests, { container, spec, found, signal }: PhaseInput) {
-  // If the harness exceeded its disk limit, the tests get additional space.
-  const isFull = found.harness?.ended === 'out-of-disk';
+async function runTests(tests: CaseTests, container: Container, { diskBytes, signal }: RunOptions) {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', together, 'sh', ...tests.command],
     env: { ...gradingEnvironment({}, container), ...tests.env },
     cwd: container.workingDir,
     ...(tests.user !== undefined && { user: tests.user }),
     timeoutMs: tests.timeoutMs,
-    ...(isFull && { diskBytes: (await container.writtenBytes(signal)) + spec.sandbox.disk }),
+    ...(diskBytes !== undefined && { diskBytes }),
     // Results in the middle must not be lost.
     ...(tests.reading.kind === 'printed-tests' && { capBytes: programOutput.bytes.kept }),
     signal,
@@ -70,7 +113,7 @@ async function runTests(tests: CaseTests, { container, spec, found, signal }: Ph
 async function rewardsOf(
   { stdout }: ExecResult,
   { reading }: CaseTests,
-  { container, signal }: PhaseInput,
+  { container, signal }: Pick<PhaseInput, 'container' | 'signal'>,
 ): Promise<Rewards> {
   if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
   if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
@@ -104,14 +147,26 @@ function failureOf(
   return { kind: 'broken', message, output };
 }
 
-function judgmentsOf(rewards: ReadonlyMap<string, number>, thresholds: Thresholds): Judgment[] {
-  const { default: usual, byName } = thresholds;
-  return [...rewards].map(([name, score]) => ({
-    name,
-    evaluator: 'tests',
-    score,
-    threshold: (Object.hasOwn(byName, name) ? byName[name] : undefined) ?? usual,
-  }));
+/** Rewards beside what they must reach. */
+export function judgmentsOf(
+  rewards: ReadonlyMap<string, number>,
+  thresholds: Thresholds,
+  evaluator: string,
+): Judgment[] {
+  const { byName, required = false } = thresholds;
+  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
+  return [...[...rewards.keys()], ...missing].map((name) => {
+    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
+    return {
+      ...{ name, evaluator },
+      ...(score !== undefined && { score }),
+      ...(threshold !== undefined && { threshold }),
+    };
+  });
+}
+
+function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
+  return Object.hasOwn(byName, name) ? byName[name] : usual;
 }
 
 /** The run of the tests as a whole, with what it printed. */
@@ -121,7 +176,9 @@ function validationOf(
 ): Validation {
   const low = judgments.filter((judgment) => !reachesThreshold(judgment));
   const passed = low.length === 0;
-  const told = low.map(({ name, score, threshold }) => `${name} is ${score}, below ${threshold}`).join('; ');
+  const told = low
+    .map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`)
+    .join('; ');
   return {
     id: 'validation-0',
     index: 0,

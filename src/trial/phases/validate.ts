@@ -23,18 +23,25 @@ async function run(input: PhaseInput): Promise<Found> {
   const findings = integrityOf({ spec, found: { ...found, protectedChanged } });
   const at = parts.clock.now();
   const systemChanges = 'systemChanges' in ran ? { systemChanges: ran.systemChanges } : {};
+  const leftOut = 'leftOut' in ran && ran.leftOut ? ran.leftOut : [];
+  const artifactsOmitted = [...new Set([...(found.artifactsOmitted ?? []), ...leftOut])];
   const own = ran.kind === 'ran' ? ran.validations : [];
   const validations = [...own, ...withIndexes(findings, own, at)];
   const judgments = ran.kind === 'ran' ? ran.judgments : [];
-  const validatedIn = spec.tests ? 'same' : validator?.runsIn;
-  const graded = { validations, judgments, ...(validatedIn && { validatedIn }), ...systemChanges };
+  const ofTests = spec.tests && (spec.tests.fresh ? ('fresh' as const) : ('same' as const));
+  const validatedIn = ofTests ?? validator?.runsIn;
+  const graded = {
+    ...{ validations, judgments, artifactsOmitted },
+    ...(validatedIn && { validatedIn }),
+    ...systemChanges,
+  };
 
   const broken = findings.find(({ problem }) => problem !== undefined);
   if (broken?.problem !== undefined) {
     return { ...graded, verdict: 'failed', cause: found.cause ?? agentCause(broken.problem) };
   }
   if (ran.kind === 'refused') {
-    return { ...graded, verdict: 'void', cause: gradingCause(`the workspace ${ran.why}`) };
+    return { ...graded, verdict: 'void', cause: gradingCause(ran.why) };
   }
   if (ran.failure) return { ...graded, ...failedGrading(input, validator?.onError ?? 'void', ran.failure) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });

@@ -28,7 +28,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
     carry: found.carry,
     signal,
   });
-  if (copied.kind === 'refused') return copied;
+  if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };
   const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
   return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, work: sandbox })) };

@@ -52,8 +52,10 @@ export function addressOf(path: string, query: Query = {}): string {
   return `#${path}${written === '' ? '' : `?${written}`}`;
 }
 
+/** Goes to a place at once, so that the next key already concerns it: the browser's own event comes later. */
 export function go(address: string): void {
   location.hash = address;
+  announce();
 }
 
 /** Changes parts of the query without a new entry in the history. An empty value removes its part. */

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { keep, kept } from './kept.ts';
 
 export interface Shortcut {
@@ -44,11 +44,11 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches('input:not([type=checkbox]), textarea, select');
 }
 
-/** Makes keys do something while the component is shown. */
+/** Makes keys do something while the component is shown, from the moment that it is. */
 export function useShortcuts(shortcuts: Shortcut[]): void {
   const list = useRef(shortcuts);
   list.current = shortcuts;
-  useEffect(() => {
+  useLayoutEffect(() => {
     active.push(list);
     return () => void active.splice(active.indexOf(list), 1);
   }, []);

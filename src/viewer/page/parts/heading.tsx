@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** The page's heading. It takes the focus when the page changes, so that a screen reader reads it. */
 export function Heading({ title, children }: { title: string; children: ComponentChildren }) {
   const element = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · Offsite`;
     if (!document.activeElement || document.activeElement === document.body)
       element.current?.focus({ preventScroll: true });

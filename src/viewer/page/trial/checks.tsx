@@ -5,6 +5,7 @@ import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';
 import { RecordText } from './record-text.tsx';
+import { Steps } from './steps.tsx';
 
 /** Verify steps, validations and judgments. Those that failed are open. */
 export function Checks() {
@@ -21,6 +22,7 @@ export function Checks() {
     return <p class="notice">Nothing was checked.</p>;
   return (
     <div class="scroll-pane">
+      <Steps />
       {verifySteps.length > 0 && (
         <section>
           <h2>Verify{verifiedIn && <span class="dim"> in {place(verifiedIn)}</span>}</h2>

@@ -1,6 +1,7 @@
 import { useEffect, useReducer, useRef } from 'preact/hooks';
-import type { TimelineEntry, TimelineKind } from '../../../record/timeline.ts';
+import { hasFailed, phaseTitle, type TimelineEntry, type TimelineKind } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
+import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
 
 interface OverviewStripProps {
@@ -86,17 +87,17 @@ export function OverviewStrip({ record, entries, selected, onSelect }: OverviewS
     // biome-ignore lint/a11y/noStaticElementInteractions: it is only a faster way for those with a mouse
     <div class="strip" onClick={goTo}>
       <div class="phases" aria-hidden="true">
-        {phases.map(({ name, startedAt: at, durationMs }) => (
+        {phases.map((phase, index) => (
           <span
-            key={name}
-            class={record.cause?.phase === name ? 'failed' : ''}
-            title={`${name}: ${duration(durationMs)}`}
+            key={index}
+            class={hasFailed(phase, record) ? 'failed' : ''}
+            title={`${line(phaseTitle(phase))}: ${duration(phase.durationMs)}`}
             style={{
-              insetInlineStart: `${((at - startedAt) / span) * 100}%`,
-              width: `${(durationMs / span) * 100}%`,
+              insetInlineStart: `${((phase.startedAt - startedAt) / span) * 100}%`,
+              width: `${(phase.durationMs / span) * 100}%`,
             }}
           >
-            {name}
+            {phase.name}
           </span>
         ))}
       </div>

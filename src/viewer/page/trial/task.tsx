@@ -15,6 +15,7 @@ export function Task() {
     ['Image', subject?.image],
     ['Images that the configuration replaces', mapped?.join(', ')],
     ['Workspace', record.workspace],
+    ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
     ['Network', subject?.network],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],

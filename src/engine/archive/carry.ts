@@ -1,0 +1,155 @@
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { archives } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { PathRoom } from '../changes/path-room.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { handOn } from './copy.ts';
+import { DeclaredBytes } from './declared-bytes.ts';
+import { leadsInside } from './leads-inside.ts';
+import { nameText } from './names.ts';
+import { typeOf } from './read.ts';
+import { paddingOf, tarEntries } from './tar-entries.ts';
+import type { TarHeader } from './tar-header.ts';
+import { archiveEnd, tarHeader } from './write-header.ts';
+
+export interface CarryRequest {
+  /**
+   * Whether an entry is copied, by its path below the copied one; '' is that one itself. A folder that is not
+   * copied is left out with everything below it.
+   */
+  keeps(path: string, isFolder: boolean): boolean;
+  /** `inside`: only links that lead to something below the copied path. */
+  links: 'all' | 'inside';
+  /** Bytes of all files. A sparse file counts with its full length. */
+  maxBytes: number;
+  maxEntries: number;
+  signal: AbortSignal;
+}
+
+export interface Carried {
+  bytes: number;
+  entries: number;
+  /** Paths that were to be copied and were not: devices, pipes, links that lead elsewhere. */
+  leftOut: string[];
+}
+
+/**
+ * Copies a file or folder from one container to the same path of another, entry by entry. Only files,
+ * folders and links are copied, without capabilities and without the bits that change the user of a program.
+ * Nothing is unpacked here, and no program of a container takes part. What the target has stays, unless it
+ * has the same name. Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
+ */
+export async function carryBetween(
+  port: EnginePort,
+  { from, to, path }: { from: string; to: string; path: string },
+  request: CarryRequest,
+): Promise<Carried> {
+  const { signal } = request;
+  const { archive: source } = await port.containers.getArchive(from, path, signal);
+  const carried: Carried = { bytes: 0, entries: 0, leftOut: [] };
+  const archive = Readable.from(kept(source, path, request, carried), { objectMode: false });
+  try {
+    using deadline = startDeadline(port.clock, archives.time.transfer, signal);
+    deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+    await handOn(port, { to, path, folder: '/' }, archive, signal);
+    return carried;
+  } finally {
+    source.destroy();
+    archive.destroy();
+  }
+}
+
+async function* kept(
+  source: Readable,
+  root: string,
+  { keeps, links, maxBytes, maxEntries }: CarryRequest,
+  carried: Carried,
+): AsyncGenerator<Buffer> {
+  const declared = new DeclaredBytes(maxBytes, root);
+  const room = new PathRoom();
+  const notCarried = new Set<string>();
+  let leftFolder: string | undefined;
+  const wants = (path: string, isFolder: boolean) =>
+    (leftFolder === undefined || !path.startsWith(leftFolder)) && keeps(path, isFolder);
+  /** Whether the file that a hard link names was copied before it. */
+  const isThere = (path: string) =>
+    !notCarried.has(path) && keeps(path, false) && foldersAbove(path).every((above) => keeps(above, true));
+  let seen = 0;
+  for await (const { header, content } of tarEntries(source)) {
+    seen += 1;
+    const path = below(header.name);
+    if (seen > maxEntries || !room.take(path.text)) throw tooMany(root);
+    const type = typeOf(header);
+    if (!wants(path.text, type === 'folder')) {
+      if (type === 'folder' && (leftFolder === undefined || !path.text.startsWith(leftFolder)))
+        leftFolder = path.text === '' ? '' : `${path.text}/`;
+      continue;
+    }
+    const target = type === 'hardlink' ? below(header.linkName) : undefined;
+    const mayCopy =
+      type === 'file' ||
+      type === 'folder' ||
+      (type === 'hardlink' && isThere(target?.text ?? '')) ||
+      (type === 'symlink' && (links === 'all' || leadsInside(root, path.text, nameText(header.linkName))));
+    if (!mayCopy) {
+      notCarried.add(path.text);
+      carried.leftOut.push(path.text);
+      continue;
+    }
+    const size = type === 'file' ? header.size : 0;
+    declared.add(size);
+    carried.bytes += size;
+    carried.entries += 1;
+    yield tarHeader({
+      ...header,
+      ...{ size, mode: header.mode & plainBits },
+      flag: header.flag === '7' ? '0' : header.flag,
+      name: at(root, path.bytes),
+      linkName: target ? at(root, target.bytes) : type === 'symlink' ? header.linkName : Buffer.alloc(0),
+    });
+    if (size === 0) continue;
+    yield* content();
+    yield Buffer.alloc(paddingOf(size));
+  }
+  yield archiveEnd;
+}
+
+/** Permissions, and the bit that lets only owners delete in a folder. */
+const plainBits = 0o1777;
+
+/** A name of the archive without its first part, which is the last one of the path that was asked for. */
+function below(name: TarHeader['name']): { text: string; bytes: Buffer } {
+  const parts = name
+    .toString('latin1')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..') || name.includes(0)) {
+    throw new OffsiteError(`The engine sent a file name that leads out: ${JSON.stringify(nameText(name))}`, {
+      code: 'ENGINE_UNSAFE_PATH',
+      kind: 'infrastructure',
+    });
+  }
+  const bytes = Buffer.from(parts.slice(1).join('/'), 'latin1');
+  return { bytes, text: nameText(bytes) };
+}
+
+function at(root: string, path: Buffer): Buffer {
+  const folder = Buffer.from(posix.relative('/', root));
+  return path.length === 0 ? folder : Buffer.concat([folder, Buffer.from('/'), path]);
+}
+
+/** `''`, `a` and `a/b` for `a/b/c`. */
+function foldersAbove(path: string): string[] {
+  if (path === '') return [];
+  const parts = path.split('/').slice(0, -1);
+  return ['', ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))];
+}
+
+function tooMany(path: string): OffsiteError {
+  return new OffsiteError(`${path} has more files than are copied`, {
+    code: 'ENGINE_TOO_LARGE',
+    kind: 'infrastructure',
+  });
+}

@@ -1,0 +1,32 @@
+import { INSTANCE_LABEL } from '../labels.ts';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, same } from './expect.ts';
+import type { Place } from './place.ts';
+
+async function newVolume({ port, labels, clock }: Place) {
+  const volume = `offsite-check-${labels[INSTANCE_LABEL]}-${clock.now()}`;
+  await port.createVolume(volume, labels);
+  return { volume, [Symbol.asyncDispose]: () => port.remove('volume', volume) };
+}
+
+/** Volumes, from which harnesses run. */
+export const volumeChecks: readonly ConformanceCheck[] = [
+  {
+    name: 'shares a volume that containers can read and cannot change',
+    cost: 'An agent can change the harness of other trials.',
+    async run(place) {
+      await using made = await newVolume(place);
+      const { volume } = made;
+      const path = '/offsite/check';
+      {
+        await using writer = await place.start({ mounts: [{ volume, path, readOnly: false }] });
+        await writer.shell(`echo shared > ${path}/file`);
+        await failsAs('removing a volume in use', 'conflict', place.port.remove('volume', volume));
+      }
+      const mounts = [{ volume, path, readOnly: true }];
+      await using reader = await place.start({ mounts, capabilities: ['DAC_OVERRIDE', 'CHOWN', 'FOWNER'] });
+      const ran = await reader.shell(`echo changed > ${path}/file || rm ${path}/file || cat ${path}/file`);
+      same('what a container has that tries to change it', ran.stdout, 'shared\n');
+    },
+  },
+];

@@ -1,0 +1,107 @@
+import { serviceOutput } from '../bounds/sandbox.ts';
+import { startDeadline } from '../deadline.ts';
+import type { NewEntry } from './archive/entries.ts';
+import type { PathKind } from './archive/path-kind.ts';
+import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';
+import type { Container } from './container.ts';
+import { type CapturedOutput, OutputCapture } from './exec/output-capture.ts';
+import type { EnginePort } from './port/engine-port.ts';
+
+/** A container that runs a server of somebody else's. */
+export type ServiceSpec = ContainerSpec & { service: ServiceProgram };
+
+/** How a health check ended. */
+export interface Checked {
+  /** Undefined if it took too long, or could not be started. */
+  exitCode: number | undefined;
+  /** The end of what it printed, or why it has no exit code. */
+  told: string;
+}
+
+/**
+ * A container with a server that Offsite starts and watches, and never restarts. Disposing removes it. All
+ * methods throw infrastructure errors if the engine fails.
+ */
+export interface Service extends AsyncDisposable {
+  readonly id: string;
+  /** Puts files into it before it starts. */
+  put(entries: Iterable<NewEntry>, signal: AbortSignal): Promise<void>;
+  kindOf(path: string, signal: AbortSignal): Promise<PathKind>;
+  start(signal: AbortSignal): Promise<void>;
+  /** Both of its streams, as they arrived. */
+  log(): CapturedOutput;
+  /** Runs a command, and leaves it behind if it takes too long: what else runs there is not ended. */
+  check(argv: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<Checked>;
+  /** How its server ended; undefined while it runs. One round trip. */
+  exitCode(signal?: AbortSignal): Promise<number | undefined>;
+  /** Bytes of all files that it wrote, except in its memory folders. */
+  writtenBytes(signal?: AbortSignal): Promise<number>;
+  /** Ends its server for good. Its log stays. */
+  kill(): Promise<void>;
+}
+
+/** The service in a container that was created from its spec. */
+export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Container): Service {
+  const { containers } = port;
+  const { id } = container;
+  const log = new OutputCapture(serviceOutput.bytes.log);
+  return {
+    id,
+    put: (entries, signal) => container.put(entries, '/', signal),
+    kindOf: (path, signal) => container.kindOf(path, signal),
+    async start(signal) {
+      const stdout = await container.attach({ onStderr: (bytes) => log.push(bytes), signal });
+      stdout.on('data', (bytes: Buffer) => log.push(bytes));
+      // The log then has what arrived until here.
+      stdout.on('error', () => undefined);
+      await container.start(signal);
+    },
+    log: () => log.result(),
+    check: (argv, timeoutMs, signal) => check(port, spec, id, { argv, timeoutMs, signal }),
+    async exitCode(signal) {
+      const { isRunning, exitCode } = await containers.state(id, signal);
+      return isRunning ? undefined : exitCode;
+    },
+    writtenBytes: (signal) => containers.writtenBytes(id, signal),
+    kill: () => containers.kill(id),
+    [Symbol.asyncDispose]: () => container.remove(),
+  };
+}
+
+interface Check {
+  argv: readonly string[];
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+async function check(
+  { clock, containers }: EnginePort,
+  { user, workingDir }: ServiceSpec,
+  id: string,
+  { argv, timeoutMs, signal }: Check,
+): Promise<Checked> {
+  const output = new OutputCapture(serviceOutput.bytes.check);
+  using deadline = startDeadline(clock, timeoutMs, signal);
+  const opened = await containers.exec(id, {
+    argv,
+    user,
+    cwd: workingDir,
+    onPiece: ({ bytes }) => output.push(bytes),
+  });
+  if (!opened.started) return { exitCode: undefined, told: opened.message };
+  using exec = opened.exec;
+  const told = () => output.result().text.trim();
+  const ended = exec.streamEnded.then(() => 'ended' as const);
+  if ((await Promise.race([ended, deadline.reached])) !== 'ended') {
+    signal.throwIfAborted();
+    return { exitCode: undefined, told: `it took more than ${timeoutMs / 1000} s` };
+  }
+  // A process of its own may outlive the stream, and the engine may note its end a moment later.
+  for (;;) {
+    const { running, exitCode, neverStarted } = await exec.inspect();
+    if (neverStarted) return { exitCode: undefined, told: told() };
+    if (!running) return { exitCode: exitCode ?? undefined, told: told() };
+    if (deadline.signal.aborted) return { exitCode: undefined, told: 'it did not end in time' };
+    await clock.sleep(50, signal);
+  }
+}

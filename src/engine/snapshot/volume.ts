@@ -1,0 +1,118 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import type { Container } from '../container.ts';
+import {
+  DESCRIPTION_LABEL,
+  PARENT_LABEL,
+  VOLUME_BYTES_LABEL,
+  VOLUME_LABEL,
+  volumeLabels,
+} from '../labels.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { type Builder, type Built, lockSpec, takeTurn } from './build.ts';
+import type { VolumeRequest } from './snapshot-request.ts';
+
+/** A volume that containers of this engine share. Nobody can remove it while this process runs. */
+export interface SharedVolume {
+  name: string;
+  /** Whether this request filled it. */
+  built: boolean;
+}
+
+/** Only the use of the engine by others could need more: they removed the volume in the meantime. */
+const TRIES = 3;
+/** Only a hang reaches it. */
+const COUNT_MS = 120_000;
+
+/**
+ * Fills a missing volume once on this engine. Its snapshot, an image without files of its own, exists only if
+ * the volume is complete. Another agent's build is waited for as `buildOnce` does.
+ */
+export async function fillOnce(
+  builder: Builder,
+  request: VolumeRequest,
+  tag: string,
+  signal?: AbortSignal,
+): Promise<Built> {
+  const { port, repository } = builder;
+  const { parentImageId: imageId, path } = request;
+  await using lock = await takeTurn(builder, { ...lockSpec, imageId }, request, tag, signal);
+  const found = await port.images.find(`${repository}:${tag}`, signal);
+  if (found !== undefined) return { kind: 'found', imageId: found.id };
+  const volume = volumeName(repository, tag);
+  // An agent that died may have left an incomplete one.
+  await port.remove('volume', volume, signal);
+  await port.createVolume(volume, volumeLabels(volume, port.clock.now()), signal);
+  let bytes: number;
+  try {
+    const mounts = [{ volume, path, readOnly: false }];
+    await using container = await builder.createContainer(
+      { ...request.container, imageId, mounts },
+      { signal },
+    );
+    await container.start(signal);
+    await request.build(container);
+    bytes = await bytesBelow(container, path, signal);
+  } catch (error) {
+    await port.remove('volume', volume);
+    throw error;
+  }
+  const labels = {
+    [PARENT_LABEL]: imageId,
+    [DESCRIPTION_LABEL]: request.description ?? '',
+    [VOLUME_LABEL]: volume,
+    [VOLUME_BYTES_LABEL]: String(bytes),
+  };
+  return { kind: 'built', imageId: await lock.commit({ repository, tag, labels }, signal) };
+}
+
+/**
+ * Finds or fills a volume, and keeps it from being removed by a container that never runs. Three round trips
+ * if the volume exists, two if this process holds it already.
+ *
+ * @param holders the containers by their volume's name
+ */
+export async function holdVolume(
+  builder: Builder,
+  request: VolumeRequest,
+  tag: string,
+  { holders, fill }: { holders: Map<string, Container>; fill: () => Promise<{ built: boolean }> },
+  signal?: AbortSignal,
+): Promise<SharedVolume> {
+  const { port, repository } = builder;
+  const volume = volumeName(repository, tag);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { built } = await fill();
+    const mounts = [{ volume, path: request.path, readOnly: true }];
+    const spec = { ...lockSpec, imageId: request.parentImageId, mounts };
+    const holder = holders.get(volume) ?? (await builder.createContainer(spec, { signal }));
+    const other = holders.get(volume);
+    if (other !== undefined && other !== holder) await holder.remove();
+    else holders.set(volume, holder);
+    if (await isComplete(port, volume, signal)) return { name: volume, built };
+    holders.delete(volume);
+    // Somebody removed the volume but not its snapshot, so the engine made an empty one for the container.
+    await (other ?? holder).remove();
+    await port.remove('volume', volume, signal);
+    await port.remove('image', `${repository}:${tag}`, signal);
+  }
+  throw new OffsiteError(`The volume ${volume} is removed again and again.`, {
+    code: 'ENGINE_VOLUME_REMOVED',
+    kind: 'infrastructure',
+    hint: 'Check what removes volumes on this engine.',
+  });
+}
+
+/** A volume that the engine made by itself has no labels. */
+async function isComplete(port: EnginePort, volume: string, signal?: AbortSignal): Promise<boolean> {
+  return (await port.list('volume', [`${VOLUME_LABEL}=${volume}`], signal)).length > 0;
+}
+
+function volumeName(repository: string, tag: string): string {
+  return `${repository.replaceAll('/', '-')}-${tag}`;
+}
+
+async function bytesBelow(container: Container, path: string, signal?: AbortSignal): Promise<number> {
+  const argv = ['du', '-sk', path];
+  const { stdout } = await container.exec({ argv, timeoutMs: COUNT_MS, signal });
+  return (Number.parseInt(stdout.text, 10) || 0) * 1024;
+}

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { gitSources } from '../../bounds/suite.ts';
+import { failed, gitCommand, runGit } from './run-git.ts';
+
+/** A file, folder, link or submodule of a commit, which is never checked out on this machine. */
+export interface CommittedEntry {
+  /** Relative to the repository, with `/`. */
+  path: string;
+  kind: 'file' | 'executable' | 'link' | 'folder' | 'submodule';
+  /** The id of its object. */
+  object: string;
+  /** Bytes of content. */
+  size: number;
+}
+
+const kinds: Readonly<Record<string, CommittedEntry['kind']>> = {
+  '100644': 'file',
+  '100664': 'file',
+  '100755': 'executable',
+  '120000': 'link',
+  '040000': 'folder',
+  '160000': 'submodule',
+};
+
+interface Reading {
+  repository: string;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal;
+}
+
+/**
+ * Lists a commit, folders before what is in them. Throws an `input` error for a commit that has too much, or
+ * names that no honest repository has.
+ */
+export async function committedEntries(
+  commit: string,
+  { repository, env, signal }: Reading,
+): Promise<CommittedEntry[]> {
+  const args = [`--git-dir=${repository}`, 'ls-tree', '-r', '-t', '-z', '--long', '--full-tree', commit];
+  const timeoutMs = gitSources.time.read;
+  const listed = await runGit({ args, env, reach: 'nothing', timeoutMs, signal });
+  const entries = decoded(listed).split('\0').slice(0, -1).map(entryOf);
+  if (entries.length > gitSources.count.files)
+    throw failed(`the commit has more than ${gitSources.count.files} files and folders`);
+  const folders = new Set(['']);
+  const seen = new Set<string>();
+  let bytes = 0;
+  for (const { path, kind, size } of entries) {
+    const above = path.split('/').slice(0, -1).join('/');
+    if (seen.has(path) || !folders.has(above) || isHostile(path))
+      throw failed(`${quoted(path)} is no honest name`);
+    seen.add(path);
+    if (kind === 'folder') folders.add(path);
+    bytes += size;
+    if (size > gitSources.bytes.file || bytes > gitSources.bytes.all)
+      throw failed(
+        `the files of the commit are too large: at most ${mebibytes(gitSources.bytes.file)} each and ` +
+          `${mebibytes(gitSources.bytes.all)} together, and ${quoted(path)} exceeds that`,
+      );
+  }
+  return entries;
+}
+
+function entryOf(line: string): CommittedEntry {
+  const [, mode = '', object = '', size = '', path = ''] =
+    /^(\d+) \w+ ([\da-f]+) +(\d+|-)\t(.+)$/s.exec(line) ?? [];
+  const kind = kinds[mode];
+  if (kind === undefined) throw failed(`the commit has an entry of the unknown mode ${quoted(mode)}`);
+  return { path, kind, object, size: size === '-' ? 0 : Number(size) };
+}
+
+/** Names that git never writes, which a tree that was made by hand can have. */
+function isHostile(path: string): boolean {
+  return path.split('/').some((name) => ['', '.', '..', '.git'].includes(name.toLowerCase()));
+}
+
+function decoded(listed: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(listed);
+  } catch {
+    throw failed('the commit has a name that is not UTF-8');
+  }
+}
+
+/** The contents of objects, in order, one in memory at a time. */
+export async function* contentsOf(
+  objects: readonly string[],
+  { repository, env, signal }: Reading,
+): AsyncGenerator<Buffer> {
+  if (objects.length === 0) return;
+  const args = [`--git-dir=${repository}`, 'cat-file', '--batch'];
+  const { command, args: all, env: given } = gitCommand({ args, env, reach: 'nothing' });
+  const child = spawn(command, all, { env: given, stdio: ['pipe', 'pipe', 'ignore'], signal });
+  const ended = once(child, 'close');
+  // An abort, or an early end of this reader, is told by what reads the output.
+  ended.catch(() => undefined);
+  child.on('error', () => undefined);
+  child.stdin.on('error', () => undefined);
+  try {
+    const reader = new Pieces(child.stdout);
+    for (const object of objects) {
+      child.stdin.write(`${object}\n`);
+      const head = await reader.line();
+      const [, size] = /^[\da-f]+ \w+ (\d+)$/.exec(head) ?? [];
+      if (size === undefined || Number(size) > gitSources.bytes.file)
+        throw failed(`the kept repository ${repository} is damaged: ${head}`);
+      const content = await reader.exactly(Number(size) + 1);
+      yield content.subarray(0, -1);
+    }
+    child.stdin.end();
+    await ended;
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+/** Reads lines and counted bytes of a stream. */
+class Pieces {
+  readonly #source: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(source: AsyncIterable<Buffer>) {
+    this.#source = source[Symbol.asyncIterator]();
+  }
+
+  async line(): Promise<string> {
+    for (;;) {
+      const end = this.#rest.indexOf(0x0a);
+      if (end !== -1)
+        return this.#take(end + 1)
+          .toString('latin1')
+          .trimEnd();
+      this.#rest = Buffer.concat([this.#rest, await this.#more()]);
+    }
+  }
+
+  async exactly(size: number): Promise<Buffer> {
+    const pieces = [this.#rest];
+    for (let has = this.#rest.length; has < size; has += pieces.at(-1)?.length ?? 0)
+      pieces.push(await this.#more());
+    this.#rest = Buffer.concat(pieces);
+    return this.#take(size);
+  }
+
+  #take(size: number): Buffer {
+    const taken = this.#rest.subarray(0, size);
+    this.#rest = this.#rest.subarray(size);
+    return taken;
+  }
+
+  async #more(): Promise<Buffer> {
+    const { done, value } = await this.#source.next();
+    if (done) throw failed('git ended before it gave all files of the commit');
+    return value;
+  }
+}
+
+const quoted = (text: string) => JSON.stringify(text);
+const mebibytes = (bytes: number) => `${bytes / 1024 ** 2} MiB`;

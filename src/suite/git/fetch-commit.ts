@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gitSources } from '../../bounds/suite.ts';
+import type { Repository } from './git-source.ts';
+import { failed, type GitCall, runGit } from './run-git.ts';
+
+export interface FetchParts {
+  /** Keeps the commits that were fetched. */
+  folder: string;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal;
+  onProgress?: ((line: string) => void) | undefined;
+}
+
+export interface FetchedCommit {
+  commit: string;
+  /** The path of a bare repository with this commit, which the branch `main` names, and no other. */
+  repository: string;
+}
+
+/** One branch, in which the agent can go on; which one of the source it was is known from the result. */
+const branch = 'refs/heads/main';
+const fetched = 'refs/offsite/source';
+
+/**
+ * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with what
+ * git said.
+ */
+export async function fetchCommit(
+  source: Repository,
+  ref: string | undefined,
+  parts: FetchParts,
+): Promise<FetchedCommit> {
+  const address = source.kind === 'local' ? source.path : source.url;
+  const reach = source.kind;
+  const { env, signal } = parts;
+  const isId = ref !== undefined && /^([\da-f]{40}|[\da-f]{64})$/i.test(ref);
+  const wanted = isId
+    ? { name: ref.toLowerCase(), commit: ref.toLowerCase() }
+    : await found(ref, address, { env, reach, signal });
+  const kept = keptAt(parts.folder, address, wanted.commit);
+  if (existsSync(kept)) return { commit: wanted.commit, repository: kept };
+  mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
+  const fresh = mkdtempSync(join(parts.folder, 'fetching-'));
+  try {
+    const commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts);
+    const repository = keptAt(parts.folder, address, commit);
+    // Another process may have fetched the same one.
+    if (!existsSync(repository))
+      await rename(fresh, repository).catch((error: unknown) => {
+        if (!existsSync(repository)) throw error;
+      });
+    return { commit, repository };
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+function keptAt(folder: string, address: string, commit: string): string {
+  return join(folder, createHash('sha256').update(`${address}\0${commit}`).digest('hex').slice(0, 40));
+}
+
+type Asking = Pick<GitCall, 'env' | 'reach' | 'signal'>;
+
+/** The full name of a ref, and the commit that it leads to. */
+async function found(
+  ref: string | undefined,
+  address: string,
+  asking: Asking,
+): Promise<{ name: string; commit: string }> {
+  const names = ref === undefined ? ['HEAD'] : [ref, `refs/${ref}`, `refs/tags/${ref}`, `refs/heads/${ref}`];
+  const patterns = names.flatMap((name) => [name, `${name}^{}`]);
+  const args = ['ls-remote', '--quiet', '--', address, ...patterns];
+  const listed = await runGit({ ...asking, args, timeoutMs: gitSources.time.asked });
+  const ids = new Map(
+    listed
+      .toString('utf8')
+      .split('\n')
+      .map((line) => line.split('\t'))
+      .map(([id = '', name = '']) => [name, id]),
+  );
+  for (const name of names) {
+    const commit = ids.get(`${name}^{}`) ?? ids.get(name);
+    if (commit !== undefined) return { name, commit };
+  }
+  throw failed(
+    ref === undefined
+      ? 'the repository has no commit at its HEAD'
+      : `the repository has no branch and no tag ${ref}; a commit needs its whole id`,
+  );
+}
+
+async function fetchInto(
+  folder: string,
+  { address, reach, name }: { address: string; reach: Repository['kind']; name: string },
+  { env, signal, onProgress }: FetchParts,
+): Promise<string> {
+  const here = { env, signal, reach: 'nothing' as const, timeoutMs: gitSources.time.read };
+  const git = `--git-dir=${folder}`;
+  const format = /^[\da-f]{64}$/.test(name) ? ['--object-format=sha256'] : [];
+  await runGit({ ...here, args: ['init', '--quiet', '--bare', '--template=', ...format, '--', folder] });
+  using watch = watched(folder, signal);
+  const options = [
+    '--progress',
+    '--depth=1',
+    '--no-tags',
+    '--no-write-fetch-head',
+    '--no-recurse-submodules',
+  ];
+  await runGit({
+    ...{ env, reach, signal: watch.signal, timeoutMs: gitSources.time.fetched },
+    args: [git, 'fetch', ...options, '--', address, `+${name}:${fetched}`],
+    ...(onProgress && { onProgress }),
+  }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw watch.signal.aborted ? watch.signal.reason : error;
+  });
+  const answer = await runGit({ ...here, args: [git, 'rev-parse', '--verify', `${fetched}^{commit}`] });
+  const commit = answer.toString('utf8').trim();
+  await runGit({ ...here, args: [git, 'update-ref', branch, commit] });
+  await runGit({ ...here, args: [git, 'update-ref', '-d', fetched] });
+  // Leaves out what else came with it, such as a tag's own message.
+  await runGit({ ...here, args: [git, 'repack', '--quiet', '-a', '-d'] });
+  await runGit({ ...here, args: [git, 'symbolic-ref', 'HEAD', branch] });
+  await runGit({ ...here, args: [git, 'read-tree', commit], set: { GIT_INDEX_FILE: join(folder, 'index') } });
+  return commit;
+}
+
+/** Aborts once a folder has more than may be fetched. */
+function watched(folder: string, signal: AbortSignal): { signal: AbortSignal } & Disposable {
+  const tooMuch = new AbortController();
+  const timer = setInterval(() => {
+    if (bytesBelow(folder) <= gitSources.bytes.fetched) return;
+    const limit = `${gitSources.bytes.fetched / 1024 ** 2} MiB`;
+    tooMuch.abort(failed(`the repository sends more than ${limit}`));
+  }, gitSources.time.looked);
+  return {
+    signal: AbortSignal.any([signal, tooMuch.signal]),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
+
+/** Git renames and removes files meanwhile: those are counted the next time. */
+function bytesBelow(folder: string): number {
+  const objects = join(folder, 'objects');
+  const folders = [...namesIn(objects).map((name) => join(objects, name))];
+  return folders
+    .flatMap((below) => [below, ...namesIn(below).map((name) => join(below, name))])
+    .reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // It is a file, or is gone.
+  }
+}

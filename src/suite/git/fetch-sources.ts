@@ -1,0 +1,129 @@
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pLimit from 'p-limit';
+import { gitSources } from '../../bounds/suite.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { KnownKeys } from '../../redaction/known-keys.ts';
+import { heldKey } from '../file-reader.ts';
+import type { Reach } from '../read-file.ts';
+import { SuiteFile } from '../suite-file.ts';
+import { readYamlFile } from '../yaml-file.ts';
+import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
+import { type FetchParts, fetchCommit } from './fetch-commit.ts';
+import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
+import { requireLocalRepository } from './local-repository.ts';
+import { failed } from './run-git.ts';
+
+export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
+  dataFolder: string;
+  allowOutside?: readonly string[] | undefined;
+  except?: readonly string[] | undefined;
+  /** Keys that no file of a source may hold. */
+  keys?: KnownKeys | undefined;
+  /** Tells what people should know about a source. */
+  note(message: string): void;
+  /** Tells what git is doing: `fetch main of https://…: Receiving objects: 45 %`. */
+  onProgress(message: string): void;
+}
+
+/** The sources of a suite by {@link keyOfSource}, or what is wrong with one. */
+export type FetchedSources = ReadonlyMap<string, PlannedSource | { problem: string }>;
+
+export function keyOfSource({ git, ref, history }: GitSource): string {
+  return JSON.stringify([git, ref, history]);
+}
+
+/**
+ * Fetches the sources that a suite names into the data folder. Throws as `readYamlFile` does; what is wrong
+ * with a source is in the result, so that all problems of a suite can be told at once.
+ */
+export async function fetchSources(file: string, parts: SourceParts): Promise<FetchedSources> {
+  const { value } = readYamlFile(file, SuiteFile);
+  const named = [value.source, ...(value.cases ?? []).map(({ source }) => source)];
+  const sources = new Map(
+    named.flatMap((source) => (source && 'git' in source ? [[keyOfSource(source), source] as const] : [])),
+  );
+  const limit = pLimit(gitSources.count.parallel);
+  const folder = dirname(resolve(file));
+  const planned = [...sources].map(([key, source]) =>
+    limit(async () => [key, await outcomeOf(source, folder, parts)] as const),
+  );
+  return new Map(await Promise.all(planned));
+}
+
+async function outcomeOf(
+  source: GitSource,
+  folder: string,
+  parts: SourceParts,
+): Promise<PlannedSource | { problem: string }> {
+  try {
+    return await plannedSource(source, folder, parts);
+  } catch (error) {
+    if (!(error instanceof OffsiteError) || parts.signal.aborted) throw error;
+    return { problem: withoutCredentials(messageOf(error)) };
+  }
+}
+
+async function plannedSource(
+  { git, ref, history }: GitSource,
+  folder: string,
+  { dataFolder, allowOutside = [], except = [], keys, note, onProgress, ...asking }: SourceParts,
+): Promise<PlannedSource> {
+  const repositoryNamed = repositoryOf(git, folder);
+  const reach: Reach = { within: [folder, ...allowOutside], except };
+  if (repositoryNamed.kind === 'local') requireLocalRepository(repositoryNamed.path, reach);
+  const url = withoutCredentials(git);
+  const title = `${ref ?? 'HEAD'} of ${url}`;
+  const { commit, repository } = await fetchCommit(repositoryNamed, ref, {
+    ...asking,
+    folder: join(dataFolder, 'sources'),
+    onProgress: (line) => onProgress(`fetch ${title}: ${withoutCredentials(line)}`),
+  });
+  const reading = { ...asking, repository };
+  const entries = await committedEntries(commit, reading);
+  const pointers = await lookInto(entries, keys, reading);
+  const submodules = entries.filter(({ kind }) => kind === 'submodule').map(({ path }) => path);
+  if (submodules.length > 0) note(`${title}: submodules are not fetched: ${submodules.join(', ')}`);
+  if (pointers.length > 0) {
+    const some = pointers.slice(0, 3).join(', ');
+    note(
+      `${title}: files of Git LFS are not fetched, only their pointers: ${pointers.length}, such as ${some}`,
+    );
+  }
+  return { url, ref, commit, history, repository };
+}
+
+const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
+
+/** Refuses a file with a key. Returns the paths of pointers to files that git itself does not have. */
+async function lookInto(
+  entries: readonly CommittedEntry[],
+  keys: KnownKeys | undefined,
+  reading: Parameters<typeof contentsOf>[1],
+): Promise<string[]> {
+  const looksForKeys = keys?.named.some(([, key]) => key !== '') ?? false;
+  const small = 1024;
+  const read = entries.filter(
+    ({ kind, size }) =>
+      kind !== 'folder' && kind !== 'submodule' && (looksForKeys || (size < small && size > pointer.length)),
+  );
+  const pointers: string[] = [];
+  const paths = read.map(({ path }) => path).values();
+  for await (const content of contentsOf(
+    read.map(({ object }) => object),
+    reading,
+  )) {
+    const path = paths.next().value ?? '';
+    if (content.subarray(0, pointer.length).equals(pointer)) pointers.push(path);
+    const held = keys?.find(content);
+    if (held) throw failed(`${path}:${held.line}:${held.column}: ${heldKey(held.name)}`);
+  }
+  return pointers;
+}
+
+/** A path is relative to the suite's folder. As in git, `host:path` is a remote one. */
+function repositoryOf(git: string, folder: string): Repository {
+  if (git.startsWith('file://')) return { kind: 'local', path: fileURLToPath(git) };
+  const isRemote = /^[\w+.-]+:\/\//.test(git) || /^[^/]*:/.test(git);
+  return isRemote ? { kind: 'remote', url: git } : { kind: 'local', path: resolve(folder, git) };
+}

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { messageOf } from '../../offsite-error.ts';
+import { type Reach, requireWithin } from '../read-file.ts';
+import { failed } from './run-git.ts';
+
+/**
+ * Throws an `input` error unless a folder is a repository of which all parts may be read: a repository may name
+ * folders elsewhere that hold its objects.
+ */
+export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anywhere'>): void {
+  const folder = gitFolderOf(path);
+  if (folder === undefined) throw failed(`${path} is not a git repository`);
+  const common = pathIn(join(folder, 'commondir'), folder) ?? folder;
+  const objects = join(common, 'objects');
+  const parts = [folder, common, objects, ...alternatesOf(objects, new Set())];
+  for (const part of [path, ...parts, ...new Set(parts.flatMap(linksBelow))])
+    requireWithin(path, realPathOf(part), reach);
+}
+
+/** The links in a repository, which git follows. */
+function linksBelow(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => entry.isSymbolicLink())
+    .map(({ parentPath, name }) => join(parentPath, name));
+}
+
+/** `.git` in the folder, what a file `.git` names, or the folder itself. */
+function gitFolderOf(path: string): string | undefined {
+  const inside = join(path, '.git');
+  const stats = statSync(inside, { throwIfNoEntry: false });
+  if (stats?.isFile()) {
+    const [, named] = /^gitdir: (.+)$/m.exec(readFileSync(inside, 'utf8')) ?? [];
+    return named === undefined ? undefined : resolve(path, named);
+  }
+  const folder = stats?.isDirectory() ? inside : path;
+  return statSync(join(folder, 'objects'), { throwIfNoEntry: false })?.isDirectory() ||
+    statSync(join(folder, 'commondir'), { throwIfNoEntry: false })?.isFile()
+    ? folder
+    : undefined;
+}
+
+/** The folder that a small file of a repository names. */
+function pathIn(file: string, folder: string): string | undefined {
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+  return resolve(folder, readFileSync(file, 'utf8').trim());
+}
+
+/** Folders of objects that another one borrows from. */
+function alternatesOf(objects: string, seen: Set<string>): string[] {
+  const file = join(objects, 'info', 'alternates');
+  if (seen.has(objects) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return [];
+  seen.add(objects);
+  const named = readFileSync(file, 'utf8').split('\n');
+  return named
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .flatMap((line) => {
+      const other = resolve(objects, line.replace(/^"(.*)"$/, '$1'));
+      return [other, ...alternatesOf(other, seen)];
+    });
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    throw failed(`cannot read ${dirname(path)}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,131 @@
+import { type ExecaError, execa } from 'execa';
+import { gitSources } from '../../bounds/suite.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { withoutCredentials } from './git-source.ts';
+
+export interface GitCall {
+  args: readonly string[];
+  /** The user's environment. */
+  env: NodeJS.ProcessEnv;
+  /**
+   * What git may talk to. For `remote`, the user's own settings hold, with their credential helpers, proxies
+   * and certificates. For `local`, only another repository of this machine. For `nothing`, no settings.
+   */
+  reach: 'remote' | 'local' | 'nothing';
+  timeoutMs: number;
+  signal: AbortSignal;
+  /** Variables of git's own for this call. */
+  set?: Record<string, string>;
+  /** Called with the last line that git prints on its progress. */
+  onProgress?: (line: string) => void;
+}
+
+const protocols = { remote: 'file:git:http:https:ssh', local: 'file', nothing: '' };
+
+/** Nothing of a repository is run, and nothing else is fetched with it. They win over all files of settings. */
+const settings = {
+  'core.hooksPath': '/dev/null',
+  'core.fsmonitor': 'false',
+  'core.logAllRefUpdates': 'false',
+  'protocol.ext.allow': 'never',
+  'fetch.recurseSubmodules': 'no',
+  'submodule.recurse': 'false',
+  'fetch.writeCommitGraph': 'false',
+  'transfer.bundleURI': 'false',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+};
+
+/** Variables of git that say how the user reaches repositories. All others are not passed on. */
+const userVariable =
+  /^GIT_(ASKPASS|SSH|SSH_COMMAND|SSH_VARIANT|SSL_\w+|PROXY_\w+|HTTP_\w+|EXEC_PATH|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+))$/;
+
+/**
+ * Runs git to its end, without a shell and without a terminal, and returns what it prints. It never asks a
+ * person anything. Throws `GIT_FAILED`, an `input` error with what git said, without credentials.
+ */
+export async function runGit(call: GitCall): Promise<Buffer> {
+  const { timeoutMs, signal, onProgress } = call;
+  signal.throwIfAborted();
+  const { command, args, env } = gitCommand(call);
+  const running = execa(command, args, {
+    ...{ env, extendEnv: false, stdin: 'ignore', encoding: 'buffer', reject: false },
+    maxBuffer: { stdout: gitSources.bytes.list, stderr: gitSources.bytes.messages },
+    // A session of its own: its helpers have no terminal to ask on, and can be ended together.
+    detached: true,
+  });
+  const end = () => endGroup(running.pid);
+  const late = setTimeout(end, timeoutMs);
+  signal.addEventListener('abort', end, { once: true });
+  let progress = '';
+  running.stderr?.on('data', (chunk: Buffer) => {
+    progress = (progress + chunk.toString('latin1')).slice(-200);
+    const line = progress.split(/[\r\n]+/).findLast((text) => /\d+%|\d+ /.test(text));
+    if (line) onProgress?.(line);
+  });
+  try {
+    const result = await running;
+    signal.throwIfAborted();
+    if (!result.failed) return Buffer.from(result.stdout);
+    throw gitFailure(result, timeoutMs);
+  } finally {
+    clearTimeout(late);
+    signal.removeEventListener('abort', end);
+  }
+}
+
+/** The command line and the environment of a call. */
+export function gitCommand({ args, env, reach, set = {} }: Pick<GitCall, 'args' | 'env' | 'reach' | 'set'>) {
+  const given = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+  const kept = Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || userVariable.test(name));
+  const own = reach === 'nothing' ? { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' } : {};
+  return {
+    command: 'git',
+    args: [...given, ...args],
+    env: {
+      ...Object.fromEntries(kept),
+      ...own,
+      GIT_ALLOW_PROTOCOL: protocols[reach],
+      GIT_NO_LAZY_FETCH: '1',
+      GIT_TERMINAL_PROMPT: '0',
+      SSH_ASKPASS_REQUIRE: 'never',
+      LC_ALL: 'C.UTF-8',
+      ...set,
+    },
+  };
+}
+
+/** Ends git with its helpers. */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+type Failed = Pick<ExecaError<{ encoding: 'buffer' }>, 'exitCode' | 'isMaxBuffer' | 'code' | 'signal'> & {
+  stderr?: Uint8Array;
+  originalMessage?: string;
+};
+
+function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
+  if (result.code === 'ENOENT') return failed('git is not on the PATH');
+  if (result.isMaxBuffer) return failed('git printed more than is read');
+  if (result.exitCode === undefined)
+    return failed(`git did not finish within ${timeoutMs / 1000} s, or was ended`);
+  const said = Buffer.from(result.stderr ?? [])
+    .toString('utf8')
+    .split(/[\r\n]+/)
+    .filter((line) => /^(fatal|error|remote|ssh|git|ERROR|Permission|Host)/.test(line.trim()))
+    .slice(-saidLines);
+  const told = said.length === 0 ? `it exited with ${result.exitCode}` : said.join(' / ');
+  return failed(`git said: ${withoutCredentials(told)}`);
+}
+
+const saidLines = 4;
+
+export function failed(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'GIT_FAILED', kind: 'input' });
+}

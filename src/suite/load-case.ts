@@ -1,0 +1,106 @@
+import { basename } from 'node:path';
+import type { Case } from '../contract/definition.ts';
+import { plannedValidator } from './load-validator.ts';
+import {
+  type CaseExtras,
+  freshVerify,
+  type PlannedCase,
+  type PromptSource,
+  type VerifyPlace,
+} from './plan.ts';
+import type { CaseSource, Text } from './suite-file.ts';
+import type { Path, SuiteReader } from './suite-reader.ts';
+import { isReservedName, type Variables } from './variables.ts';
+
+/** A case of a suite file with the files that it names. Its problems are reported. */
+export function plannedCase(
+  entry: CaseSource,
+  index: number,
+  prompt: PromptSource,
+  reader: SuiteReader,
+): PlannedCase {
+  const path = ['cases', index];
+  const variables = entry.variables ?? {};
+  for (const name of Object.keys(variables).filter(isReservedName)) {
+    reader.report([...path, 'variables', name], 'this name decides how programs run; choose another one');
+  }
+  if (prompt.kind === 'text')
+    reader.refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
+  if (entry.verify === undefined && entry.validator === undefined) {
+    reader.report(path, 'has neither verify nor validator: with nothing to check, every trial would be void');
+  }
+  const request: Case = { id: entry.id, name: entry.name ?? entry.id };
+  if (entry.tags) request.tags = entry.tags;
+  if (entry.source && 'kind' in entry.source) request.source = entry.source;
+  if (entry.variables) request.variables = entry.variables;
+  if (entry.prepare !== undefined)
+    request.prepare = prepareOf(entry.prepare, variables, [...path, 'prepare'], reader);
+  if (entry.verify !== undefined)
+    request.verify = reader.script(scriptOf(entry.verify), variables, [...path, 'verify']);
+  if (entry.validator)
+    request.validator = plannedValidator(entry.validator, variables, [...path, 'validator'], reader);
+  if (entry.user) {
+    const { kind, goal, prompt } = entry.user;
+    request.user = {
+      kind,
+      goal: reader.script(goal, variables, [...path, 'user', 'goal']),
+      prompt: reader.script(prompt, variables, [...path, 'user', 'prompt']),
+    };
+    refuseLoneUser([...path, 'user'], reader);
+  }
+  return { request, local: extrasOf(entry, variables, path, reader) };
+}
+
+function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: SuiteReader): CaseExtras {
+  const { solution, validator, user } = entry;
+  return {
+    artifacts: [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])],
+    protected: entry.protected ?? [],
+    runsIn: validator?.runsIn ?? 'fresh',
+    verifyPlace: verifyPlaceOf(entry.verify, [...path, 'verify'], reader),
+    onError: validator?.onError ?? 'void',
+    userTurns: user?.maxTurns ?? 0,
+    solution: solution === undefined ? undefined : reader.script(solution, variables, [...path, 'solution']),
+    environment: environmentOf(entry, path, reader),
+  };
+}
+
+function environmentOf({ environment, source }: CaseSource, path: Path, reader: SuiteReader) {
+  const planned = reader.environment(environment, path);
+  const repository = reader.repository(source, path);
+  return repository ? { ...planned, source: repository } : planned;
+}
+
+function verifyPlaceOf(verify: CaseSource['verify'], path: Path, reader: SuiteReader): VerifyPlace {
+  if (typeof verify !== 'object') return freshVerify;
+  const { in: where = 'fresh', keep = [], ignore = [], unexpected } = verify;
+  if (unexpected !== undefined && where === 'fresh') {
+    reader.report([...path, 'unexpected'], 'requires in: same; a fresh sandbox shows no such changes');
+  }
+  return { in: where, keep, ignore, unexpected: unexpected ?? 'show' };
+}
+
+/** Every variant needs a model for the simulated user. */
+function refuseLoneUser(path: Path, reader: SuiteReader): void {
+  reader.source.variants.forEach(({ userModel, name }, index) => {
+    if (userModel === undefined) {
+      reader.report(path, `variants[${index}]${name ? ` (${name})` : ''} has no userModel to play this user`);
+    }
+  });
+}
+
+function prepareOf(
+  prepare: NonNullable<CaseSource['prepare']>,
+  variables: Variables,
+  path: Path,
+  reader: SuiteReader,
+): Case['prepare'] {
+  const parts = typeof prepare === 'string' ? { source: prepare } : prepare;
+  const name = ('name' in parts && parts.name) || ('file' in parts ? basename(parts.file) : 'prepare');
+  const text = 'file' in parts ? { file: parts.file } : parts.source;
+  return { name, source: reader.script(text, variables, path) };
+}
+
+function scriptOf(verify: NonNullable<CaseSource['verify']>): Text {
+  return typeof verify === 'object' && 'source' in verify ? verify.source : verify;
+}

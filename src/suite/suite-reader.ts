@@ -1,0 +1,111 @@
+import { join, resolve } from 'node:path';
+import { messageOf } from '../offsite-error.ts';
+import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
+import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
+import { type FetchedSources, keyOfSource } from './git/fetch-sources.ts';
+import type { PlannedSource } from './git/git-source.ts';
+import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
+import type { CaseSource, SuiteFile, Text } from './suite-file.ts';
+import { expandVariables, type Variables } from './variables.ts';
+import type { YamlFile } from './yaml-file.ts';
+
+/** The keys and indices that lead to a value of the suite file. */
+export type Path = (string | number)[];
+
+/** Reads what one suite file names, and collects the problems with their places. */
+export class SuiteReader {
+  readonly issues: FileIssue[] = [];
+  readonly source: SuiteFile;
+  readonly parts: EnvironmentParts;
+  readonly #yaml: YamlFile<SuiteFile>;
+  readonly #sources: FetchedSources | undefined;
+  readonly #environments = new Map<EnvironmentSource, CaseEnvironment>();
+
+  constructor(yaml: YamlFile<SuiteFile>, parts: EnvironmentParts, sources: FetchedSources | undefined) {
+    this.#sources = sources;
+    this.source = yaml.value;
+    this.parts = parts;
+    this.#yaml = yaml;
+  }
+
+  report(path: Path, message: string): void {
+    this.issues.push(this.#yaml.issue(path, message));
+  }
+
+  /** A text of the suite, or of the file that it names. Empty, with a problem, if that cannot be read. */
+  text(text: Text, path: Path): string {
+    if (typeof text === 'string') return text;
+    try {
+      return this.parts.files.text(resolve(this.parts.folder, text.file));
+    } catch (error) {
+      if (error instanceof BadFile) this.issues.push(...error.issues);
+      else this.report(path, messageOf(error));
+      return '';
+    }
+  }
+
+  /** Reads a text and checks that every `{{name}}` in it is a variable of the case. */
+  script(text: Text, variables: Variables, path: Path): string {
+    const source = this.text(text, path);
+    this.refuseUnknownNames(source, variables, path, '', typeof text === 'object' ? text.file : undefined);
+    return source;
+  }
+
+  refuseUnknownNames(text: string, variables: Variables, path: Path, where: string, file?: string): void {
+    expandVariables(text, variables, (name, offset) => {
+      const message = `{{${name}}} is not a variable${where}; write \\{{ for literal braces`;
+      if (file === undefined) this.report(path, message);
+      else
+        this.issues.push({
+          file: join(this.parts.folder, file),
+          ...positionInText(text, offset),
+          path: '',
+          message,
+        });
+    });
+  }
+
+  refuseRepeated(list: string, names: string[], key: string): void {
+    names.forEach((name, index) => {
+      const first = names.indexOf(name);
+      if (name !== '' && first < index)
+        this.report([list, index, key], `"${name}" is already used by ${list}[${first}]`);
+    });
+  }
+
+  /**
+   * A case's environment, or the suite's if the case has none. Each is read once.
+   *
+   * @param path the case's
+   */
+  environment(own: EnvironmentSource | undefined, path: Path): CaseEnvironment {
+    const source = own ?? this.source.environment;
+    if (!source) return noEnvironment;
+    const at = own ? [...path, 'environment'] : ['environment'];
+    const known = this.#environments.get(source);
+    if (known) return known;
+    const report = (key: string, issue: string | FileIssue) =>
+      typeof issue === 'string' ? this.report([...at, key], issue) : this.issues.push(issue);
+    const placeOf = (key: string) => this.placeOf([...at, key]);
+    const environment = plannedEnvironment(source, { ...this.parts, placeOf, report });
+    this.#environments.set(source, environment);
+    return environment;
+  }
+
+  /** The repository of a case, or the suite's if the case has no source. Undefined for none. */
+  repository(own: CaseSource['source'], path: Path): PlannedSource | undefined {
+    const source = own ?? this.source.source;
+    if (!source || !('git' in source)) return undefined;
+    const at = own ? [...path, 'source'] : ['source'];
+    const fetched = this.#sources?.get(keyOfSource(source));
+    if (fetched && 'commit' in fetched) return fetched;
+    this.report([...at, 'git'], fetched?.problem ?? 'this command takes no git sources');
+    return undefined;
+  }
+
+  /** `suite.yaml:3:5` */
+  placeOf(path: Path): string {
+    const { file, line, column } = this.#yaml.issue(path, '');
+    return `${file}:${line}:${column}`;
+  }
+}

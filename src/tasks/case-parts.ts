@@ -1,0 +1,71 @@
+import { posix } from 'node:path';
+import type { CaseAgent } from '../suite/case-steps.ts';
+import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
+import { BadFile } from '../suite/file-issues.ts';
+import type { EnvironmentParts } from '../suite/load-environment.ts';
+import { plainVariables } from './case-environment.ts';
+import { folderOf, placedFiles } from './placed-files.ts';
+import type { Task, TaskAgent } from './task.ts';
+import { issueAt, TaskFolder } from './task-folder.ts';
+
+/** The parts of a case that a task has once, or once for each of its steps. */
+
+/** What tasks become cases with. */
+export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
+  thresholds: Thresholds;
+}
+
+export function agentOf({ user }: TaskAgent): CaseAgent {
+  return { user };
+}
+
+/** How a task, or one of its steps, is graded. */
+export interface Graded extends Pick<Task, 'place' | 'verifier'> {}
+
+export function testsOf({ place, verifier }: Graded, { files, thresholds }: CaseParts): CaseTests {
+  const { tests, command, env, user, timeoutMs, reading, collect } = verifier;
+  if ((reading.kind !== 'reward-files' && reading.kind !== 'printed-tests') || !command)
+    throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
+  // What the agent left there would be found in place of the tests, or of what they write.
+  const written = reading.kind === 'reward-files' ? [posix.dirname(reading.json)] : [];
+  return {
+    files: placedFiles(new TaskFolder(place), tests, files),
+    emptied: [...new Set([...tests.map(folderOf), ...written])],
+    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, reading, thresholds },
+    collect: collect.map(({ service: _, ...each }) => each),
+  };
+}
+
+export function oracleOf(
+  { place, solution }: Pick<Task, 'place' | 'solution'>,
+  { files }: CaseParts,
+): CaseOracle | undefined {
+  if (solution?.kind !== 'script') return undefined;
+  const folders = solution.files ? [solution.files] : [];
+  return {
+    files: placedFiles(new TaskFolder(place), folders, files),
+    command: [...solution.command],
+    env: plainVariables(solution.env),
+  };
+}
+
+/** Globs of files and of folders; those outside the working folder match nothing. */
+export function artifactsOf(artifacts: Task['artifacts']): {
+  artifacts: string[];
+  artifactsExcept: string[];
+} {
+  return {
+    artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
+    artifactsExcept: artifacts.flatMap(({ source, exclude }) =>
+      exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+    ),
+  };
+}
+
+function withBelow(glob: string): string[] {
+  return [glob, `${glob}/**`];
+}
+
+export function plainPath(path: string): string {
+  return posix.normalize(path).replace(/\/$/, '');
+}

@@ -1,0 +1,138 @@
+import { posix } from 'node:path';
+import type { NewEntry } from '../../engine/archive/entries.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { asUser } from '../as-user.ts';
+import { gradingEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { requireHealth } from '../healthcheck.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
+import type { TrialStep } from '../spec.ts';
+import type { Phase, PhaseInput } from './phase.ts';
+
+/**
+ * Makes the sandbox ready for a step: puts its files, runs its setup and waits for its healthcheck. Nothing
+ * runs in the sandbox when it begins.
+ *
+ * A step after the first one begins with what the agent left. If it cannot begin, the agent is the cause:
+ * otherwise an agent could choose to have no verdict.
+ */
+export function beginStep(step: TrialStep, isFirst: boolean): Phase {
+  return {
+    name: 'sandbox',
+    async run(input) {
+      const { signal } = input;
+      try {
+        await begin(step, input);
+        return {};
+      } catch (error) {
+        signal.throwIfAborted();
+        if (isFirst) throw error;
+        if (error instanceof TrialFailure && error.failure.kind === 'task')
+          throw asAgents(error.failure.message, error.failure.output, error);
+        if (error instanceof OffsiteError && error.code === 'ENGINE_CONTAINER_DAMAGED')
+          throw asAgents(error.message, undefined, error);
+        throw error;
+      }
+    },
+  };
+
+  function asAgents(message: string, output: string | undefined, error: unknown): TrialFailure {
+    const whose = `step ${step.name} cannot begin in what the agent left: ${message}`;
+    return new TrialFailure({ kind: 'agent', phase: 'sandbox', message: whose, output }, error);
+  }
+}
+
+/** Brings an untouched sandbox to these steps, without any work of an agent. A setup may need that, and fail. */
+export async function reachSteps(
+  steps: readonly TrialStep[],
+  container: Container,
+  { users, spec, signal }: Pick<PhaseInput, 'users' | 'spec' | 'signal'>,
+): Promise<void> {
+  for (const step of steps) {
+    const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
+    await putStep(step, container, user, signal);
+    const worker = user ? asUser(container, user) : container;
+    try {
+      await runSetup(step, worker, spec.sandbox.timeouts.prepare, signal);
+    } catch (error) {
+      if (!(error instanceof TrialFailure)) throw error;
+    }
+  }
+  await container.killAll(signal);
+}
+
+async function begin(step: TrialStep, { container, users, spec, parts, signal }: PhaseInput): Promise<void> {
+  const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
+  await putStep(step, container, user, signal);
+  const worker = user ? asUser(container, user) : container;
+  await runSetup(step, worker, spec.sandbox.timeouts.prepare, signal);
+  const { healthcheck } = step;
+  const environment = { ...spec.environment, healthcheck };
+  await requireHealth(worker, { ...spec, environment }, parts.clock, signal);
+}
+
+/** Puts the files of a step into a sandbox, and its prompt. The engine does it, without any program there. */
+async function putStep(
+  { files, emptied, prompt }: Pick<TrialStep, 'files' | 'emptied' | 'prompt'>,
+  container: Container,
+  owner: { uid: number; gid: number } | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workingDir } = container;
+  if ((await container.kindOf(workingDir, signal)) === 'other')
+    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${workingDir} is no folder` });
+  const placed = files.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path) }));
+  const folders: NewEntry[] = [];
+  // A folder replaces a file or a link in its place.
+  for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
+    if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+  const { uid = 0, gid = 0 } = owner ?? {};
+  await container.put(
+    [
+      // A file replaces a folder with all that is in it, and a new folder the file.
+      ...emptied.flatMap((path) => [
+        { path, content: '' },
+        { path, folder: true as const, mode: 0o777 },
+      ]),
+      ...[...folders, ...placed].map((entry) => ({ ...entry, uid, gid })),
+      { path: sandboxPaths.prompt, content: prompt },
+    ],
+    '/',
+    signal,
+  );
+}
+
+/** The folders of files below a folder, those above before those in them. */
+function foldersOf(files: readonly { path: string }[], below: string): string[] {
+  const folders = new Set<string>();
+  for (const { path } of files)
+    for (let folder = posix.dirname(path); folder.startsWith(`${below}/`); folder = posix.dirname(folder))
+      folders.add(folder);
+  return [...folders].toSorted();
+}
+
+async function runSetup(
+  { setup, variables }: TrialStep,
+  container: Container,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (setup === undefined) return;
+  const result = await container.exec({
+    argv: ['/bin/sh', '-c', 'exec bash "$0" 2>&1 < /dev/null', posix.resolve(container.workingDir, setup)],
+    env: gradingEnvironment(variables, container),
+    timeoutMs,
+    signal,
+  });
+  signal.throwIfAborted();
+  if (result.ended === 'exited' && result.exitCode === 0) return;
+  const how =
+    result.ended === 'exited'
+      ? `exited with ${result.exitCode}`
+      : result.ended === 'timed-out'
+        ? `was stopped after ${timeoutMs / 1000} s`
+        : `ended: ${result.ended}`;
+  const output = result.ended === 'not-started' ? result.message : result.stdout.text;
+  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${setup} ${how}`, output });
+}

@@ -1,0 +1,72 @@
+import { trajectoryArtifact } from './artifacts.ts';
+import { agentUsers } from './as-user.ts';
+import { combinedSteps, type RanStep } from './combined-steps.ts';
+import { grade, type RunPhase } from './grading.ts';
+import { beginStep, reachSteps } from './phases/begin-step.ts';
+import { harness } from './phases/harness.ts';
+import type { Found, PhaseInput } from './phases/phase.ts';
+import { putTests } from './put-tests.ts';
+import type { TrialSpec, TrialStep } from './spec.ts';
+
+interface StepsRun {
+  /** Runs a phase of a step, announced and timed. The step has no name if the trial has no steps. */
+  runPhase(step: string | undefined, ...args: Parameters<RunPhase>): ReturnType<RunPhase>;
+  /** Called with all that was found each time that it grows. */
+  keep(found: Found): void;
+}
+
+/**
+ * Runs the harness in a sandbox and grades what it left, for each step of a trial. A trial without steps is
+ * one step. All steps share the sandbox and the trial's budget; each has a new session of its harness. After a
+ * step that did not pass, no other step runs.
+ */
+export async function runSteps(
+  input: Omit<PhaseInput, 'whole' | 'step' | 'users'>,
+  { runPhase, keep }: StepsRun,
+): Promise<void> {
+  const { spec: whole, found: base, container, parts, signal } = input;
+  const { clock, blobs } = parts;
+  const users = await agentUsers(container, whole, signal);
+  const steps: (TrialStep | undefined)[] = whole.steps?.list ?? [undefined];
+  const ran: RanStep[] = [];
+  for (const [index, step] of steps.entries()) {
+    const spec = step ? stepSpec(whole, step) : whole;
+    const isLast = index === steps.length - 1;
+    const until = whole.steps?.list.slice(0, index + 1) ?? [];
+    const reach = (fresh: typeof container) => reachSteps(until, fresh, { users, spec, signal });
+    const stepInput = { ...input, spec, whole, users, step: { index, isLast, reach } };
+    const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);
+    const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
+    ran.push(here);
+    const add = (found: Found) => {
+      here.found = { ...here.found, ...found };
+      here.finishedAt = clock.now();
+      keep({ ...base, ...combinedSteps(whole, ran) });
+    };
+    if (step) add(await run(beginStep(step, index === 0), stepInput));
+    add(await run(harness, stepInput));
+    add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run));
+    if (here.found.verdict !== 'passed') break;
+    // The next step's agent never sees the tests, nor what they wrote.
+    if (step && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);
+  }
+  if (!whole.steps) return;
+  const { artifacts = [], trajectory = [], ...found } = combinedSteps(whole, ran);
+  const all = [...artifacts, await trajectoryArtifact(trajectory, blobs)];
+  keep({ ...base, ...found, trajectory, artifacts: all });
+}
+
+/** The trial as one of its steps has it. */
+function stepSpec(
+  { steps: _, ...spec }: TrialSpec,
+  { prompt, variables, agent, timeoutMs, tests, artifacts, profile = spec.profile }: TrialStep,
+): TrialSpec {
+  const { sandbox } = spec;
+  const harness = timeoutMs ?? sandbox.timeouts.harness;
+  return {
+    ...spec,
+    ...{ prompt, variables, tests, artifacts, profile },
+    agent: { ...spec.agent, ...agent },
+    sandbox: { ...sandbox, timeouts: { ...sandbox.timeouts, harness } },
+  };
+}

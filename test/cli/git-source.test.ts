@@ -1,0 +1,69 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeRepository } from '../suite/git/repository.ts';
+import { offsite, start } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+let place: Place;
+beforeEach(() => {
+  place = openPlace();
+});
+afterEach(() => place[Symbol.dispose]());
+
+const look = [
+  'git status --porcelain --branch > /tmp/status',
+  'git log --all --format=%s > /tmp/log',
+  'cat /tmp/status /tmp/log a.txt; ls -ln a.txt',
+  'test "$(cat /tmp/status)" = "## main" && test "$(wc -l < /tmp/log)" = 1 && echo later >> a.txt',
+  'git -c user.name=a -c user.email=a@b commit -qam done',
+].join('\n');
+
+test('an agent gets one commit, owned by its user, and a batch that goes on later gets the same one', {
+  timeout: 240_000,
+}, async () => {
+  const repository = makeRepository(join(place.folder, 'project', 'repo'));
+  const first = repository.commit({ 'a.txt': 'one\n' });
+  const variables = { act: look };
+  const verify = 'test "$(git rev-parse HEAD~1)" = "$expected"\ntest "$(git show HEAD~1:a.txt)" = one';
+  const source = { git: 'repo', ref: 'main' };
+  const suite = place.suite({
+    cases: [
+      { id: 'root', source, variables: { ...variables, expected: first }, verify },
+      {
+        id: 'user',
+        source,
+        variables: { ...variables, expected: first },
+        verify,
+        environment: { user: 'node' },
+      },
+    ],
+  });
+  const running = start(place, ['run', suite, '--concurrency', '1']);
+  await running.printed(/root · worker #0 +passed|passed.*root/);
+  running.kill('SIGKILL');
+  await running.ended;
+
+  // The branch goes on, and then the repository is gone.
+  repository.commit({ 'a.txt': 'two\n' });
+  rmSync(repository.path, { recursive: true });
+  const resumed = await offsite(place, ['resume']);
+  expect(resumed.exitCode, resumed.stderr + resumed.stdout).toBe(0);
+  expect(resumed.stdout).toMatch(/user · worker\s+1\s+0\s+0/);
+  const shown = await offsite(place, ['show', 'user/worker#0']);
+  expect(shown.stdout).toContain(`source   ${first}, main of repo`);
+});
+
+test('a source that cannot be fetched is told with its place, before anything starts', {
+  timeout: 60_000,
+}, async () => {
+  makeRepository(join(place.folder, 'project', 'repo')).commit({ a: '1' });
+  const suite = place.suite({ cases: [{ id: 'a', source: { git: 'repo', ref: 'nope' }, verify: 'true' }] });
+  for (const command of ['run', 'check', 'enqueue']) {
+    const { exitCode, stderr } = await offsite(place, [command, suite]);
+    expect(exitCode, stderr).toBe(2);
+    expect(stderr).toMatch(/suite\.yaml:\d+:\d+: cases\[0\]\.source\.git: .*no branch and no tag nope/);
+  }
+  const { stderr } = await offsite(place, ['start', suite]);
+  expect(stderr).toContain('this command takes no git sources');
+});

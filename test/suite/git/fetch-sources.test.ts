@@ -1,0 +1,294 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { KnownKeys } from '../../../src/redaction/known-keys.ts';
+import { loadConfig } from '../../../src/suite/config-file.ts';
+import type { PlacedFile } from '../../../src/suite/environment.ts';
+import { BadFile } from '../../../src/suite/file-issues.ts';
+import { fetchSources, type SourceParts } from '../../../src/suite/git/fetch-sources.ts';
+import type { PlannedSource } from '../../../src/suite/git/git-source.ts';
+import { sourceEntries } from '../../../src/suite/git/source-entries.ts';
+import { loadSuite } from '../../../src/suite/load-suite.ts';
+import { makeRepository } from './repository.ts';
+
+let folder: string;
+let suiteFolder: string;
+let notes: string[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-git-'));
+  suiteFolder = join(folder, 'suite');
+  mkdirSync(suiteFolder);
+  notes = [];
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const { signal } = new AbortController();
+
+/** The suite's planned sources, case by case. */
+async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
+  const file = join(suiteFolder, 'suite.yaml');
+  writeFileSync(join(suiteFolder, 'offsite.yaml'), 'profiles:\n  p: { run: "true" }\n');
+  const cases = sources.map((source, index) => `  - { id: c${index}, source: ${source}, verify: "true" }`);
+  const variants = 'variants: [{ model: none, harness: command, profile: p }]';
+  writeFileSync(file, ['suite: { id: s, prompt: go }', variants, 'cases:', ...cases, ''].join('\n'));
+  const fetched = await fetchSources(file, {
+    dataFolder: join(folder, 'data'),
+    env: { PATH: process.env.PATH, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', ...parts.env },
+    signal,
+    note: (message) => notes.push(message),
+    onProgress: () => undefined,
+    ...(parts.keys && { keys: parts.keys }),
+    ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
+  });
+  const config = loadConfig({ suiteFolder, env: {} });
+  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: false, limits: [] }] as const;
+  const plan = loadSuite(file, config, [...harnesses], { sources: fetched });
+  return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
+}
+
+/** All problems that a suite with this source is refused with. */
+async function problemOf(source: string, parts?: Partial<SourceParts>): Promise<string> {
+  try {
+    await sourcesOf([source], parts);
+  } catch (error) {
+    if (error instanceof BadFile) return error.message.replaceAll(`${suiteFolder}/`, '');
+    throw error;
+  }
+  throw new Error('the source was accepted');
+}
+
+async function entriesOf(source: PlannedSource | undefined): Promise<PlacedFile[]> {
+  if (!source) throw new Error('no source');
+  return Array.fromAsync(sourceEntries(source, { PATH: process.env.PATH }, signal));
+}
+
+async function filesOf(source: PlannedSource | undefined): Promise<Record<string, string>> {
+  const files = (await entriesOf(source)).filter(({ path }) => !path.startsWith('.git'));
+  return Object.fromEntries(
+    files.map((file) => [
+      file.path,
+      'content' in file ? file.content.toString() : 'linkTarget' in file ? `-> ${file.linkTarget}` : 'folder',
+    ]),
+  );
+}
+
+describe('a source', () => {
+  test('is the commit of a branch, a tag, an id or HEAD, and nothing of other commits comes with it', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const first = repository.commit({ 'a.txt': 'one\n' });
+    repository.git('tag', '--annotate', '--message', 'first', 'v1');
+    repository.git('branch', 'old/line');
+    const second = repository.commit({ 'a.txt': 'SOLUTION\n', 'b/c.sh': '#!/bin/sh\n' });
+    const refs = ['', ', ref: main', ', ref: v1', ', ref: refs/heads/old/line', `, ref: ${first}`];
+    const planned = await sourcesOf(refs.map((ref) => `{ git: repo${ref} }`));
+    expect(planned.map(({ commit }) => commit)).toEqual([second, second, first, first, first]);
+    expect(await filesOf(planned[2])).toEqual({ 'a.txt': 'one\n' });
+    expect(await filesOf(planned[0])).toEqual({
+      'a.txt': 'SOLUTION\n',
+      b: 'folder',
+      'b/c.sh': '#!/bin/sh\n',
+    });
+
+    // As the sandbox gets it.
+    const place = join(folder, 'workspace');
+    for (const entry of await entriesOf(planned[2])) {
+      if ('folder' in entry) mkdirSync(join(place, entry.path), { recursive: true });
+      else if ('content' in entry) {
+        mkdirSync(join(place, entry.path, '..'), { recursive: true });
+        writeFileSync(join(place, entry.path), entry.content);
+      }
+    }
+    const inside = makeRepository(join(folder, 'other'));
+    const git = (...args: string[]) => inside.git('-C', place, ...args);
+    expect(git('status', '--porcelain', '--branch')).toBe('## main');
+    expect(git('log', '--format=%H', '--all')).toBe(first);
+    expect(git('remote')).toBe('');
+    expect(git('fsck', '--connectivity-only')).toBe('');
+    const objects = git('cat-file', '--batch-all-objects', '--batch-check=%(objectname)');
+    expect(objects).not.toContain(second);
+    const everything = readdirSync(place, { recursive: true, withFileTypes: true });
+    for (const entry of everything.filter((each) => each.isFile()))
+      expect(readFileSync(join(entry.parentPath, entry.name), 'latin1')).not.toContain(suiteFolder);
+    expect(existsSync(join(place, '.git', 'FETCH_HEAD'))).toBe(false);
+  });
+
+  test('is fetched once, and stays when its repository is gone', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const commit = repository.commit({ a: '1' });
+    const [one] = await sourcesOf([`{ git: repo, ref: ${commit} }`]);
+    const kept = join(folder, 'data', 'sources');
+    const before = readdirSync(kept);
+    renameSync(join(repository.path, '.git', 'objects', 'pack'), join(folder, 'away'));
+    const [two] = await sourcesOf([`{ git: repo, ref: ${commit} }`]);
+    expect(two).toEqual(one);
+    expect(readdirSync(kept)).toEqual(before);
+    expect(before).toHaveLength(1);
+  });
+
+  test('may leave out .git, and keeps modes and links', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    writeFileSync(join(repository.path, 'run'), '#!/bin/sh\n');
+    chmodSync(join(repository.path, 'run'), 0o755);
+    symlinkSync('/etc/passwd', join(repository.path, 'link'));
+    repository.commit({});
+    const [source] = await sourcesOf(['{ git: repo, history: none }']);
+    expect(await entriesOf(source)).toEqual([
+      { path: 'link', linkTarget: '/etc/passwd' },
+      { path: 'run', content: Buffer.from('#!/bin/sh\n'), mode: 0o755 },
+    ]);
+  });
+
+  test('of the suite holds for cases that have none of their own', async () => {
+    makeRepository(join(suiteFolder, 'repo')).commit({ a: '1' });
+    writeFileSync(
+      join(suiteFolder, 'suite.yaml'),
+      'suite: { id: s, prompt: go }\nsource: { git: repo }\nvariants: [{ model: m, harness: any }]\n' +
+        'cases:\n  - { id: a, verify: "true" }\n  - { id: b, verify: "true", source: { kind: empty } }\n',
+    );
+    const parts = { dataFolder: join(folder, 'data'), env: process.env, signal, onProgress: () => undefined };
+    const sources = await fetchSources(join(suiteFolder, 'suite.yaml'), { ...parts, note: () => undefined });
+    const config = loadConfig({ suiteFolder, env: {} });
+    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: false, limits: [] as [] }];
+    const { cases } = loadSuite(join(suiteFolder, 'suite.yaml'), config, harnesses, { sources });
+    expect(cases.map(({ local }) => local.environment.source !== undefined)).toEqual([true, false]);
+  });
+});
+
+describe('a source is refused, with its place', () => {
+  test('if git cannot find or read it', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    repository.commit({ a: '1' });
+    mkdirSync(join(suiteFolder, 'plain'));
+    const start = /^suite\.yaml:4:\d+: cases\[0\]\.source\.git: /;
+    const noRef = await problemOf('{ git: repo, ref: nope }');
+    expect(noRef).toMatch(start);
+    expect(noRef).toContain('the repository has no branch and no tag nope; a commit needs its whole id');
+    expect(await problemOf('{ git: plain }')).toContain('plain is not a git repository');
+    expect(await problemOf(`{ git: repo, ref: "${'0'.repeat(40)}" }`)).toMatch(
+      /git said: .*(not our ref|0{40})/,
+    );
+    makeRepository(join(suiteFolder, 'bare'));
+    expect(await problemOf('{ git: bare }')).toContain('the repository has no commit at its HEAD');
+  });
+
+  test('if it, its ref or its protocol could be an option or a program', async () => {
+    expect(await problemOf('{ git: "--upload-pack=touch x" }')).toContain('this begins with a dash');
+    expect(await problemOf('{ git: repo, ref: "--upload-pack=x" }')).toContain('a tag or a whole commit id');
+    expect(await problemOf('{ git: "ext::sh -c touch% x" }')).toContain('git helpers are not run');
+    expect(await problemOf('{ git: "foo://host/x" }')).toContain('expected a URL of https');
+  });
+
+  test('if it is outside of the suite, or borrows from a repository that is', async () => {
+    const outside = makeRepository(join(folder, 'private'));
+    const commit = outside.commit({ secret: 'x' });
+    const refused = /it is \S*private\S*, outside the suite's folder .*use --allow-outside/;
+    expect(await problemOf('{ git: ../private }')).toMatch(refused);
+    const [allowed] = await sourcesOf(['{ git: ../private }'], { allowOutside: [outside.path] });
+    expect(allowed?.commit).toBe(commit);
+
+    mkdirSync(join(suiteFolder, 'gitfile'));
+    writeFileSync(join(suiteFolder, 'gitfile', '.git'), `gitdir: ${outside.path}/.git\n`);
+    expect(await problemOf('{ git: gitfile }')).toMatch(refused);
+    const borrowing = makeRepository(join(suiteFolder, 'borrowing'));
+    writeFileSync(join(borrowing.path, '.git/objects/info/alternates'), `${outside.path}/.git/objects\n`);
+    expect(await problemOf(`{ git: borrowing, ref: ${commit} }`)).toMatch(refused);
+    const linked = makeRepository(join(suiteFolder, 'linked'));
+    rmSync(join(linked.path, '.git/objects/pack'), { recursive: true });
+    symlinkSync(join(outside.path, '.git/objects/pack'), join(linked.path, '.git/objects/pack'));
+    expect(await problemOf('{ git: linked }')).toMatch(refused);
+  });
+
+  test('if a file of it holds a key of this machine', async () => {
+    makeRepository(join(suiteFolder, 'repo')).commit({ 'a/env': 'x\nKEY=sk-known-to-this-machine\n' });
+    const keys = new KnownKeys([['API_KEY', 'sk-known-to-this-machine']]);
+    const problem = await problemOf('{ git: repo }', { keys });
+    expect(problem).toContain('a/env:2:5: holds the key in API_KEY');
+    expect(problem).not.toContain('sk-known');
+  });
+
+  test('without its credentials in any message', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' });
+      response.end('no');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const problem = await problemOf(`{ git: "http://somebody:pass%2Fw0rd@127.0.0.1:${port}/x" }`);
+      expect(problem).toMatch(/git said: .*127\.0\.0\.1/);
+      expect(problem).not.toContain('w0rd');
+      expect(problem).not.toContain('somebody');
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe('a hostile repository', () => {
+  test('runs nothing on this machine: no hook, no filter, no setting of it', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const trace = join(folder, 'ran');
+    repository.commit({ '.gitattributes': '* filter=evil\n', a: '1\n', '.lfsconfig': '[lfs]\nurl = x\n' });
+    for (const [key, value] of [
+      ['filter.evil.smudge', `touch ${trace}`],
+      ['filter.evil.clean', `touch ${trace}; cat`],
+      ['core.fsmonitor', `touch ${trace}`],
+      ['core.sshCommand', `touch ${trace}`],
+      ['uploadpack.packObjectsHook', `touch ${trace};`],
+      ['core.alternateRefsCommand', `touch ${trace}`],
+      ['remote.evil.url', `ext::touch ${trace}`],
+      ['remote.evil.promisor', 'true'],
+    ])
+      repository.git('config', key ?? '', value ?? '');
+    for (const hook of ['post-checkout', 'reference-transaction', 'post-index-change', 'pre-auto-gc']) {
+      mkdirSync(join(repository.path, '.git/hooks'), { recursive: true });
+      writeFileSync(join(repository.path, '.git/hooks', hook), `#!/bin/sh\ntouch ${trace}\n`, {
+        mode: 0o755,
+      });
+    }
+    const [source] = await sourcesOf(['{ git: repo }']);
+    expect(await filesOf(source)).toMatchObject({ a: '1\n' });
+    expect(existsSync(trace)).toBe(false);
+  });
+
+  test('has submodules and files of Git LFS told, and fetches neither', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
+    const url = 'ext::sh -c touch% /tmp/offsite-never';
+    const commit = repository.commit({
+      '.gitmodules': `[submodule "m"]\npath = m\nurl = ${url}\n`,
+      big: pointer,
+    });
+    repository.git('update-index', '--add', '--cacheinfo', `160000,${commit},m`);
+    repository.git('commit', '--quiet', '--message', 'module');
+    const [source] = await sourcesOf(['{ git: repo }']);
+    expect(await filesOf(source)).toMatchObject({ m: 'folder', big: pointer });
+    expect(notes.join('\n')).toContain('submodules are not fetched: m');
+    expect(notes.join('\n')).toContain('only their pointers: 1, such as big');
+  });
+
+  test('with a tree that git never writes is refused', async () => {
+    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const blob = repository.commit({ a: '1' }) && repository.git('rev-parse', 'HEAD:a');
+    const raw = Buffer.concat([Buffer.from('100644 ..\0'), Buffer.from(blob, 'hex')]);
+    writeFileSync(join(folder, 'tree'), raw);
+    const tree = repository.git('hash-object', '-t', 'tree', '-w', '--literally', join(folder, 'tree'));
+    const commit = repository.git('commit-tree', '-m', 'x', tree);
+    repository.git('update-ref', 'refs/heads/evil', commit);
+    expect(await problemOf('{ git: repo, ref: evil }')).toMatch(/honest name|invalid path/);
+  });
+});
