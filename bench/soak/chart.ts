@@ -1,4 +1,4 @@
-import { element, escaped, rounded } from './svg.ts';
+import { element, escaped, rounded } from '../svg.ts';
 
 /** One quantity over time. */
 export interface Panel {

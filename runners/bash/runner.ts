@@ -13,7 +13,7 @@ export const bash: Runner = {
   wires: 'any',
   tellsCommands: true,
   continues: true,
-  mcp: false,
+  mcp: [],
   limits: ['turns'],
   open(context) {
     const { model } = context;

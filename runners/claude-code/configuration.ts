@@ -1,7 +1,7 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
+import { mcpEntry } from '../../src/harness/mcp-entry.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
-import type { McpServer } from '../../src/suite/config-file.ts';
 import { versions } from '../versions.ts';
 import { claudeCodeLines } from './stream.ts';
 
@@ -53,7 +53,7 @@ export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAcc
             {
               path: serverFile,
               content: JSON.stringify({
-                mcpServers: Object.fromEntries(servers.map(([name, server]) => [name, serverEntry(server)])),
+                mcpServers: Object.fromEntries(servers.map(([name, server]) => [name, mcpEntry(server)])),
               }),
             },
           ],
@@ -61,8 +61,4 @@ export function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAcc
     takerFor: claudeCodeLines,
     usageIsCumulative: false,
   };
-}
-
-function serverEntry(server: McpServer): unknown {
-  return 'url' in server ? { type: 'http', url: server.url } : server;
 }

@@ -65,14 +65,21 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
 /** The server as a TOML table. TOML strings and arrays of strings are written as in JSON. */
 function serverTable(name: string, server: McpServer): string {
   const heading = `[mcp_servers.${name}]\n`;
-  if ('url' in server) return `${heading}url = ${JSON.stringify(server.url)}\n`;
-  const env = Object.entries(server.env).map(
-    ([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`,
-  );
+  if ('url' in server) {
+    const url = `url = ${JSON.stringify(server.url)}`;
+    return `${heading}${url}\nhttp_headers = ${inlineTable(server.headers ?? {})}\n`;
+  }
   return [
     `${heading}command = ${JSON.stringify(server.command)}`,
     `args = ${JSON.stringify(server.args)}`,
-    `env = { ${env.join(', ')} }`,
+    `env = ${inlineTable(server.env)}`,
     '',
   ].join('\n');
+}
+
+function inlineTable(texts: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(texts).map(
+    ([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`,
+  );
+  return `{ ${pairs.join(', ')} }`;
 }

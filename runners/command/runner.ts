@@ -1,5 +1,6 @@
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
+import { mcpEntry } from '../../src/harness/mcp-entry.ts';
 import type {
   HarnessContext,
   HarnessEnding,
@@ -20,7 +21,7 @@ export const command: Runner = {
   wires: [],
   tellsCommands: false,
   continues: false,
-  mcp: false,
+  mcp: ['stdio', 'http', 'sse'],
   limits: [],
   open: (context) => ({ turn: (_message, limits) => run(context, limits) }),
 };
@@ -38,6 +39,13 @@ function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, 
   };
 }
 
+/** The tool servers as most clients have them in a file: `{"mcpServers": {NAME: {command, args, env} | {type, url}}}`. */
+function serverEnvironment({ mcpServers }: HarnessContext['profile']): Record<string, string> {
+  const servers = Object.entries(mcpServers).map(([name, server]) => [name, mcpEntry(server)]);
+  if (servers.length === 0) return {};
+  return { OFFSITE_MCP_SERVERS: JSON.stringify({ mcpServers: Object.fromEntries(servers) }) };
+}
+
 /** 128 + SIGKILL: the exit code of a killed program. */
 const killed = 137;
 
@@ -47,7 +55,7 @@ async function run(
 ): Promise<HarnessRun> {
   const result = await container.runScript({
     script: profile.run ?? '',
-    env: { ...(model && modelEnvironment(model)), ...env },
+    env: { ...(model && modelEnvironment(model)), ...serverEnvironment(profile), ...env },
     cwd: workspace,
     timeoutMs,
     signal: AbortSignal.any([signal, stop]),

@@ -70,7 +70,11 @@ function configuration(servers: Record<string, McpServer>, model: ModelAccess): 
 }
 
 function serverEntry(server: McpServer): unknown {
-  if ('url' in server) return { type: 'remote', url: server.url, enabled: true };
+  if ('url' in server) {
+    const { url, headers } = server;
+    // Without this, an answer 401 would make it ask for a login.
+    return { type: 'remote', url, enabled: true, oauth: false, ...(headers && { headers }) };
+  }
   const { command, args, env } = server;
   return { type: 'local', command: [command, ...args], environment: env, enabled: true };
 }

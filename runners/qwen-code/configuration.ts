@@ -1,7 +1,7 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { harnessNode, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
-import type { McpServer } from '../../src/suite/config-file.ts';
+import { type McpServer, transportOf } from '../../src/suite/config-file.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { qwenCodeLines } from './stream.ts';
@@ -81,10 +81,13 @@ function settings(servers: Record<string, McpServer>, model: ModelAccess): unkno
       },
     },
     mcpServers: Object.fromEntries(
-      Object.entries(servers).map(([name, server]) => [
-        name,
-        'url' in server ? { httpUrl: server.url } : server,
-      ]),
+      Object.entries(servers).map(([name, server]) => [name, serverEntry(server)]),
     ),
   };
+}
+
+function serverEntry(server: McpServer): unknown {
+  if (!('url' in server)) return server;
+  const { url, headers } = server;
+  return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), ...(headers && { headers }) };
 }

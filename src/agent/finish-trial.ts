@@ -25,8 +25,10 @@ export type AttemptEvent =
   | { kind: 'finished'; result: TrialResult };
 
 /** What the attempts of a trial need. */
-export interface AttemptParts extends Omit<TrialParts, 'blobs'> {
+export interface AttemptParts extends Omit<TrialParts, 'blobs' | 'keep'> {
   ledger: Ledger;
+  /** Bytes that the archives of workspaces may take; 0 or absent: nothing is kept. */
+  workspaceBudget?: number | undefined;
   admission: Admission;
   circuits: Circuits;
   clock: Clock;
@@ -108,6 +110,7 @@ async function attemptTrial(
   const outage = spoilt !== undefined && (await passage?.failed(spoilt, result.models, signal)) === true;
   if (spoilt && (outage || !parts.last)) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, recordOf(result));
+    await ledger.workspaces.discard(result.left);
     return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
   }
   // If the trial did not call its model, it does not show that the model works.
@@ -128,6 +131,7 @@ async function attemptTrial(
         cause,
         result: recordOf(result),
         report,
+        left: result.left,
         lease: lease.number,
       }),
     { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
@@ -135,6 +139,7 @@ async function attemptTrial(
   );
   lease.settle();
   observe({ kind: 'finished', result });
+  if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.workspaceBudget ?? 0);
   const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
   const told = tellBrokenHarness(position, spec, cause);
   if (told !== undefined) observe({ kind: 'broken-harness', position, told });
@@ -165,11 +170,12 @@ async function runAttempt(
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,
 ): Promise<TrialResult> {
-  const { ledger } = parts;
+  const { ledger, workspaceBudget = 0 } = parts;
+  const keep = workspaceBudget > 0 ? { store: ledger.workspaces, budget: workspaceBudget } : undefined;
   try {
     const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
     return await ledger.crashes.within(attempt.key, () =>
-      runTrial(spec, { ...parts, blobs: ledger.blobs }, signal, onPhase),
+      runTrial(spec, { ...parts, blobs: ledger.blobs, keep }, signal, onPhase),
     );
   } catch (error) {
     const ending = error instanceof NotClaimed ? 'lost' : signal.aborted ? 'canceled' : 'void';

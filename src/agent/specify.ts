@@ -41,7 +41,7 @@ export type NotReady = { reason: string; error?: OffsiteError } & (
 
 export interface SpecParts {
   ledger: Ledger;
-  batches: BatchContexts;
+  batches: Pick<BatchContexts, 'planOf'>;
   harnesses: readonly HarnessOffer[];
   revision: ConfigRevision;
 }

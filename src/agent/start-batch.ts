@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import type { Client } from '../client/client.ts';
 import { UnknownOutcome } from '../client/errors.ts';
 import type { Clock } from '../clock.ts';
@@ -65,7 +66,9 @@ export async function startUnder(
   { client, ledger, clock, service }: StartParts,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
-  const { suite, file } = known.plan;
+  const { suite } = known.plan;
+  // A later command may run in another folder.
+  const file = resolve(known.plan.file);
   const plan = await ledger.blobs.putJson(storedPlan(known));
   const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock });
   const started = await askToStart(known, start, { client, ledger, clock }, signal);

@@ -1,7 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { CaseStep } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';
-import { noEnvironment, type PlacedFile } from '../suite/environment.ts';
+import { type CaseEnvironment, noEnvironment } from '../suite/environment.ts';
+import type { PlacedFile } from '../suite/environment-parts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
 /** The version of the stored form. A plan of another version is refused. */
@@ -34,7 +35,7 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       request,
       local: {
         ...local,
-        environment: withStored(environment),
+        environment: environmentWith(withStored, environment),
         ...(tests && { tests: testsWith(withStored, tests) }),
         ...(oracle && { oracle: withStored(oracle) }),
         ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withStored)) } }),
@@ -73,7 +74,7 @@ export function readPlan(stored: unknown): KnownPlan {
       request,
       local: {
         ...local,
-        environment: withPlaced(environment),
+        environment: environmentWith(withPlaced, environment),
         ...(tests && { tests: testsWith(withPlaced, tests) }),
         ...(oracle && { oracle: withPlaced(oracle) }),
         ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withPlaced)) } }),
@@ -91,10 +92,19 @@ function withFiles(step: CaseStep, change: <Of extends Holder>(holder: Of) => Of
   return { ...change(step), tests: testsWith(change, tests), ...(oracle && { oracle: change(oracle) }) };
 }
 
+/** An environment whose files, and those of its services, are in another form. */
+function environmentWith(
+  change: <Of extends Holder>(holder: Of) => Of,
+  environment: CaseEnvironment,
+): CaseEnvironment {
+  const { services } = environment;
+  return { ...change(environment), ...(services && { services: services.map(change) }) };
+}
+
 /** Tests whose files, and those of their environment, are in another form. */
 function testsWith(change: <Of extends Holder>(holder: Of) => Of, tests: CaseTests): CaseTests {
   const { fresh } = tests;
-  const environment = fresh?.environment && change(fresh.environment);
+  const environment = fresh?.environment && environmentWith(change, fresh.environment);
   return { ...change(tests), ...(fresh && { fresh: { ...fresh, environment } }) };
 }
 

@@ -3,7 +3,13 @@ import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { CaseSteps } from '../suite/case-steps.ts';
 import { noEnvironment, sandboxIn } from '../suite/environment.ts';
-import { freshVerify, type PlannedCase, type PlannedVariant, runDetails } from '../suite/plan.ts';
+import {
+  freshVerify,
+  type PlannedCase,
+  type PlannedVariant,
+  runDetails,
+  type SuitePlan,
+} from '../suite/plan.ts';
 import { expandVariables, type Variables } from '../suite/variables.ts';
 import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
@@ -100,6 +106,31 @@ function trialSteps(steps: CaseSteps, prompt: string, variables: Variables): Tri
     return { ...step, variables: own, prompt: expandVariables(prompt, own, 'keep') };
   });
   return { ...steps, list };
+}
+
+/** What to do in a trial of a case, as a plan has it, without asking a service. */
+export function plannedTrialSpec(
+  { suite, judges }: Pick<SuitePlan, 'suite' | 'judges'>,
+  {
+    case: planned,
+    variant,
+    id,
+    ordinal,
+  }: { case: PlannedCase; variant: PlannedVariant; id: string; ordinal: number },
+): TrialSpec {
+  const { prepare, verify, validator } = planned.request;
+  const prompt = suite.prompt.kind === 'text' ? suite.prompt.text : '';
+  const setup = {
+    prompt,
+    prepare: prepare?.source,
+    verify,
+    validator: validator?.source,
+    validatorFiles: validator?.sourceFiles,
+  };
+  return ownTrialSpec(
+    { record: { id, setup }, taskIndex: 0, case: planned, variant, prompt, batchId: id, judges },
+    ordinal,
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds for what the sandbox of a harness sends. If no time is given, the deadline of the phase applies. */
 
@@ -105,8 +105,12 @@ export const serviceOutput = channel({
   bytes: {
     log: bytes(1 * MiB, "a service's log: its head and its tail"),
     check: bytes(4096, 'what a health check prints'),
+    shown: characters(2_000, "the end of a service's log, in a message"),
   },
-  time: "the deadlines of the case's own health checks",
+  time: {
+    poll: milliseconds(500, 'between two health checks'),
+    health: milliseconds(15 * 60_000, 'until a service is healthy, whatever the case says'),
+  },
   count: 'each service has one log',
 });
 
@@ -217,6 +221,21 @@ export const carriedArtifacts = channel({
   bytes: 'no more than the agent may write to its disk, and what its workspace had before',
   time: 'that of an archive',
   count: { entries: times(200_000, 'files, folders and links that are brought') },
+});
+
+export const keptWorkspaces = channel({
+  sender: 'the sandbox',
+  over: 'what a trial left, kept for `offsite regrade`: an archive of its workspace, or an image of its sandbox',
+  bytes: {
+    archive: bytes(2 * GiB, 'the archive of a workspace, and all files in it'),
+    stored: bytes(1 * GiB, 'the same as it is stored, compressed'),
+    image: bytes(2 * GiB, 'what was written in a sandbox of which an image is kept'),
+  },
+  time: {
+    // The trial waits for it, mostly while it is graded.
+    keeping: milliseconds(60_000, 'keeping what a trial left; then it is not kept'),
+  },
+  count: 'the archive is not read; its bytes bound its entries',
 });
 
 export const pathLists = channel({

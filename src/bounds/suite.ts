@@ -95,5 +95,8 @@ export const serviceNetworks = channel({
     words: characters(4096, 'what such a container prints'),
   },
   time: { start: milliseconds(60_000, 'until such a container has done its work') },
-  count: 'a case names them all',
+  count: {
+    services: times(16, 'services of a case'),
+    names: times(64, 'their names and aliases together'),
+  },
 });

@@ -30,7 +30,13 @@ export function dryRunOf(config: Config, { OFFSITE_URL: _, ...env }: NodeJS.Proc
     ModelConfig.parse({ scripted: script, aliases }),
   ]);
   return {
-    config: { ...config, models: Object.fromEntries(models), service: undefined },
+    config: {
+      ...config,
+      models: Object.fromEntries(models),
+      service: undefined,
+      // What is kept would outlive the data folder on the engine.
+      workspaces: { budget: 0 },
+    },
     env,
     dataFolder: join(folder, 'data'),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),

@@ -4,7 +4,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
-import { plannedVariant } from '../suite/planned-variant.ts';
+import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
 import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
@@ -18,18 +18,25 @@ import { sourcesOf } from './sources-of.ts';
 export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return command
+  return withTaskChoice(command)
     .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
-    .option('--include <glob...>', 'only tasks whose ids match one of these')
-    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
-    .option('--limit <n>', 'at most this many tasks', wholeNumber)
-    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
-    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber)
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
     .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
     .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
     .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants', 'local');
+}
+
+/** Adds the options that choose tasks of a set, and what their rewards must reach. */
+export function withTaskChoice<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option('--include <glob...>', 'only tasks whose ids match one of these')
+    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
+    .option('--limit <n>', 'at most this many tasks', wholeNumber)
+    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
+    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
 }
 
 export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold'>> {
@@ -72,13 +79,14 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
+  const fit = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
-    return checked({ plan, leftOut }, options);
+    return checked(fit({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -89,13 +97,10 @@ export async function plannedSuite(
     );
   const harnesses = withoutHarness && !options.variant ? [nothing] : runners;
   const variants = variant.map((name): PlannedVariant => {
-    const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
-    if (harness === undefined || model === undefined)
-      throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
     const refuse = (_key: string, message: string): never => {
       throw badOption(`the variant ${name}: ${message}`, 'Choose another variant, or change offsite.yaml.');
     };
-    const source = { harness, model, sandbox, ...(profile !== undefined && { profile }) };
+    const source = sourceOfVariant(name, { profile, sandbox });
     const planned = plannedVariant(source, { config, harnesses, meetsUser: false, keys }, refuse);
     if (!planned) throw new Error('a variant is planned or refused');
     return planned;
@@ -105,11 +110,41 @@ export async function plannedSuite(
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
-  return checked({ plan, leftOut }, options);
+  return checked(fit({ plan, leftOut }), options);
+}
+
+/** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */
+function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOffer[]): PlannedSuite {
+  const used = harnesses.filter(({ name }) => plan.variants.some(({ harness }) => harness === name));
+  const left: LeftOut[] = [];
+  const cases = plan.cases.filter(({ request: { id }, local: { agent } }) => {
+    const messages = used.flatMap((harness) => mcpObstacle(agent?.mcpServers ?? {}, harness) ?? []);
+    const reasons = messages.map((message) => ({ file: plan.file, line: 1, column: 1, path: '', message }));
+    if (reasons.length > 0) left.push({ id, state: 'does not run', reasons });
+    return reasons.length === 0;
+  });
+  return { plan: { ...plan, cases }, leftOut: [...leftOut, ...left] };
+}
+
+/** A variant of a suite file for `HARNESS:MODEL`. Throws an `input` error for another text. */
+export function sourceOfVariant(
+  name: string,
+  { profile, sandbox }: { profile: string | undefined; sandbox: string },
+) {
+  const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
+  if (harness === undefined || model === undefined)
+    throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
+  return { harness, model, sandbox, ...(profile !== undefined && { profile }) };
 }
 
 /** A variant of it has a sandbox and a profile, and cannot run. */
-const nothing = { name: 'nothing', wires: [], continues: false, mcp: true, limits: ['turns'] };
+const nothing = {
+  name: 'nothing',
+  wires: [],
+  continues: false,
+  mcp: ['stdio', 'http', 'sse'] as const,
+  limits: ['turns'],
+};
 
 function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSuite {
   const { plan, leftOut } = planned;

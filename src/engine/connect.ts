@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../clock.ts';
 import { findBuilder } from './build/find-builder.ts';
 import type { ImageBuilder } from './build/image-builder.ts';
@@ -7,6 +8,7 @@ import { type CreateOptions, createFromSpec } from './container/create.ts';
 import { fillHosts } from './container/hosts-file.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
+import { DESCRIPTION_LABEL, PARENT_LABEL } from './labels.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { openNetwork } from './network/network.ts';
 import { serviceOf } from './service.ts';
@@ -99,6 +101,13 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       image: (request, signal) => snapshots.image(request, signal),
       volume: (request, signal) => snapshots.volume(request, signal),
       builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
+      async keep(container, { parentImageId, description }, signal) {
+        const labels = { [PARENT_LABEL]: parentImageId, [DESCRIPTION_LABEL]: description };
+        const tag = `left-${randomBytes(12).toString('hex')}`;
+        const imageId = await container.commit({ repository, tag, labels }, signal);
+        upkeep.kept(imageId);
+        return imageId;
+      },
       keptSnapshots: (signal) => keptSnapshots(port, repository, signal),
       removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),

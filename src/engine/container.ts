@@ -1,9 +1,10 @@
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
-import { type CopyLimits, copyBetween } from './archive/copy.ts';
+import { copyBetween } from './archive/copy.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
+import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
 import { readArchive } from './archive/read.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
 import { commitContainer } from './container/commit.ts';
@@ -92,6 +93,10 @@ export interface Container extends AsyncDisposable {
    * carry.ts.
    */
   carryTo(other: Container, path: string, request: CarryRequest): Promise<Carried>;
+  /** The engine's archive of a path, for {@link unpack}. Throws `ENGINE_NOT_FOUND`. One round trip. */
+  pack(path: string, limits: CopyLimits): Promise<RawArchive>;
+  /** Unpacks what {@link pack} gave for the same path of a container of any engine. One round trip. */
+  unpack(path: string, archive: Readable, signal?: AbortSignal): Promise<void>;
   /** Creates an image of its files; resolves with the image's id. */
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
   /** Removes it. Can be called again. */
@@ -144,6 +149,8 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
     archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
     copyTo: (other, path, limits) => copyBetween(port, id, other.id, path, limits),
     carryTo: (other, path, request) => carryBetween(port, { from: id, to: other.id, path }, request),
+    pack: (path, limits) => openArchive(port, id, path, limits),
+    unpack: (path, archive, signal) => unpackArchive(port, { id, path }, archive, signal),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
     [Symbol.asyncDispose]: remove,

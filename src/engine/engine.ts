@@ -12,6 +12,13 @@ import type { SharedVolume } from './snapshot/volume.ts';
 import type { SnapshotResult } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
+export interface KeepRequest {
+  /** The image that the container was made from. */
+  parentImageId: string;
+  /** What it is, for people. */
+  description: string;
+}
+
 /** A container engine, as Offsite uses it. Disposal removes every container of this instance. */
 export interface Engine extends AsyncDisposable {
   /** Its address and where that comes from, for messages. */
@@ -38,6 +45,8 @@ export interface Engine extends AsyncDisposable {
   volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
+  /** Keeps an image of a container in which only init runs, as snapshots are kept. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal?: AbortSignal): Promise<string>;
   /** The snapshots that the engine keeps. */
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;
   /** Removes snapshots, except those that are now in use; resolves with those removed. */

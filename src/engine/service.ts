@@ -57,7 +57,16 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
       await container.start(signal);
     },
     log: () => log.result(),
-    check: (argv, timeoutMs, signal) => check(port, spec, id, { argv, timeoutMs, signal }),
+    async check(argv, timeoutMs, signal) {
+      try {
+        return await check(port, spec, id, { argv, timeoutMs, signal });
+      } catch (error) {
+        signal.throwIfAborted();
+        // The engine has no one answer for a server that ends meanwhile.
+        if ((await containers.state(id, signal)).isRunning) throw error;
+        return { exitCode: undefined, told: 'the server does not run' };
+      }
+    },
     async exitCode(signal) {
       const { isRunning, exitCode } = await containers.state(id, signal);
       return isRunning ? undefined : exitCode;

@@ -5,7 +5,10 @@ export interface LaunchFile {
   /** An absolute path, or a path below the home folder of the sandbox's user: `~/…`. */
   path: string;
   content: string;
-  /** What happens to a file that the profile already put there. Default: it is replaced. */
+  /**
+   * What happens to a file that the profile already put there. Default: it is replaced. A file that has the
+   * content already, from an earlier session, is not appended to again.
+   */
   existing?: 'kept' | 'appended-to';
 }
 
@@ -47,7 +50,14 @@ function writing({ path, existing }: LaunchFile, content: string): string {
     case 'kept':
       return `${folder}\n[ -e ${target} ] || printf %s "$${content}" > ${target}`;
     case 'appended-to':
-      return `${folder}\nprintf '\\n%s' "$${content}" >> ${target}`;
+      return [
+        folder,
+        // The shell drops line feeds at the end of what a command prints.
+        `case "$(cat ${target} 2> /dev/null; echo .)" in`,
+        `  *"$${content}"*) ;;`,
+        `  *) printf '\\n%s' "$${content}" >> ${target} ;;`,
+        'esac',
+      ].join('\n');
     case undefined:
       return `${folder}\nprintf %s "$${content}" > ${target}`;
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
+import type { McpTransport } from '../suite/config-file.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
 
@@ -25,8 +26,10 @@ export interface Runner {
   tellsCommands: boolean;
   /** Whether its session accepts a second message. */
   continues: boolean;
-  /** Whether it supports tool servers (`mcpServers` of a profile). */
-  mcp: boolean;
+  /** How it can speak to tool servers (`mcpServers` of a profile or of a case). */
+  mcp: readonly McpTransport[];
+  /** The folder where it looks for skills, below the home of its user: `~/…`. Undefined if it has none. */
+  skillsFolder?: `~/${string}`;
   /** Limits of a profile that it enforces itself. */
   limits: readonly 'turns'[];
   /**

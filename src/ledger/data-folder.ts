@@ -9,7 +9,8 @@ const othersWrite = 0o022;
 
 /** What Offsite keeps at the top of a data folder. */
 const ourDatabases = /^(ledger|service)\.db(-wal|-shm|-journal|\.before-v\d+)?$/;
-const ourOthers = /^(blobs|checks|locks|queue|reserve|sources|agent\.key|control\.sock|\.doctor-[\w-]+)$/;
+const ourOthers =
+  /^(blobs|checks|workspaces|locks|queue|reserve|sources|agent\.key|control\.sock|\.doctor-[\w-]+)$/;
 const isOurName = (name: string) => ourDatabases.test(name) || ourOthers.test(name);
 
 export interface DataFolderOptions {

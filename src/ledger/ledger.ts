@@ -7,6 +7,7 @@ import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
+import { Gradings } from './gradings.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -15,6 +16,7 @@ import { Records, type TransactionWatch } from './records.ts';
 import { Reserve } from './reserve.ts';
 import { Starts } from './starts.ts';
 import { Trials } from './trials.ts';
+import { Workspaces } from './workspaces.ts';
 
 /**
  * The durable record in the data folder: what was started, every attempt, every result, the reports to
@@ -32,6 +34,9 @@ export class Ledger implements Disposable {
   readonly crashes: Crashes;
   readonly buildLogs: BuildLogs;
   readonly outbox: Outbox;
+  /** What trials left, kept to grade it again. */
+  readonly workspaces: Workspaces;
+  readonly gradings: Gradings;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
@@ -59,9 +64,11 @@ export class Ledger implements Disposable {
       this.records[Symbol.dispose]();
       throw error;
     }
+    this.workspaces = new Workspaces(this.records, join(dataFolder, 'workspaces'), redactor);
+    this.gradings = new Gradings(this.records, this.blobs);
     this.starts = new Starts(this.records);
     this.batches = new Batches(this.records);
-    this.trials = new Trials(this.records, this.blobs, redactor);
+    this.trials = new Trials(this.records, this.blobs, { redactor, workspaces: this.workspaces });
     this.queue = new Queue(this.records);
     this.crashes = new Crashes(this.records);
     this.buildLogs = new BuildLogs(this.records, this.blobs);

@@ -157,4 +157,28 @@ export const migrations: readonly string[] = [
     id TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- What trials left, kept to grade it again.
+  CREATE TABLE workspaces (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    kind TEXT NOT NULL CHECK (kind IN ('untouched', 'archive', 'image')),
+    name TEXT, -- an archive's sha256, its file in workspaces/; an image's id on the engine
+    byte_size INTEGER NOT NULL, -- of an archive before it was compressed
+    stored_size INTEGER NOT NULL,
+    kept_at INTEGER NOT NULL,
+    removed_at INTEGER -- when the file or the image was removed to free disk space
+  ) STRICT;
+
+  -- Later gradings of what trials left. They change neither the result of a trial nor its report.
+  CREATE TABLE gradings (
+    key INTEGER PRIMARY KEY,
+    trial INTEGER NOT NULL REFERENCES trials (key),
+    graded_at INTEGER NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('passed', 'failed', 'void')),
+    result TEXT NOT NULL, -- sha256 of the blob with the record as JSON
+    basis TEXT NOT NULL -- sha256 of all that said how to grade
+  ) STRICT;
+
+  CREATE INDEX gradings_of_trial ON gradings (trial);
+  `,
 ];

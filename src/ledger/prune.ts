@@ -45,7 +45,7 @@ const ofBatches = (batches: string) => ({
  * Batches with undelivered reports stay, however old they are.
  */
 export async function pruneLedger(
-  { records, blobs }: Ledger,
+  { records, blobs, workspaces }: Ledger,
   { before, now, dryRun }: PruneOptions,
   signal: AbortSignal,
 ): Promise<Pruned> {
@@ -66,6 +66,7 @@ export async function pruneLedger(
     if (!dryRun) await blobs.remove(sha256);
   }
   if (!dryRun) await removePartials(partials, now);
+  if (!dryRun) await workspaces.removeLost(now);
   return pruned;
 }
 
@@ -95,6 +96,8 @@ function removeBatches(records: Records, keys: string, before: number): void {
     records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM crashes WHERE attempt IN (${attempts})`, keys);
     records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
+    records.run(`DELETE FROM gradings WHERE trial IN (${trials})`, keys);
+    records.run(`DELETE FROM workspaces WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);
     records.run(`DELETE FROM batches WHERE key IN (${chosen})`, keys);

@@ -79,6 +79,10 @@ const inScope = `
 
 const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
 
+const queuedColumns = `trials.key, trials.ordinal, runs.key AS run, runs.id AS run_id, runs.case_id,
+  runs.case_name, runs.variant, runs.variant_index, runs.memory, runs.setup, runs.origin,
+  batches.key AS batch, batches.id AS batch_id`;
+
 /** The trials to run, of every batch and run in the ledger. */
 export class Queue {
   readonly #records: Records;
@@ -104,9 +108,7 @@ export class Queue {
   next(scope: QueueScope, limit: number, except: LeftOut = {}): QueuedTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
     const rows = this.#records.all(
-      `SELECT trials.key, trials.ordinal, runs.key AS run, runs.id AS run_id, runs.case_id, runs.case_name,
-         runs.variant, runs.variant_index, runs.memory, runs.setup, runs.origin,
-         batches.key AS batch, batches.id AS batch_id ${waiting}
+      `SELECT ${queuedColumns} ${waiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
          AND runs.key NOT IN (SELECT value FROM json_each(?6))
          AND json_array(batches.key, runs.variant, runs.variant_index)
@@ -119,6 +121,16 @@ export class Queue {
       limit,
     );
     return rows.map(queuedTrial);
+  }
+
+  /** A trial as the queue gave it, even if it is finished. Undefined if the ledger has none with the key. */
+  trial(key: TrialKey): QueuedTrial | undefined {
+    const row = this.#records.get(
+      `SELECT ${queuedColumns} FROM trials JOIN runs ON runs.key = trials.run
+       JOIN batches ON batches.key = runs.batch WHERE trials.key = ?`,
+      key,
+    );
+    return row && queuedTrial(row);
   }
 
   /** How many trials are queued. */

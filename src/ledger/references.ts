@@ -29,7 +29,11 @@ const results = `
   SELECT attempts.result,
       'attempt ' || attempts.number || ' of trial ' || trials.ordinal || ' of run ' || runs.id
     FROM attempts JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
-    WHERE attempts.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))`;
+    WHERE attempts.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))
+  UNION ALL
+  SELECT gradings.result, 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id
+    FROM gradings JOIN trials ON trials.key = gradings.trial JOIN runs ON runs.key = trials.run
+    WHERE runs.batch NOT IN (SELECT value FROM json_each(?1))`;
 
 /** The blobs that the ledger's rows refer to directly. */
 export function* directReferences(records: Records, except: readonly BatchKey[] = []): Generator<Reference> {

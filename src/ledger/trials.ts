@@ -1,10 +1,12 @@
 import type { ReportedTrial } from '../contract/report.ts';
+import type { LeftState } from '../record/trial-record.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
 import type { Records } from './records.ts';
 import { finishAbove } from './trial-states.ts';
+import type { Workspaces } from './workspaces.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
 
@@ -31,6 +33,8 @@ export interface FinishedTrial {
   result: unknown;
   /** What the service gets. */
   report: ReportedTrial;
+  /** What was kept of the state that the agent left. */
+  left?: LeftState | undefined;
   /** The number of the lease under which the trial ran. */
   lease?: number | undefined;
 }
@@ -41,14 +45,20 @@ export class Trials {
   readonly #blobs: BlobStore;
 
   readonly #redactor: Redactor | undefined;
+  readonly #workspaces: Workspaces;
   /** The broken harnesses among this ledger's trials. */
   readonly brokenHarnesses: BrokenHarnesses;
 
   /** @param redactor removes secrets from causes; the blob store has its own */
-  constructor(records: Records, blobs: BlobStore, redactor?: Redactor) {
+  constructor(
+    records: Records,
+    blobs: BlobStore,
+    { redactor, workspaces }: { redactor?: Redactor | undefined; workspaces: Workspaces },
+  ) {
     this.#records = records;
     this.#blobs = blobs;
     this.#redactor = redactor;
+    this.#workspaces = workspaces;
     this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
@@ -122,6 +132,7 @@ export class Trials {
         finished.lease ?? null,
       );
       records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
+      this.#workspaces.keep(attempt.trial, finished.left);
       finishAbove(records, attempt.trial);
     });
     if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());

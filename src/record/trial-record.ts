@@ -166,6 +166,37 @@ const StepResult = z
 
 const PathList = z.object({ paths: z.array(z.string()), count: z.number() });
 
+const LeftState = z
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('untouched') }),
+    z.object({
+      kind: z.literal('archive'),
+      sha256: Sha256.meta({ description: 'The name of the file in the folder for workspaces.' }),
+      byteSize: z.number().meta({ description: 'Bytes of the archive.' }),
+      storedSize: z.number().meta({ description: 'Bytes of the file, which is compressed.' }),
+    }),
+    z.object({
+      kind: z.literal('image'),
+      imageId: z.string().meta({ description: "The engine's id of the image of the whole sandbox." }),
+      storedSize: z.number().meta({ description: 'Bytes that were written in the sandbox.' }),
+    }),
+    z.object({ kind: z.literal('not-kept'), why: z.string() }),
+  ])
+  .meta({
+    description:
+      'What was kept of the state that the agent left, to grade it again. It may have been removed since.',
+  });
+
+const Regrade = z
+  .object({
+    of: Sha256.meta({ description: 'The blob with the record of the trial.' }),
+    suite: z.string().optional().meta({
+      description: 'The suite file that said how to grade. Absent if the plan of the batch said it.',
+    }),
+    notes: z.array(z.string()).meta({ description: 'How this grading differs from one in the trial.' }),
+  })
+  .meta({ description: 'Set if this record is a later grading of what a trial left.' });
+
 const Subject = z
   .object({
     caseName: z.string(),
@@ -182,6 +213,24 @@ const Subject = z
     verify: z.string().optional(),
   })
   .meta({ description: 'What was tried. All texts are expanded.' });
+
+const ServiceRecord = z
+  .object({
+    name: z.string(),
+    image: z.string().meta({ description: 'The name of the image, or what it was built from.' }),
+    imageId: z.string(),
+    startedAt: At.optional(),
+    healthyAfterMs: Millis.optional().meta({ description: 'Absent without a health check.' }),
+    exitCode: z.number().optional().meta({ description: 'If it ended by itself.' }),
+    outOfDisk: z.literal(true).optional().meta({
+      description: 'It was ended because it wrote more than it may.',
+    }),
+    log: Sha256.optional().meta({
+      description: 'The blob with what it printed; also an artifact. Absent if it printed nothing.',
+    }),
+    logTruncated: z.literal(true).optional(),
+  })
+  .meta({ description: 'A container that ran beside the sandbox.' });
 
 /**
  * Everything that a trial found, as the ledger keeps it and as `offsite export` writes it. A field is absent
@@ -218,10 +267,16 @@ export const TrialRecord = z.object({
   sandboxLacks: z.array(z.string()).optional().meta({
     description: 'Limits that the engine could not apply and that the configuration allows to be missing.',
   }),
+  deviations: z.array(z.string()).optional().meta({
+    description: 'What the case asks for and the harness did not get, one line each.',
+  }),
   environment: z
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
+  services: z.array(ServiceRecord).optional().meta({
+    description: 'The services of the case, until the trial was graded.',
+  }),
   phases: z.array(
     z.object({
       name: PhaseName,
@@ -298,6 +353,8 @@ export const TrialRecord = z.object({
     description: 'The full records. A report may carry less.',
   }),
   judgments: z.array(Judgment).optional(),
+  left: LeftState.optional(),
+  regrade: Regrade.optional(),
   modelUnmeasured: z.boolean().meta({
     description: 'Whether the sandbox could reach a model without its traffic passing the gateway.',
   }),
@@ -317,8 +374,10 @@ export type PhaseName = z.infer<typeof PhaseName>;
 export type PhaseTiming = TrialRecord['phases'][number];
 export type HarnessEnding = z.infer<typeof HarnessEnding>;
 export type HarnessEvent = z.infer<typeof HarnessEvent>;
+export type ServiceRecord = z.infer<typeof ServiceRecord>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
 export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
+export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

@@ -19,6 +19,14 @@ export interface StreamRedaction {
   end(): Buffer;
 }
 
+/** Looks for secrets in one stream of bytes, wherever it is split. */
+export interface StreamSearch {
+  /** Whether a secret ends in these bytes. */
+  push(chunk: Uint8Array): boolean;
+  /** Whether the bytes that could be the beginning of a secret are one. */
+  end(): boolean;
+}
+
 const nothing = Buffer.alloc(0);
 
 /**
@@ -85,6 +93,20 @@ export class Redactor {
     }
     const rest = stream.end();
     if (rest.length > 0) yield rest;
+  }
+
+  search(): StreamSearch {
+    let held = nothing;
+    const look = (bytes: Buffer, last: boolean): boolean => {
+      const search = this.#scanner.find(bytes, 0, last);
+      // The caller may reuse the memory of the chunk.
+      held = search.kind === 'open' ? Buffer.from(bytes.subarray(search.at)) : nothing;
+      return search.kind === 'found';
+    };
+    return {
+      push: (chunk) => look(held.length > 0 ? Buffer.concat([held, chunk]) : bufferOf(chunk), false),
+      end: () => look(held, true),
+    };
   }
 
   stream(): StreamRedaction {

@@ -66,6 +66,13 @@ export interface Thresholds {
   required?: boolean | undefined;
 }
 
+/** The thresholds that a file gives: one for all rewards, or those of some by name. Others need 1. */
+export function thresholdsOf(threshold: number | Record<string, number> = 1): Thresholds {
+  return typeof threshold === 'number'
+    ? { default: threshold, byName: {} }
+    : { default: 1, byName: threshold };
+}
+
 /** The author's own way to solve a case: a command, and the files that it needs. */
 export interface CaseOracle {
   /** Absolute paths. No agent sees them. */

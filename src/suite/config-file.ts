@@ -21,11 +21,23 @@ export const McpServer = z.union(
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
     }),
-    z.strictObject({ url: z.url() }),
+    z.strictObject({
+      url: z.url(),
+      transport: z.enum(['http', 'sse']).optional().meta({
+        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
+      }),
+      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
+    }),
   ],
-  { error: 'expected {command, args, env} or {url}' },
+  { error: 'expected {command, args, env} or {url, transport, headers}' },
 );
 export type McpServer = z.infer<typeof McpServer>;
+/** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
+export type McpTransport = 'stdio' | 'http' | 'sse';
+
+export function transportOf(server: McpServer): McpTransport {
+  return 'url' in server ? (server.transport ?? 'http') : 'stdio';
+}
 
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
@@ -206,6 +218,14 @@ export const ConfigFile = z
       .prefault({})
       .meta({
         description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
+      }),
+    workspaces: z
+      .strictObject({ budget: z.union([z.literal(0), ByteSize]).default(10 * 1024 ** 3) })
+      .prefault({})
+      .meta({
+        description:
+          'Disk space for what trials left, which `offsite regrade` grades again. The oldest are removed ' +
+          'first. 0: nothing is kept.',
       }),
     connections: z.strictObject({ harness: ConnectionNames, sandbox: ConnectionNames }).prefault({}).meta({
       description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",

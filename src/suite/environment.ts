@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.ts';
+import { BuildSource, FileTarget, Healthcheck, Target } from './environment-parts.ts';
 import type { PlannedSource } from './git/git-source.ts';
 import { ByteSize, Duration } from './quantities.ts';
+import { type PlannedService, Services } from './services.ts';
 import { isReservedName } from './variables.ts';
 
 /** The schema of `environment:`, for the whole suite or for one case. */
@@ -9,36 +12,6 @@ const Workdir = z
   .string()
   .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
   .refine((path) => workdirObstacle(path) === undefined, 'Offsite cannot use this folder as the workspace');
-
-const Healthcheck = z.strictObject({
-  command: z.string().min(1).meta({ description: 'Bash. The sandbox is healthy once it exits with 0.' }),
-  interval: Duration.default(5_000).meta({ description: 'Between two runs. Default: 5s.' }),
-  timeout: Duration.default(30_000).meta({ description: 'For each run. Default: 30s.' }),
-  startPeriod: Duration.default(0).meta({ description: 'How long no failure counts. Default: 0s.' }),
-  retries: z.int().min(1).max(1000).default(3).meta({ description: 'Failures until it is given up.' }),
-});
-export type Healthcheck = z.infer<typeof Healthcheck>;
-
-const BuildSource = z.strictObject({
-  context: z.string().min(1).default('.').meta({
-    description: 'The folder that the build may copy from, relative to this file. Default: its own folder.',
-  }),
-  dockerfile: z.string().min(1).default('Dockerfile').meta({
-    description: 'The Dockerfile, relative to the context. Default: Dockerfile.',
-  }),
-  target: z.string().min(1).optional().meta({ description: 'The stage to build. Default: the last one.' }),
-  args: z.record(z.string().regex(/^\w+$/), z.coerce.string()).default({}).meta({
-    description: 'Values of the ARGs of the Dockerfile.',
-  }),
-});
-
-/** Relative paths are in the workspace. */
-const Target = z
-  .string()
-  .min(1)
-  .refine((path) => !path.split('/').includes('..'), 'expected a path without ..');
-
-const FileTarget = Target.refine((path) => !/(^|\/)\.?$/.test(path), 'expected the path of a file');
 
 const EnvironmentParts = z.strictObject({
   build: BuildSource.optional().meta({
@@ -69,8 +42,18 @@ const EnvironmentParts = z.strictObject({
   folders: z.record(Target, z.string().min(1)).optional().meta({
     description: 'The same for folders, with what is in them.',
   }),
+  writable: z.array(FileTarget).optional().meta({
+    description: 'Folders that any user may write to, such as /logs. Made before prepare.',
+  }),
+  timeouts: z
+    .strictObject({ build: Duration.optional(), harness: Duration.optional() })
+    .optional()
+    .meta({ description: "In place of the sandbox's." }),
   healthcheck: Healthcheck.optional().meta({
     description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
+  }),
+  services: Services.optional().meta({
+    description: 'Further containers, which the sandbox reaches by their names. They end with the trial.',
   }),
   resources: z
     .strictObject({
@@ -99,6 +82,10 @@ export interface CaseEnvironment {
   healthcheck?: Healthcheck | undefined;
   /** What is put into the sandbox before prepare. Undefined for none. */
   files?: PlacedFile[] | undefined;
+  /** Containers that run beside the sandbox. Undefined for none. */
+  services?: PlannedService[] | undefined;
+  /** The name that services reach the sandbox by. */
+  nameForServices?: string | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
   /** A repository that is put into the workspace before `files`. */
   source?: PlannedSource | undefined;
@@ -106,44 +93,7 @@ export interface CaseEnvironment {
   timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }
 
-/** A file, a link or a folder for the sandbox. A relative path is in the workspace. */
-export type PlacedFile = { path: string } & (
-  | { content: Buffer; mode: number }
-  | { linkTarget: string }
-  | { folder: true; mode: number }
-);
-
-/** An image that a case names. */
-export interface NamedImage {
-  name: string;
-  /** The image that `images` of the configuration maps the name to. */
-  mappedTo?: string | undefined;
-  /** Where the suite names it: `suite.yaml:3:5`. */
-  place: string;
-}
-
-/** A build whose files were read when the suite was. */
-export interface PlannedBuild {
-  /** For people: the Dockerfile, relative to the suite. */
-  name: string;
-  /** The Dockerfile's path. */
-  file: string;
-  dockerfile: string;
-  target?: string | undefined;
-  args: Record<string, string>;
-  context: {
-    /** Absolute. */
-    folder: string;
-    /** The patterns of `.dockerignore`. */
-    ignore: string;
-    /** Of all that the patterns leave. */
-    hash: string;
-  };
-  /** `images` of the configuration. */
-  images: Record<string, string>;
-  /** Where the suite names it: `suite.yaml:3:5`. */
-  place: string;
-}
+export type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.ts';
 
 export const noEnvironment: CaseEnvironment = { env: {}, resources: {} };
 

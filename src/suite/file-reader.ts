@@ -18,16 +18,10 @@ export interface FileReaderOptions {
  */
 export class FileReader {
   readonly #options: FileReaderOptions;
-  readonly #read: { bytes: number; files: number };
+  readonly #read = { bytes: 0, files: 0 };
 
-  constructor(options: FileReaderOptions, read = { bytes: 0, files: 0 }) {
+  constructor(options: FileReaderOptions) {
     this.#options = options;
-    this.#read = read;
-  }
-
-  /** A reader of other folders. The limits hold for the files of both together. */
-  withReach(reach: Reach): FileReader {
-    return new FileReader({ ...this.#options, reach }, this.#read);
   }
 
   file(path: string): ReadFile {

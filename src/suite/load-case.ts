@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Case } from '../contract/definition.ts';
+import { plannedOracle, plannedTests } from './load-tests.ts';
 import { plannedValidator } from './load-validator.ts';
 import {
   type CaseExtras,
@@ -26,9 +27,7 @@ export function plannedCase(
   }
   if (prompt.kind === 'text')
     reader.refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
-  if (entry.verify === undefined && entry.validator === undefined) {
-    reader.report(path, 'has neither verify nor validator: with nothing to check, every trial would be void');
-  }
+  refuseGrading(entry, path, reader);
   const request: Case = { id: entry.id, name: entry.name ?? entry.id };
   if (entry.tags) request.tags = entry.tags;
   if (entry.source && 'kind' in entry.source) request.source = entry.source;
@@ -51,8 +50,19 @@ export function plannedCase(
   return { request, local: extrasOf(entry, variables, path, reader) };
 }
 
+function refuseGrading({ tests, verify, validator }: CaseSource, path: Path, reader: SuiteReader): void {
+  if (tests && (verify !== undefined || validator))
+    reader.report([...path, 'tests'], 'is in place of verify and validator; remove it, or them');
+  if (!tests && verify === undefined && !validator)
+    reader.report(
+      path,
+      'has neither verify nor validator nor tests: with nothing to check, every trial would be void',
+    );
+}
+
 function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: SuiteReader): CaseExtras {
-  const { solution, validator, user } = entry;
+  const { solution, validator, user, tests } = entry;
+  const oracle = typeof solution === 'object' && 'command' in solution ? solution : undefined;
   return {
     artifacts: [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])],
     protected: entry.protected ?? [],
@@ -60,8 +70,13 @@ function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: S
     verifyPlace: verifyPlaceOf(entry.verify, [...path, 'verify'], reader),
     onError: validator?.onError ?? 'void',
     userTurns: user?.maxTurns ?? 0,
-    solution: solution === undefined ? undefined : reader.script(solution, variables, [...path, 'solution']),
+    solution:
+      solution === undefined || oracle
+        ? undefined
+        : reader.script(solution as Text, variables, [...path, 'solution']),
     environment: environmentOf(entry, path, reader),
+    ...(tests && { tests: plannedTests(tests, [...path, 'tests'], reader) }),
+    ...(oracle && { oracle: plannedOracle(oracle, [...path, 'solution'], reader) }),
   };
 }
 

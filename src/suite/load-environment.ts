@@ -8,6 +8,7 @@ import type { CaseEnvironment, EnvironmentSource, PlacedFile, PlannedBuild } fro
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { type FileReader, heldKey } from './file-reader.ts';
 import { type Reach, reachedFolder } from './read-file.ts';
+import { dependenciesOf, type PlannedService, type ServiceSource } from './services.ts';
 
 /** What environments are read with. */
 export interface EnvironmentParts {
@@ -22,30 +23,79 @@ export interface EnvironmentParts {
 }
 
 interface Reporting {
-  placeOf(key: string): string;
-  report(key: string, issue: string | FileIssue): void;
+  /** @param path of keys in the environment */
+  placeOf(...path: string[]): string;
+  report(path: string | string[], issue: string | FileIssue): void;
 }
 
 /** Reads the files that an environment names, and reports their problems. */
 export function plannedEnvironment(
-  { image, build, workdir, user, env = {}, resources = {}, healthcheck, ...placed }: EnvironmentSource,
+  {
+    image,
+    build,
+    workdir,
+    user,
+    env = {},
+    resources = {},
+    healthcheck,
+    timeouts,
+    services,
+    ...placed
+  }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
 ): CaseEnvironment {
-  const place = (key: string) => parts.placeOf(key);
   return {
-    ...(image !== undefined && {
-      image: { name: image, mappedTo: parts.images[image], place: place('image') },
+    ...sourceOf({ image, build }, parts),
+    ...(services && {
+      services: Object.entries(services).map(([name, service]) => plannedService(name, service, parts)),
     }),
-    ...(build && { build: plannedBuild(build, parts) }),
     ...{ workdir, user, env, resources },
     ...(healthcheck && { healthcheck }),
-    ...((placed.files || placed.folders) && { files: placedFiles(placed, parts) }),
+    ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
+    ...(timeouts && { timeouts }),
+  };
+}
+
+function sourceOf(
+  { image, build }: Pick<EnvironmentSource, 'image' | 'build'>,
+  parts: EnvironmentParts & Reporting,
+) {
+  return {
+    ...(image !== undefined && {
+      image: { name: image, mappedTo: parts.images[image], place: parts.placeOf('image') },
+    }),
+    ...(build && { build: plannedBuild(build, parts) }),
+  };
+}
+
+/** Reads the files that a service of an environment names. */
+function plannedService(
+  name: string,
+  { image, build, healthcheck, dependsOn, files, folders, ...service }: ServiceSource,
+  environment: EnvironmentParts & Reporting,
+): PlannedService {
+  const parts = {
+    ...environment,
+    placeOf: (...path: string[]) => environment.placeOf('services', name, ...path),
+    report: (path: string | string[], issue: string | FileIssue) =>
+      environment.report(['services', name, ...[path].flat()], issue),
+  };
+  return {
+    ...{ name, ...service, ...sourceOf({ image, build }, parts) },
+    ...(healthcheck !== undefined && { healthcheck: healthcheck === false ? 'none' : healthcheck }),
+    dependsOn: dependenciesOf(dependsOn),
+    ...((files || folders) && { files: placedFiles({ files, folders }, parts) }),
+    place: parts.placeOf(),
   };
 }
 
 /** The files and folders that an environment puts into the sandbox. Links are kept and never followed. */
 function placedFiles(
-  { files: named = {}, folders = {} }: Pick<EnvironmentSource, 'files' | 'folders'>,
+  {
+    files: named = {},
+    folders = {},
+    writable = [],
+  }: Pick<EnvironmentSource, 'files' | 'folders' | 'writable'>,
   { folder, files, reach, report }: EnvironmentParts & Reporting,
 ): PlacedFile[] {
   const fileFrom = (path: string, source: string): PlacedFile => {
@@ -81,6 +131,7 @@ function placedFiles(
     ...Object.entries(named).flatMap(([path, source]) =>
       read('files', source, () => [fileFrom(path, resolve(folder, source))]),
     ),
+    ...writable.map((path) => ({ path, folder: true as const, mode: 0o777 })),
   ];
 }
 

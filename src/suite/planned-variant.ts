@@ -1,5 +1,5 @@
 import type { KnownKeys } from '../redaction/known-keys.ts';
-import { type Config, SandboxConfig } from './config-file.ts';
+import { type Config, type McpServer, type McpTransport, SandboxConfig, transportOf } from './config-file.ts';
 import { loadProfile } from './load-profile.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedVariant, Profile } from './plan.ts';
@@ -10,7 +10,7 @@ export interface HarnessOffer {
   name: string;
   wires: readonly Wire[] | 'any';
   continues: boolean;
-  mcp: boolean;
+  mcp: readonly McpTransport[];
   limits: readonly string[];
 }
 
@@ -119,13 +119,24 @@ function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer)
       'has a run script, which only the command harness uses',
     ],
     [
-      Object.keys(profile.mcpServers).length > 0 && !mcp,
-      `has mcpServers, which the ${name} harness does not support`,
-    ],
-    [
       profile.maxTurns !== undefined && !limits.includes('turns'),
       `has maxTurns, which the ${name} harness does not support`,
     ],
   ];
-  return obstacles.filter(([holds]) => holds).map(([, message]) => message);
+  const servers = mcpObstacle(profile.mcpServers, { name, mcp });
+  return [
+    ...obstacles.filter(([holds]) => holds).map(([, message]) => message),
+    ...(servers === undefined ? [] : [`has mcpServers: ${servers}`]),
+  ];
+}
+
+/** Why a harness cannot use tool servers; undefined if it can. */
+export function mcpObstacle(
+  servers: Readonly<Record<string, McpServer>>,
+  { name, mcp }: Pick<HarnessOffer, 'name' | 'mcp'>,
+): string | undefined {
+  const [server, used] = Object.entries(servers).find(([, one]) => !mcp.includes(transportOf(one))) ?? [];
+  if (server === undefined || used === undefined) return undefined;
+  if (mcp.length === 0) return `the ${name} harness does not support tool servers, such as ${server}`;
+  return `the ${name} harness cannot speak ${transportOf(used)} to the tool server ${server}`;
 }

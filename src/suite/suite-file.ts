@@ -4,6 +4,7 @@ import { Identifier } from '../contract/primitives.ts';
 import { EnvironmentSource } from './environment.ts';
 import { GitSource } from './git/git-source.ts';
 import { TasksSource } from './tasks-source.ts';
+import { OracleSource, TestsSource } from './tests-source.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
 
@@ -129,6 +130,10 @@ const ArtifactGlobs = z.array(z.string().min(1)).optional().meta({
   description: 'Globs of files in the workspace to keep with the result. Local: not sent to the service.',
 });
 
+const Solution = z.union([z.string(), FromFile, OracleSource], {
+  error: 'expected a script, {file: path}, or {command, folders, files, env}',
+});
+
 const EmptySource = z.strictObject({
   kind: z.literal('empty', { error: 'expected empty: no other kind is implemented' }),
 });
@@ -151,7 +156,8 @@ const CaseSource = z.strictObject({
   }),
   validator: ValidatorSource.optional(),
   user: User.optional().meta({ description: "A simulated person, played by the variant's userModel." }),
-  solution: Text.optional().meta({
+  tests: TestsSource.optional(),
+  solution: Solution.optional().meta({
     description: 'A script that solves the case, for `offsite check`. Local: not sent to the service.',
   }),
   protected: z.array(z.string().min(1)).optional().meta({

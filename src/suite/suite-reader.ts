@@ -28,9 +28,9 @@ export class SuiteReader {
     this.#yaml = yaml;
   }
 
-  report(path: Path, message: string): void {
+  readonly report = (path: Path, message: string): void => {
     this.issues.push(this.#yaml.issue(path, message));
-  }
+  };
 
   /** A text of the suite, or of the file that it names. Empty, with a problem, if that cannot be read. */
   text(text: Text, path: Path): string {
@@ -84,9 +84,9 @@ export class SuiteReader {
     const at = own ? [...path, 'environment'] : ['environment'];
     const known = this.#environments.get(source);
     if (known) return known;
-    const report = (key: string, issue: string | FileIssue) =>
-      typeof issue === 'string' ? this.report([...at, key], issue) : this.issues.push(issue);
-    const placeOf = (key: string) => this.placeOf([...at, key]);
+    const report = (keys: string | string[], issue: string | FileIssue) =>
+      typeof issue === 'string' ? this.report([...at, keys].flat(), issue) : this.issues.push(issue);
+    const placeOf = (...keys: string[]) => this.placeOf([...at, ...keys]);
     const environment = plannedEnvironment(source, { ...this.parts, placeOf, report });
     this.#environments.set(source, environment);
     return environment;

@@ -20,7 +20,7 @@ const variantFields: Fields<VariantSource> = {
 const caseFields: Fields<CaseSource> = {
   ...{ id: 'sent', name: 'sent', tags: 'sent', variables: 'sent', source: 'sent', prepare: 'sent' },
   ...{ verify: 'sent', validator: 'sent', user: 'sent', solution: 'unused' },
-  ...{ protected: 'local', artifacts: 'local', environment: 'local' },
+  ...{ protected: 'local', artifacts: 'local', environment: 'local', tests: 'local' },
 };
 
 /**

@@ -3,7 +3,9 @@ import { type CaseEnvironment, EnvironmentSource } from '../suite/environment.ts
 import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import type { Task, TaskEnvironment, TaskHealthcheck, TaskVariable } from './task.ts';
+import { serviceSources, withMounts } from './case-services.ts';
+import { plainVariables } from './plain-variables.ts';
+import type { Task, TaskEnvironment, TaskHealthcheck } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
@@ -36,27 +38,28 @@ export function caseEnvironment(
       ...{ workdir, user, env, resources: { cpus, memory, disk } },
       ...(healthcheck && { healthcheck: healthcheckOf(healthcheck) }),
       ...(files !== undefined && { folders: { '.': files } }),
+      services: serviceSources(environment.services, (issue) => report(issueAt(definition, issue))),
     },
     {
       ...parts,
       // So that the names of builds begin with the name of the task.
       folder: dirname(task.place),
-      placeOf: () => (source.kind === 'build' ? source.dockerfile : definition),
+      placeOf: (key, name) =>
+        (key === 'services' && environment.services.find((one) => one.name === name)?.place) ||
+        (source.kind === 'build' ? source.dockerfile : definition),
       report: (_key, issue) => report(typeof issue === 'string' ? issueAt(definition, issue) : issue),
     },
   );
   const logs = logFolders.map((path) => ({ path, folder: true as const, mode: 0o777 }));
   return {
     ...planned,
+    ...(planned.services && {
+      services: withMounts(planned.services, environment.services),
+      nameForServices: environment.main?.name,
+    }),
     files: [...(planned.files ?? []), ...logs],
     timeouts: { build: environment.buildTimeoutMs, harness: task.agent.timeoutMs },
   };
-}
-
-/** Variables of the machine are not passed on: those without a default are obstacles of the task. */
-export function plainVariables(given: Readonly<Record<string, TaskVariable>>): Record<string, string> {
-  const plain = (value: TaskVariable) => (typeof value === 'string' ? value : (value.otherwise ?? ''));
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
 }
 
 export function healthcheckOf(check: TaskHealthcheck) {

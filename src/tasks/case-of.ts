@@ -44,14 +44,15 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...noExtras,
       ...artifactsOf(task.artifacts),
       environment,
-      agent: agentOf(task.agent),
+      agent: agentOf(task.agent, task.environment),
       ...{ tests, oracle, steps },
     },
   };
   // Its files were checked when they were read.
   const graded = [{ tests, oracle }, ...(steps?.list ?? [])];
   const env = graded.map((one) => [one.tests?.env, one.tests?.collect, one.oracle?.env]);
-  const held = parts.keys?.findIn([planned.request, environment.env, env]);
+  const given = [planned.request, environment.env, env, task.environment.services];
+  const held = parts.keys?.findIn(given);
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
   return planned;

@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
 import type { CaseAgent } from '../suite/case-steps.ts';
 import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
+import type { McpServer } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
-import { plainVariables } from './case-environment.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
-import type { Task, TaskAgent } from './task.ts';
+import { plainVariables } from './plain-variables.ts';
+import type { Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** The parts of a case that a task has once, or once for each of its steps. */
@@ -15,8 +16,20 @@ export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
   thresholds: Thresholds;
 }
 
-export function agentOf({ user }: TaskAgent): CaseAgent {
-  return { user };
+/** The agent of a task, or of one of its steps. */
+export function agentOf({ user }: TaskAgent, { mcpServers, skillsFolder }: TaskEnvironment): CaseAgent {
+  return {
+    user,
+    ...(mcpServers.length > 0 && {
+      mcpServers: Object.fromEntries(mcpServers.map((server) => [server.name, mcpServerOf(server)])),
+    }),
+    ...(skillsFolder !== undefined && { skills: skillsFolder }),
+  };
+}
+
+function mcpServerOf({ transport, url = '', command = '', args, headers }: TaskMcpServer): McpServer {
+  if (transport === 'stdio') return { command, args: [...args], env: {} };
+  return { url, transport, ...(Object.keys(headers).length > 0 && { headers: { ...headers } }) };
 }
 
 /** How a task, or one of its steps, is graded. */

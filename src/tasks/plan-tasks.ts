@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import type { Thresholds } from '../suite/case-tests.ts';
+import { type Thresholds, thresholdsOf } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { FileReader } from '../suite/file-reader.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
@@ -7,8 +7,10 @@ import type { PlannedCase } from '../suite/plan.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
 import { caseOf } from './case-of.ts';
 import { findTasks } from './find-tasks.ts';
+import type { FoundTask } from './located.ts';
 import { readTask } from './read-task.ts';
 import { selectTasks } from './selection.ts';
+import type { Task } from './task.ts';
 
 export interface TaskPlanParts extends Pick<EnvironmentParts, 'images' | 'keys'> {
   /** Folders that no task may read. */
@@ -28,42 +30,56 @@ export interface PlannedTasks {
   leftOut: LeftOut[];
 }
 
+/** A task of a set, as a case or left out. */
+export type TaskOrLeftOut =
+  | { kind: 'case'; task: Task; planned: PlannedCase }
+  | ({ kind: 'left out' } & LeftOut);
+
 /**
  * The chosen tasks of a set as cases, and those that cannot run here. Throws an `input` error if there is no
  * task at the path, or none of a name that is asked for.
  */
-export function planTasks(
-  { path, format, threshold, ...selection }: TasksSource,
-  { except, images, keys }: TaskPlanParts,
-): PlannedTasks {
-  const chosen = selectTasks(findTasks(path, format).tasks, selection);
-  const files = new FileReader({ reach: { within: [], except }, keys });
-  const thresholds = thresholdsOf(threshold);
+export function planTasks(source: TasksSource, parts: TaskPlanParts): PlannedTasks {
   const planned: PlannedTasks = { cases: [], leftOut: [] };
-  for (const found of chosen) {
-    const { id } = found;
-    const read = readTask(found);
-    const leave = (state: LeftOut['state'], reasons: readonly FileIssue[]) =>
-      planned.leftOut.push({ id, state, reasons });
-    if (read.kind === 'unreadable') leave('unreadable', read.issues);
-    else if (read.kind === 'absent') leave('does not run', read.obstacles);
-    else if (read.task.obstacles.length > 0) leave('does not run', read.task.obstacles);
+  for (const each of plannedTasks(source, parts)) {
+    if (each.kind === 'case') planned.cases.push(each.planned);
     else {
-      try {
-        const reach = { within: [realpathSync(found.place)], except };
-        const parts = { files: files.withReach(reach), reach, images, keys, thresholds };
-        planned.cases.push(caseOf(read.task, parts));
-      } catch (error) {
-        if (!(error instanceof BadFile)) throw error;
-        leave('unreadable', error.issues);
-      }
+      const { kind, ...leftOut } = each;
+      planned.leftOut.push(leftOut);
     }
   }
   return planned;
 }
 
-function thresholdsOf(threshold: TasksSource['threshold'] = 1): Thresholds {
-  return typeof threshold === 'number'
-    ? { default: threshold, byName: {} }
-    : { default: 1, byName: threshold };
+/** The same one after another, so that a caller need not hold the files of all tasks. */
+export function* plannedTasks(
+  { path, format, threshold, ...selection }: TasksSource,
+  parts: TaskPlanParts,
+): Generator<TaskOrLeftOut> {
+  const thresholds = thresholdsOf(threshold);
+  for (const found of selectTasks(findTasks(path, format).tasks, selection))
+    yield plannedTask(found, thresholds, parts);
+}
+
+function plannedTask(
+  found: FoundTask,
+  thresholds: Thresholds,
+  { except, images, keys }: TaskPlanParts,
+): TaskOrLeftOut {
+  const leave = (state: LeftOut['state'], reasons: readonly FileIssue[]) =>
+    ({ kind: 'left out', id: found.id, state, reasons }) as const;
+  const read = readTask(found);
+  if (read.kind === 'unreadable') return leave('unreadable', read.issues);
+  if (read.kind === 'absent') return leave('does not run', read.obstacles);
+  if (read.task.obstacles.length > 0) return leave('does not run', read.task.obstacles);
+  const reach = { within: [realpathSync(found.place)], except };
+  // The files of each task are bounded, however many tasks there are.
+  const files = new FileReader({ reach, keys });
+  try {
+    const planned = caseOf(read.task, { files, reach, images, keys, thresholds });
+    return { kind: 'case', task: read.task, planned };
+  } catch (error) {
+    if (!(error instanceof BadFile)) throw error;
+    return leave('unreadable', error.issues);
+  }
 }

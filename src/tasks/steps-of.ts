@@ -27,7 +27,7 @@ function stepOf(task: Task, step: TaskStep, index: number, parts: CaseParts): Ca
     files: placedFiles(new TaskFolder(place), workdir, parts.files),
     emptied: index === 0 ? [] : [...logFolders],
     healthcheck: healthcheck && healthcheckOf(healthcheck),
-    agent: agentOf(step.agent),
+    agent: agentOf(step.agent, task.environment),
     timeoutMs: step.agent.timeoutMs,
     tests: testsOf({ place, verifier }, { ...parts, thresholds }),
     artifacts: artifactsOf([...task.artifacts, ...step.artifacts]).artifacts,

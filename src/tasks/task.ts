@@ -82,14 +82,18 @@ export type TaskNetwork =
 
 export interface TaskService {
   name: string;
+  /** Where the compose file defines it: `docker-compose.yaml:3:5`. */
+  place: string;
+  /** Further names that other containers reach it by. */
+  aliases: readonly string[];
   source: ContainerSource;
-  /** A text is run by a shell. */
-  command: string | readonly string[] | undefined;
-  entrypoint: string | readonly string[] | undefined;
+  command: readonly string[] | undefined;
+  entrypoint: readonly string[] | undefined;
   env: Readonly<Record<string, TaskVariable>>;
   workdir: string | undefined;
   user: string | undefined;
-  healthcheck: ServiceHealthcheck | undefined;
+  /** `none`: not even the one of its image. Undefined for that one. */
+  healthcheck: ServiceHealthcheck | 'none' | undefined;
   dependsOn: readonly { service: string; until: 'started' | 'healthy' | 'ended' }[];
   files: readonly ServiceFile[];
   cpus: number | undefined;
@@ -102,7 +106,9 @@ export type ServiceFile =
   | { kind: 'file'; from: string; to: string; readOnly: boolean }
   | { kind: 'content'; content: string; to: string }
   /** A volume of the engine, by the name that services share it under. */
-  | { kind: 'volume'; volume: string; to: string; readOnly: boolean };
+  | { kind: 'volume'; volume: string; to: string; readOnly: boolean }
+  /** A folder in memory. */
+  | { kind: 'memory'; to: string };
 
 export interface TaskHealthcheck {
   /** Run by a shell. */

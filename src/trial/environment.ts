@@ -41,13 +41,14 @@ export function gradingEnvironment(
  * variables.
  */
 export function harnessEnvironment(
-  { prompt, variables, profile }: Pick<TrialSpec, 'prompt' | 'variables' | 'profile'>,
+  { prompt, variables, profile, agent }: Pick<TrialSpec, 'prompt' | 'variables' | 'profile' | 'agent'>,
   container: Pick<Container, 'env' | 'workingDir'>,
 ): Record<string, string> {
   return {
     ...gradingEnvironment(variables, container),
     OFFSITE_PROMPT: prompt,
     OFFSITE_PROMPT_FILE: sandboxPaths.prompt,
+    ...(agent?.skills !== undefined && { OFFSITE_SKILLS: agent.skills }),
     ...profile.env,
   };
 }

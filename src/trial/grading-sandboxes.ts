@@ -1,5 +1,6 @@
 import type { Container } from '../engine/container.ts';
 import type { StartedSandbox } from './sandboxes.ts';
+import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
 import { testsSpec } from './tests-spec.ts';
 import type { TrialParts } from './trial-parts.ts';
@@ -8,6 +9,8 @@ interface GradingContext {
   spec: TrialSpec;
   parts: Pick<TrialParts, 'sandboxes'>;
   signal: AbortSignal;
+  /** The services that its sandboxes reach. Undefined for services of its own, where the case has some. */
+  services: TrialServices | undefined;
 }
 
 /**
@@ -30,8 +33,8 @@ export class FreshSandbox implements Disposable {
   }
 
   sandbox(): Promise<StartedSandbox> {
-    const { spec, parts, signal } = this.#context;
-    this.#started ??= parts.sandboxes.takeForGrading(spec, signal);
+    const { spec, parts, signal, services } = this.#context;
+    this.#started ??= parts.sandboxes.takeForGrading(spec, signal, services);
     return this.#started;
   }
 

@@ -2,6 +2,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Cause } from '../record/trial-record.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
+import { gradesInOwnSandbox } from './keep-left.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';
@@ -36,7 +37,7 @@ interface Graded {
  * Rejects only if the signal aborts.
  */
 export async function grade(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
-  const found = await graded(input, runPhase);
+  const found = { ...(await graded(input, runPhase)), ...(await input.keeping?.result()) };
   return { ...found, cause: found.cause ?? (await neededFromOutside({ ...input, found })) };
 }
 
@@ -84,6 +85,8 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
   let { found } = input;
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
+    // From here on, the agent's sandbox may be changed.
+    if (phase === verify && gradesInOwnSandbox(input.spec)) await input.keeping?.done;
     try {
       found = { ...found, ...(await runPhase(phase, { ...input, found })), ...(carry && { carry }) };
     } catch (error) {
@@ -96,6 +99,7 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
     if (phase === collect && isCausedByOthers(found.cause)) {
       return { found: { ...found, verdict: 'void' }, doubt: undefined };
     }
+    if (phase === collect) input.keeping?.begin({ ...input, found });
     if (found.verdict) break;
   }
   const { verdict, cause } = found;
@@ -106,12 +110,14 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   await using models = judgesOf(input);
-  using fresh = new FreshSandbox({ ...input, spec: input.whole });
-  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole });
+  // With services that no agent has used.
+  using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
   try {
-    const { container, before, kit } = await fresh.sandbox();
+    const { container, before, kit, services } = await fresh.sandbox();
+    using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
     await input.step.reach(container);
-    const untouched = { ...input, container, before, kit, sandboxes, models, found: {} };
+    const own = { keeping: undefined, restored: undefined };
+    const untouched = { ...input, ...own, container, before, kit, services, sandboxes, models, found: {} };
     return await attempt(untouched, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();

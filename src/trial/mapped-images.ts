@@ -8,11 +8,13 @@ export interface MappedImage {
 
 /** The images that the configuration uses in place of those that a case or its Dockerfile names. */
 export function mappedImages(...environments: (CaseEnvironment | undefined)[]): MappedImage[] {
-  const mapped = environments.flatMap((environment) => (environment ? mappedIn(environment) : []));
-  return [...new Map(mapped.map((image) => [image.name, image])).values()];
+  const all = environments.flatMap((environment) =>
+    environment ? [environment, ...(environment.services ?? [])] : [],
+  );
+  return [...new Map(all.flatMap(mappedIn).map((image) => [image.name, image])).values()];
 }
 
-function mappedIn({ image, build }: CaseEnvironment): MappedImage[] {
+function mappedIn({ image, build }: Pick<CaseEnvironment, 'image' | 'build'>): MappedImage[] {
   if (image?.mappedTo !== undefined) return [{ name: image.name, usedInstead: image.mappedTo }];
   if (!build) return [];
   const names = new Set(usedImages(build.dockerfile, build.args).map(({ name }) => name));

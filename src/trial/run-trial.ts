@@ -4,11 +4,14 @@ import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
+import { keeping } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
 import type { Found } from './phases/phase.ts';
 import { runSteps } from './run-steps.ts';
+import type { TrialServices } from './services/trial-services.ts';
+import { withServices } from './services/with-services.ts';
 import type { TrialSpec } from './spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
@@ -28,6 +31,7 @@ export async function runTrial(
   let found: Found = {};
   let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
+  let services: TrialServices | undefined;
 
   const timed = async <Result>(
     name: PhaseName,
@@ -52,6 +56,7 @@ export async function runTrial(
     const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
+    services = sandbox.services;
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
@@ -60,18 +65,23 @@ export async function runTrial(
       environment: sandbox.environment,
       ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
     };
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal }));
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.startAhead();
-    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal };
-    await runSteps(
-      { ...shared, found },
-      {
-        runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
-        keep(grown) {
-          found = grown;
+    const kept = keeping(parts.keep);
+    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
+    try {
+      await runSteps(
+        { ...shared, found },
+        {
+          runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
+          keep(grown) {
+            found = grown;
+          },
         },
-      },
-    );
+      );
+    } finally {
+      found = await withServices(found, services, parts.blobs);
+    }
   } catch (error) {
     signal.throwIfAborted();
     const cause = causeOf(error, phase);
@@ -103,7 +113,8 @@ function sourceOf({ url, ref, commit }: PlannedSource) {
 }
 
 /** What was tried, for people who look at the result later. */
-function subjectOf({ steps, caseName, ordinal, model, harness, profile, sandbox, ...spec }: TrialSpec) {
+export function subjectOf(trial: TrialSpec) {
+  const { steps, caseName, ordinal, model, harness, profile, sandbox, ...spec } = trial;
   const { image, network } = sandbox;
   const { verify } = spec;
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;

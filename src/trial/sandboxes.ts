@@ -4,13 +4,14 @@ import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { EnvironmentStep } from '../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
+import { TrialFailure } from './failure.ts';
 import { keepTexts } from './file-texts.ts';
 import { requireHealth } from './healthcheck.ts';
 import {
@@ -22,6 +23,9 @@ import {
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { OncePerImage } from './once-per-image.ts';
+import { CaseServices } from './services/case-services.ts';
+import type { ServiceImage } from './services/service-image.ts';
+import type { TrialServices } from './services/trial-services.ts';
 import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
@@ -55,6 +59,20 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
+  isCommittable: boolean;
+  /** The containers beside it. Undefined if the case has none. */
+  services: TrialServices | undefined;
+  /** What is removed with it. */
+  besides: AsyncDisposable;
+}
+
+/** What decides about a sandbox besides its trial. */
+interface GivenParts {
+  /** Whether no harness runs in it. */
+  grades: boolean;
+  /** Services that run already. Undefined for new ones, if the case has some. */
+  services: TrialServices | undefined;
 }
 
 export interface SandboxOptions {
@@ -79,6 +97,7 @@ export class Sandboxes implements AsyncDisposable {
   readonly #parts: ImageParts;
   readonly #host: HostEnvironment;
   readonly #clock: Clock;
+  readonly #services: CaseServices;
   /** What a case's verify changes by itself, keyed by the inputs of that verify run. */
   readonly ownChanges = new OncePerImage<OwnChanges>();
   /** Protected files of workspaces that are too large to read as a whole. */
@@ -109,6 +128,7 @@ export class Sandboxes implements AsyncDisposable {
     this.#parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#host = host;
     this.#clock = clock;
+    this.#services = new CaseServices(this.#parts, clock);
   }
 
   /**
@@ -121,10 +141,51 @@ export class Sandboxes implements AsyncDisposable {
     return ahead ?? this.#start(spec, signal);
   }
 
-  /** Returns another sandbox of the same image, without a harness or network access. */
-  takeForGrading(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
+  /**
+   * Returns another sandbox of the same image, without a harness or network access, except to the services of
+   * its trial.
+   *
+   * @param services those of the trial; default: new ones, if the case has some
+   */
+  takeForGrading(
+    spec: TrialSpec,
+    signal: AbortSignal,
+    services: TrialServices | undefined,
+  ): Promise<StartedSandbox> {
     const sandbox = { ...spec.sandbox, network: 'none' as const };
-    return this.#start({ ...spec, sandbox }, signal, { grades: true });
+    return this.#start({ ...spec, sandbox }, signal, { grades: true, services });
+  }
+
+  /** Keeps an image of a sandbox in which nothing runs. Resolves with its id. */
+  keep(container: Container, request: KeepRequest, signal: AbortSignal): Promise<string> {
+    return this.#parts.engine.keep(container, request, signal);
+  }
+
+  /**
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one. Without a
+   * harness or network access. Throws `IMAGE_GONE`.
+   */
+  async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
+    const { engine } = this.#parts;
+    const image = await engine.findImage(keptId, signal);
+    if (!image) throw keptIsGone();
+    const fresh = await this.takeForGrading(spec, signal, undefined);
+    try {
+      const passed = this.#environment(spec);
+      const { start } = await preparedImage(this.#parts, spec, passed, signal);
+      const env = { ...passed, ...spec.environment.env };
+      const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
+      const container = await engine.createContainer({ ...made, imageId: image.id }, signal);
+      try {
+        await container.start(signal);
+      } catch (error) {
+        await container.remove();
+        throw error;
+      }
+      return { ...fresh, container };
+    } finally {
+      this.giveBack(fresh);
+    }
   }
 
   /**
@@ -132,8 +193,11 @@ export class Sandboxes implements AsyncDisposable {
    * so a caller can wait for them before the trial gets its permit. Fails as `take` would.
    */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
-    for (const each of new Set([spec, testsSpec(spec)]))
-      await preparedImage(this.#parts, each, this.#environment(each), signal, options);
+    for (const each of new Set([spec, testsSpec(spec)])) {
+      const env = this.#environment(each);
+      await this.#services.images(each, env, signal, options);
+      await preparedImage(this.#parts, each, env, signal, options);
+    }
   }
 
   /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
@@ -180,21 +244,22 @@ export class Sandboxes implements AsyncDisposable {
     return passedEnvironment(spec.sandbox, this.#host);
   }
 
-  async #start(spec: TrialSpec, signal: AbortSignal, { grades = false } = {}): Promise<StartedSandbox> {
+  async #start(
+    spec: TrialSpec,
+    signal: AbortSignal,
+    given: GivenParts = { grades: false, services: undefined },
+  ): Promise<StartedSandbox> {
     const env = this.#environment(spec);
-    const { imageId, start, container, port, environment, preparedHere } = await this.#make(
-      spec,
-      env,
-      grades,
-      signal,
-    ).catch((error) => {
+    const made = await this.#make(spec, env, signal, given).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
       // Somebody removed an image after this batch last checked.
       this.#parts.known.clear();
       this.#parts.starts.clear();
-      return this.#make(spec, env, grades, signal);
+      this.#services.forget();
+      return this.#make(spec, env, signal, given);
     });
+    const { imageId, start, container, port, environment, preparedHere, services, besides } = made;
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
@@ -204,27 +269,45 @@ export class Sandboxes implements AsyncDisposable {
       const lacks = [...unmetWishes(spec.sandbox, this.#parts.engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
-      return { container, imageId, user, closedEnv, environment, port, lacks, before, preparedBytes, kit };
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      const image = { imageId, user, closedEnv, environment, isCommittable };
+      return { ...image, container, port, lacks, before, preparedBytes, kit, services, besides };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
+      await besides[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
-  async #make(spec: TrialSpec, passed: Record<string, string>, grades: boolean, signal: AbortSignal) {
-    const { imageId, start, mount, prepare, steps } = await preparedImage(this.#parts, spec, passed, signal);
-    const mounts = mount && (!grades || prepare) ? [mount] : [];
+  async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal, given: GivenParts) {
+    const images = await this.#services.images(spec, passed, signal);
+    const prepared = await preparedImage(this.#parts, spec, passed, signal);
+    const { imageId, start, mount, prepare } = prepared;
+    const mounts = mount && (!given.grades || prepare) ? [mount] : [];
+    const steps = [...images.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
-    const make = (network: ContainerSpec['network']) => {
+    const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, mounts }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
     };
+    // In this order: the sandbox ends before its network.
+    await using around = new AsyncDisposableStack();
     await using made = new AsyncDisposableStack();
     let container: Container;
     let port: ModelPort | undefined;
-    if (prepare) {
+    let services: TrialServices | undefined;
+    if (images.services.length > 0) {
+      if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
+      services = given.services ?? around.use(await this.#startServices(images.services, spec, signal));
+      const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
+      container = made.use(await make(access.network, access.hosts));
+      await container.start(signal);
+      if (prepare) steps.push(...(await prepare(container)));
+      port = made.use(await this.#openPort(spec, access.network, signal));
+      await this.#services.ready(services, spec);
+    } else if (prepare) {
       container = made.use(await make('open'));
       await container.start(signal);
       steps.push(...(await prepare(container)));
@@ -237,7 +320,14 @@ export class Sandboxes implements AsyncDisposable {
     }
     await requireHealth(container, spec, this.#clock, signal);
     made.move();
-    return { imageId, start, container, port, environment: steps, preparedHere: prepare !== undefined };
+    const besides = around.move();
+    const preparedHere = prepare !== undefined;
+    return { imageId, start, container, port, environment: steps, preparedHere, services, besides };
+  }
+
+  async #startServices(images: readonly ServiceImage[], spec: TrialSpec, signal: AbortSignal) {
+    const more = { baseImageId: await this.#relayImage(signal), labels: labelsOf(spec) };
+    return this.#services.start(images, spec, more, signal);
   }
 
   async #kit(
@@ -281,9 +371,25 @@ function openTo({ openVariables }: StartImage): string[] {
   ];
 }
 
+function keptIsGone(): OffsiteError {
+  return new OffsiteError('the engine no longer has the image of its sandbox', {
+    code: 'IMAGE_GONE',
+    kind: 'infrastructure',
+    hint: 'Such images are removed when snapshots exceed their budget: `snapshots` in offsite.yaml.',
+  });
+}
+
 async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {
-  const { container, port } = await sandbox;
+  const { container, port, besides } = await sandbox;
   await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
+  await besides[Symbol.asyncDispose]();
+}
+
+function preparesBesideServices({ environment, caseName }: TrialSpec): TrialFailure {
+  const [first] = environment.services ?? [];
+  const why = 'leaves processes running, or its image has volumes, so it would run in each sandbox';
+  const message = `${first?.place}: prepare of ${caseName} ${why}; beside services that is not possible`;
+  return new TrialFailure({ kind: 'task', phase: 'prepare', message });
 }
 
 function labelsOf({ batchId, runId, ordinal }: TrialSpec): Record<string, string> {

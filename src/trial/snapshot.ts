@@ -27,6 +27,8 @@ export interface PreparedImage {
    * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
    */
   prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
+  /** Whether that runs a script, and does not only put files into it. */
+  preparesWithScript: boolean;
   /** The steps that made the image, in order. */
   steps: EnvironmentStep[];
 }
@@ -68,9 +70,9 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    return { imageId, start, mount, prepare, steps };
+    return { imageId, start, mount, prepare, preparesWithScript: step.script !== undefined, steps };
   }
-  return { imageId, start, mount, prepare: undefined, steps };
+  return { imageId, start, mount, prepare: undefined, preparesWithScript: false, steps };
 }
 
 /** The image that the environment begins with. Each is looked up once. */

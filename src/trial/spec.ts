@@ -29,6 +29,8 @@ export interface TrialSpec {
   testsIn?: Pick<TrialSpec, 'environment' | 'sandbox'> | undefined;
   variables: Variables;
   agent?: CaseAgent | undefined;
+  /** For verify and validator, if they are not those that prepare and the prompt were given. */
+  gradingVariables?: Variables | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];
   /** Globs of those that are not kept. */

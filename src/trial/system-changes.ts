@@ -23,6 +23,8 @@ export interface SystemChanges {
 export interface SystemChangesRequest {
   kit: Kit | undefined;
   place: Pick<VerifyPlace, 'in' | 'keep' | 'ignore'>;
+  /** Paths that had changed in the trial, if the container was made from what it left. */
+  earlier?: readonly string[] | undefined;
   signal: AbortSignal;
 }
 
@@ -33,10 +35,11 @@ export interface SystemChangesRequest {
  */
 export async function systemChanges(
   container: Container,
-  { kit, place, signal }: SystemChangesRequest,
+  { kit, place, earlier = [], signal }: SystemChangesRequest,
 ): Promise<{ kept: string[]; unexpected: string[] }> {
   const except = [container.workingDir, ...(place.in === 'same' ? notTheSystem : scratchPaths)];
-  const { paths } = await changedPaths(container, { wanted: 'every', except, kit, signal });
+  const changed = await changedPaths(container, { wanted: 'every', except, kit, signal });
+  const paths = earlier.length > 0 ? [...new Set([...earlier, ...changed.paths])].sort() : changed.paths;
   const isKept = globMatcher(place.keep, false);
   const isIgnored = globMatcher(place.ignore, false);
   return {

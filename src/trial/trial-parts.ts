@@ -3,6 +3,7 @@ import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
+import type { KeepParts } from './keep-left.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
 /** What a trial works with. All trials of a batch share it. */
@@ -12,6 +13,8 @@ export interface TrialParts {
   blobs: BlobStore;
   clock: Clock;
   gateway: Gateway;
+  /** Where to keep what trials leave. If not given, nothing is kept. */
+  keep?: KeepParts | undefined;
   /** The budgets of one trial's models, and of the whole batch. */
   budgets: { trial: Budget; batch: BudgetAccount | undefined };
 }

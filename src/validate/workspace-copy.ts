@@ -43,7 +43,7 @@ export async function copyWorkspace(
   { maxBytes, carry = 'all', signal }: CopyRequest,
 ): Promise<WorkspaceCopy> {
   if (carry === 'nothing') return { kind: 'copied' };
-  if (carry === 'all') await emptied(fresh, signal);
+  if (carry === 'all') await emptyWorkspace(fresh, signal);
   try {
     await graded.copyTo(fresh, graded.workingDir, { maxBytes, signal });
     return { kind: 'copied' };
@@ -54,7 +54,8 @@ export async function copyWorkspace(
   }
 }
 
-async function emptied(fresh: Container, signal: AbortSignal): Promise<void> {
+/** Removes the workspace of a container, or all that is in it. Throws `WORKSPACE_NOT_EMPTIED`. */
+export async function emptyWorkspace(fresh: Container, signal: AbortSignal): Promise<void> {
   const argv = ['/bin/sh', '-c', empty, 'sh', fresh.workingDir];
   const result = await fresh.exec({ argv, cwd: '/', timeoutMs: commandOutput.time.workspaceCopy, signal });
   signal.throwIfAborted();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 let place: Place;
@@ -30,4 +30,43 @@ test('a suite that would give a sandbox a key is refused before any grading', as
   });
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/the sandbox "local" asks for the variable OFFSITE_API_KEY/);
+});
+
+test('a check that was stopped goes on with what is left, and grades again what has changed', {
+  timeout: 240_000,
+}, async () => {
+  const caseOf = (id: string, word: string) => ({
+    id,
+    prepare: `echo wrong > out.txt`,
+    solution: `sleep ${id === 'slow' ? '600' : '0'}; echo ${word} > out.txt`,
+    verify: `grep -qx ${word} out.txt`,
+  });
+  const check = place.suite({ cases: [caseOf('quick', 'one'), caseOf('slow', 'two')] });
+  const running = start(place, ['check', check]);
+  await running.printed(/quick: ok/);
+  running.kill('SIGKILL');
+  await running.ended;
+
+  // The environment of the slow one is as it was; the quick one is not graded again.
+  const suite = (word: string) =>
+    place.suite({
+      cases: [caseOf('quick', word), { ...caseOf('slow', 'two'), solution: 'echo two > out.txt' }],
+    });
+  const kept = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await offsite(place, ['check', ...args, '--json']);
+    expect(exitCode, stderr).toBe(0);
+    const { cases } = JSON.parse(stdout) as { cases: { id: string; states: { kept?: true }[] }[] };
+    return Object.fromEntries(
+      cases.map(({ id, states }) => [id, states.map((state) => state.kept === true)]),
+    );
+  };
+  expect((await kept(suite('one'))).quick).toEqual([true, true]);
+  const all = { quick: [true, true], slow: [true, true] };
+  expect(await kept(suite('one'))).toEqual(all);
+  expect(await kept(suite('three'))).toEqual({ ...all, quick: [false, false] });
+  const none = { quick: [false, false], slow: [false, false] };
+  expect(await kept(suite('one'), '--again')).toEqual(none);
+  const told = await offsite(place, ['check', suite('one')]);
+  expect(told.stderr).toContain('4 of 4 results are from earlier checks; --again grades them again');
+  expect(told.stdout).toMatch(/quick\s+solved\s+passed/);
 });

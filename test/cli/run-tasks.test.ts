@@ -141,6 +141,35 @@ test('a separate verifier grades the artifacts, in an image of the tests or in a
   expect(check.stderr).toContain('fresh: ok');
 });
 
+test('an imported suite is checked as the tasks are', {
+  timeout: 480_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  writeHarborTask(place, 'sound');
+  writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeTerminalBenchTask(place, 'old');
+  writeHarborTask(place, 'gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  const from = ['project/tasks', '--out', 'imported', ...variant, ...here];
+  const written = await offsite(place, ['import', 'harbor', ...from]);
+  expect(written.exitCode, written.stderr).toBe(0);
+  expect(written.stdout).toContain('wrote 2 cases: ');
+  expect(written.stderr).toMatch(/gpu: \S+task\.toml:2:1: .*GPU/);
+  const again = await offsite(place, ['import', 'terminal-bench', ...from]);
+  expect(again.exitCode).toBe(2);
+  expect(again.stderr).toContain('suite.yaml exists');
+
+  const states = async (...what: string[]) => {
+    const { stdout, stderr } = await offsite(place, ['check', ...what, ...here, '--json']);
+    if (stdout === '') throw new Error(stderr);
+    const { cases } = JSON.parse(stdout) as { cases: { id: string; states: Record<string, unknown>[] }[] };
+    return cases.map(({ id, states }) => [id, states.map(({ cause, output, ...rest }) => rest)]);
+  };
+  const suite = await states('imported/suite.yaml');
+  expect(suite).toEqual(await states('--tasks', 'project/tasks', '--format', 'harbor'));
+  expect(suite.map(([id]) => id)).toEqual(['broken', 'sound']);
+});
+
 test('more tasks than a start request takes become several batches, with one summary', {
   timeout: 240_000,
 }, async () => {

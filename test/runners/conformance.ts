@@ -3,6 +3,7 @@ import { judgeMembers } from '../../src/gateway/judge-members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
 import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
+import { copySkills } from '../../src/trial/skills.ts';
 import { usageOfAnswer } from './model-wires.ts';
 import {
   INSTALL_PATIENCE,
@@ -162,24 +163,60 @@ export function conformance(runner: Runner, expected: Expected): void {
       expect((await sandbox.requests()).filter(({ model }) => model !== undefined)).toEqual([]);
     });
 
-    test.runIf(runner.mcp)("lets its model call the tools of the profile's servers", async () => {
-      const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
+    test.runIf(runner.tellsCommands && runner.mcp.includes('stdio'))(
+      "lets its model call the tools of the profile's servers",
+      async () => {
+        const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
+        await using sandbox = await sandboxWith(
+          [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
+          { profile: { mcpServers: { greeter: server } } },
+        );
+        const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
+        expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
+        expect(run.trajectory).toEqual([]);
+        expect(run.events).toContainEqual({
+          kind: 'tool',
+          at: expect.any(Number),
+          finishedAt: expect.any(Number),
+          name: expect.stringContaining('greet'),
+          input: expect.objectContaining({ to: 'Ada' }),
+          output: expect.stringMatching(/Good .*day.*, Ada, said gladly/),
+          failed: false,
+        });
+      },
+    );
+
+    test.each(
+      (['http', 'sse'] as const).filter(
+        (transport) => runner.tellsCommands && runner.mcp.includes(transport),
+      ),
+    )('lets its model call the tools of a server that speaks %s', async (transport) => {
+      const port = 8978;
+      const url = `http://localhost:${port}/${transport === 'http' ? 'mcp' : 'sse'}`;
+      const server = { url, transport, headers: { 'X-Greeting': 'Good day' } } as const;
       await using sandbox = await sandboxWith(
         [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
         { profile: { mcpServers: { greeter: server } } },
       );
+      const start = `setsid -f node ${TOOL_SERVER} gladly ${port} > /dev/null 2>&1 < /dev/null
+until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
+      await sandbox.container.exec({ argv: ['bash', '-c', start], timeoutMs: TURN_PATIENCE });
       const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
       expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
-      expect(run.trajectory).toEqual([]);
-      expect(run.events).toContainEqual({
-        kind: 'tool',
-        at: expect.any(Number),
-        finishedAt: expect.any(Number),
-        name: expect.stringContaining('greet'),
-        input: expect.objectContaining({ to: 'Ada' }),
-        output: expect.stringMatching(/Good .*day.*, Ada, said gladly/),
-        failed: false,
-      });
+      const greeted = expect.stringContaining('Good day, Ada, said gladly');
+      expect(run.events).toContainEqual(expect.objectContaining({ kind: 'tool', output: greeted }));
+    });
+
+    test.runIf(runner.skillsFolder)('tells its model of the skills that are copied for it', async () => {
+      await using sandbox = await sandboxWith([{ text: 'Done.' }]);
+      const skill = '---\nname: bell-ringing\ndescription: Rings the seventh bell.\n---\nPull the rope.\n';
+      await sandbox.container.put([{ path: '/skills/bell-ringing/SKILL.md', content: skill }]);
+      const to = runner.skillsFolder ?? '~/';
+      await copySkills(sandbox.container, { from: '/skills', to }, AbortSignal.timeout(TURN_PATIENCE));
+      const run = await sandbox.session.turn('Go on.', sandbox.unhurried);
+      expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
+      // Some tell the description too, if it is short enough.
+      expect(JSON.stringify(await sandbox.requests()).includes('bell-ringing')).toBe(true);
     });
 
     test.runIf(runner.limits.includes('turns'))(

@@ -24,9 +24,15 @@ function write(name: string, content: string): string {
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
-    { name: 'command', wires: [], continues: false, mcp: false, limits: [] },
-    { name: 'bash', wires: 'any', continues: false, mcp: false, limits: [] },
-    { name: 'chat', wires: ['openai-chat'], continues: true, mcp: true, limits: ['turns'] },
+    { name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+    { name: 'bash', wires: 'any', continues: false, mcp: [], limits: [] },
+    {
+      name: 'chat',
+      wires: ['openai-chat'],
+      continues: true,
+      mcp: ['stdio', 'http'] as const,
+      limits: ['turns'],
+    },
   ]);
 }
 

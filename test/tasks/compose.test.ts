@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { interpolated } from '../../src/tasks/compose/interpolate.ts';
+import { splitWords } from '../../src/tasks/compose/words.ts';
 import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -66,7 +67,7 @@ services:
     {
       name: 'cache',
       source: { kind: 'image', image: 'redis:7' },
-      command: 'redis-server --save ""',
+      command: ['redis-server', '--save', ''],
       entrypoint: ['/entry', '-x'],
       env: { A: '1', B: 'x=y' },
       healthcheck: {
@@ -94,13 +95,10 @@ services:
       cpus: 0.5,
       memoryBytes: 256 * 1024 ** 2,
     },
-    { name: 'job', healthcheck: undefined },
+    { name: 'job', healthcheck: 'none' },
   ]);
-  expect(obstaclesOf(found)).toEqual([
-    `services ${file}:11:3`,
-    `services ${file}:27:3`,
-    `services ${file}:35:3`,
-  ]);
+  expect(environment.services[0]?.place).toBe(`${found.place}/${file}:11:3`);
+  expect(obstaclesOf(found)).toEqual([]);
 });
 
 test('files of a service are copied, and come from the task', () => {
@@ -113,7 +111,9 @@ services:
       - ./site.conf:/etc/site.conf:ro
       - { type: bind, source: ./html, target: /html, read_only: true }
       - data:/data
+      - { type: tmpfs, target: /scratch }
       - \${HOST_VERIFIER_LOGS_PATH}:\${ENV_VERIFIER_LOGS_PATH}
+    tmpfs: /run/web:size=1m
     configs: [greeting, { source: other, target: /etc/other }]
 configs:
   greeting: { content: "hi $$USER" }
@@ -126,11 +126,50 @@ volumes: { data: {} }
     { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/site.conf', readOnly: true },
     { kind: 'file', from: `${found.place}/environment/html`, to: '/html', readOnly: true },
     { kind: 'volume', volume: 'data', to: '/data', readOnly: false },
+    { kind: 'memory', to: '/scratch' },
+    { kind: 'memory', to: '/run/web' },
     { kind: 'content', content: 'hi $USER', to: '/greeting' },
     { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other', readOnly: true },
   ]);
   expect(notesOf(found)).toEqual([`service-file ${file}:6:9`, `service-file ${file}:7:9`]);
-  expect(obstaclesOf(found)).toEqual([`services ${file}:3:3`, `volume ${file}:8:9`]);
+  expect(obstaclesOf(found)).toEqual([]);
+});
+
+test('a volume that several containers share is an obstacle', () => {
+  const two = (first: string, second: string) =>
+    obstaclesOf(
+      composed(
+        `services:\n  main: { volumes: [${first}] }\n  web: { image: nginx, volumes: [${second}] }\nvolumes: { a: , b: }\n`,
+        { 'environment/Dockerfile': 'FROM x' },
+      ),
+    );
+  expect(two('"a:/a"', '"a:/b"')).toEqual([`volume ${file}:3:24`]);
+  expect(two('"a:/a"', '"b:/b"')).toEqual([]);
+  expect(two('/a', '/a')).toEqual([]);
+});
+
+test('services are on one network, by all their names', () => {
+  const found = composed(
+    `
+services:
+  main: { build: ., networks: [inner] }
+  web: { image: nginx, hostname: www, container_name: task-web, networks: { inner: { aliases: [site] } } }
+networks: { inner: { internal: true } }
+`,
+  );
+  expect(taskOf(found).environment.services[0]?.aliases).toEqual(['site', 'www', 'task-web']);
+  expect(obstaclesOf(found)).toEqual([]);
+  const apart = 'services:\n  main: { networks: [a] }\n  web: { image: nginx, networks: [a, b] }\n';
+  expect(obstaclesOf(composed(apart))).toEqual([`separate-networks ${file}:3:3`]);
+});
+
+test.each([
+  ['a  "b c" \'d e\'f', ['a', 'b c', 'd ef']],
+  ['sh -c "echo \\"x\\" $A"', ['sh', '-c', 'echo "x" $A']],
+  ["'' a\\ b 'c\\d'", ['', 'a b', 'c\\d']],
+  ['', []],
+])('a command is split into words: %s', (text, words) => {
+  expect(splitWords(text)).toEqual(words);
 });
 
 test('keys are merged from anchors', () => {
@@ -221,7 +260,7 @@ describe('what cannot run here is an obstacle at its place', () => {
       '    deploy: { resources: { reservations: { devices: [{ capabilities: [gpu] }] } } }',
       `gpu ${file}:3:44`,
     ],
-    ['    build: .\nnetworks: { other: {} }', `compose-key ${file}:4:1`],
+    ['    build: .\nnetworks: { other: { external: true } }', `separate-networks ${file}:4:13`],
     ['    build: .\ninclude: [other.yaml]', `compose-key ${file}:4:1`],
   ])('%s', (line, obstacle) => {
     expect(obstaclesOf(composed(`services:\n  main:\n${line}\n`))).toContain(obstacle);

@@ -139,10 +139,14 @@ describe('what cannot run here is an obstacle at its key', () => {
     ['environment.gpus = 2', 'gpu task.toml:3:13'],
     ['environment.tpu = { type = "v4", topology = "2x2" }', 'tpu task.toml:3:13'],
     ['environment.os = "windows"', 'windows task.toml:3:13'],
-    ['environment.skills_dir = "/skills"', 'skills task.toml:3:13'],
     [
-      'environment.mcp_servers = [{ name = "m", transport = "streamable-http", url = "http://m" }]',
-      'mcp-servers task.toml:3:13',
+      'environment.mcp_servers = [{ name = "m", transport = "streamable-http", url = "http://m.example" }]',
+      'mcp-elsewhere task.toml:3:73',
+    ],
+    ['environment.mcp_servers = [{ name = "a b", url = "http://localhost" }]', 'mcp-name task.toml:3:30'],
+    [
+      `environment.mcp_servers = [{ name = "m", url = "http://localhost", headers = { A = "\${KEY}" } }]`,
+      'host-variable task.toml:3:68',
     ],
     [`environment.env.KEY = "\${KEY}"`, 'host-variable task.toml:3:17'],
     ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],

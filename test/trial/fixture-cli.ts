@@ -32,7 +32,7 @@ export function fixtureCliOf(takerFor: (record: TurnRecord) => LineTaker): Runne
     wires: ['openai-chat'],
     tellsCommands: true,
     continues: false,
-    mcp: false,
+    mcp: [],
     limits: [],
     open(place) {
       const { origin, token, name } = requireModel('Fixture', place);

@@ -147,7 +147,12 @@ async function graded(source: string, said: () => Promise<string>, onError: 'voi
   const chat = async () => ({ text: await said(), calls: [], stopped: 'done', usage: {}, model: 'judge' });
   const session = { chat, account: async () => ({ usage: [] }) };
   const parts = { sandboxes, clock: systemClock };
-  using sandboxes_ = new GradingSandboxes({ spec, parts: parts as unknown as TrialParts, signal });
+  using sandboxes_ = new GradingSandboxes({
+    spec,
+    parts: parts as unknown as TrialParts,
+    signal,
+    services: undefined,
+  });
   const input = { spec, parts, ...sandbox, sandboxes: sandboxes_, signal, found: {}, models: { session } };
   return await validate.run(input as unknown as PhaseInput);
 }

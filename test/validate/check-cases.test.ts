@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { command } from '../../runners/command/runner.ts';
 import { runners } from '../../runners/index.ts';
-import { checkCases } from '../../src/cli/check-cases.ts';
+import { checkCases } from '../../src/cli/check/check-cases.ts';
 import type { ActivityEvent } from '../../src/cli/output/activity.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';

@@ -75,6 +75,7 @@ async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts)
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
   const attemptParts = {
     ...{ ...parts, gateway, sandboxes, budgets: { ...config.budgets, batch } },
+    workspaceBudget: config.workspaces.budget,
     claim: (signal: AbortSignal) => ahead.claim(one, signal),
   };
   const observe = (event: AttemptEvent) => {

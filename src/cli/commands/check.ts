@@ -6,7 +6,9 @@ import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
-import { type CheckedCase, type CheckedState, checkCases } from '../check-cases.ts';
+import { checkCases } from '../check/check-cases.ts';
+import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
+import { KeptChecks } from '../check/kept-checks.ts';
 import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
@@ -24,6 +26,7 @@ export function checkCommand() {
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
+    .option('--again', 'grade everything again, also what an earlier check has graded')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
@@ -39,11 +42,12 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
+  again?: true | undefined;
 }
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
-  const { config, env, clock, runners, host, redact, out, err } = context;
+  const { config, env, clock, runners, host, dataFolder, redactor, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;
   const { signal } = context.interruption();
@@ -54,7 +58,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
 
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
-  passedEnvironment(sandbox, host);
+  const passed = passedEnvironment(sandbox, host);
   const engine = await progress.step('connecting to the engine', () => context.engine(signal));
   await checkSandboxes(engine, { variants: [{ sandbox }], cases: plan.cases }, signal);
   await using gateway = await context.gateway();
@@ -63,11 +67,20 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     observeBuild: (build) => progress.event({ kind: 'build', build }),
   });
   const batch = openBudget({}, clock.now());
+  const judges = plan.judges.map((name) => config.models[name]);
+  const kept = new KeptChecks(dataFolder, {
+    redactor,
+    settings: [passed, await context.certificates(), judges],
+    imageId: async (name) => (await engine.findImage(name, signal))?.id,
+    again: options.again === true,
+    now: clock.now(),
+  });
   const checked = await checkCases(
     plan,
     { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch } },
     {
       repeat: options.repeat ?? 1,
+      kept,
       concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
       signal,
       observe: progress.update,
@@ -76,6 +89,12 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     },
   );
   progress[Symbol.dispose]();
+  const states = checked.flatMap((one) => one.states);
+  const before = states.filter((state) => state.kept).length;
+  if (before > 0)
+    err.print(
+      text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
+    );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
   else out.print(text`\n${stack([checkTable(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`);
   if (options.junit !== undefined) {

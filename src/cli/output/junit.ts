@@ -1,7 +1,7 @@
 import { XMLBuilder } from 'fast-xml-parser';
 import { type Content, plainText } from '../../text/output.ts';
 import { lines, type Redact, stack, text } from '../../text/printable.ts';
-import type { BatchSummary, TrialSummary } from './summary.ts';
+import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
 const builder = new XMLBuilder({
   format: true,
@@ -10,11 +10,18 @@ const builder = new XMLBuilder({
   suppressEmptyNode: true,
 });
 
+type JunitTrial = Pick<TrialSummary, 'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures'>;
+type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durationMs'> & {
+  trials: JunitTrial[];
+};
+/** What JUnit XML says of a batch. */
+export type JunitBatch = Pick<BatchSummary, 'batchId' | 'passed' | 'failed' | 'void'> & { runs: JunitRun[] };
+
 /**
  * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
  * a failure.
  */
-export function junitXml(summary: BatchSummary, redact?: Redact): string {
+export function junitXml(summary: JunitBatch, redact?: Redact): string {
   const plain = (content: Content) => plainText(content, redact);
   const suites = summary.runs.map((run) => ({
     '@name': plain(text`${run.case} · ${run.variant}`),
@@ -48,7 +55,7 @@ export function xmlText(document: { testsuites: Record<string, unknown> }): stri
 }
 
 function problemOf(
-  { verdict, cause, failures }: TrialSummary,
+  { verdict, cause, failures }: JunitTrial,
   plain: (content: Content) => string,
 ): Record<string, unknown> {
   if (verdict === 'passed') return {};

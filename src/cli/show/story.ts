@@ -83,7 +83,16 @@ function headOf({ run, trial, record }: ShownTrial): Printable {
 const promptSize = { first: 4, last: 1, characters: 160 };
 
 function triedSection({ batch, run, record }: ShownTrial): Printable {
-  const { subject, harnessVersion, imageId, turns, sandboxLacks = [], mappedImages = [], source } = record;
+  const {
+    subject,
+    harnessVersion,
+    imageId,
+    turns,
+    sandboxLacks = [],
+    mappedImages = [],
+    deviations = [],
+    source,
+  } = record;
   const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
   const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
   const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
@@ -98,6 +107,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
   ];

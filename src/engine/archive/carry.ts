@@ -5,10 +5,10 @@ import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { PathRoom } from '../changes/path-room.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { handOn } from './copy.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import { leadsInside } from './leads-inside.ts';
 import { nameText } from './names.ts';
+import { unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
 import { paddingOf, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
@@ -53,7 +53,7 @@ export async function carryBetween(
   try {
     using deadline = startDeadline(port.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
-    await handOn(port, { to, path, folder: '/' }, archive, signal);
+    await unpackArchive(port, { id: to, path, folder: '/' }, archive, signal);
     return carried;
   } finally {
     source.destroy();

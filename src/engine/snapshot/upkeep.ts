@@ -9,6 +9,8 @@ import { keptSnapshots } from './kept-snapshots.ts';
  * enough for eviction.
  */
 const NOTE_EVERY_MS = 3_600_000;
+/** An eviction asks the engine about each snapshot. */
+const KEPT_PER_EVICTION = 16;
 /**
  * A snapshot that was just used may be used again soon, by this agent or another, although no container uses
  * it right now.
@@ -28,6 +30,8 @@ export interface UpkeepOptions {
 export interface Upkeep extends AsyncDisposable {
   used(snapshot: Image): void;
   built(imageId: string): void;
+  /** An image of a used container was kept. There may be one for each trial, so only some start an eviction. */
+  kept(imageId: string): void;
 }
 
 export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions): Upkeep {
@@ -37,6 +41,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
   const noted = new Map<string, number>();
   const underWay = new Set<Promise<void>>();
   let evicting = false;
+  let kept = 0;
 
   function background(doing: string, work: () => Promise<void>): Promise<void> {
     const done = work().catch((error: unknown) => note(`${doing} failed: ${messageOf(error)}`));
@@ -53,6 +58,18 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     if (removed.length > 0) note(`snapshots removed to stay within their budget: ${removed.length}`);
   }
 
+  function built(imageId: string): void {
+    const now = clock.now();
+    usedAt.set(imageId, now);
+    noted.set(imageId, now);
+    // An eviction in progress may not see this image; the next build's eviction will.
+    if (budgetBytes === undefined || evicting) return;
+    evicting = true;
+    background('removing old snapshots', () => evict(budgetBytes)).finally(() => {
+      evicting = false;
+    });
+  }
+
   return {
     used({ id, names, namedAt }) {
       const now = clock.now();
@@ -66,16 +83,9 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
         await port.images.tag(id, `${repository}:${tag}`);
       });
     },
-    built(imageId) {
-      const now = clock.now();
-      usedAt.set(imageId, now);
-      noted.set(imageId, now);
-      // An eviction in progress may not see this image; the next build's eviction will.
-      if (budgetBytes === undefined || evicting) return;
-      evicting = true;
-      background('removing old snapshots', () => evict(budgetBytes)).finally(() => {
-        evicting = false;
-      });
+    built,
+    kept(imageId) {
+      if (kept++ % KEPT_PER_EVICTION === 0) built(imageId);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(underWay);

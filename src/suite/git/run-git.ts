@@ -31,6 +31,8 @@ const settings = {
   'fetch.recurseSubmodules': 'no',
   'submodule.recurse': 'false',
   'fetch.writeCommitGraph': 'false',
+  // What comes stays in a pack, from which everything but the commit is left out afterwards.
+  'fetch.unpackLimit': '1',
   'transfer.bundleURI': 'false',
   'gc.auto': '0',
   'maintenance.auto': 'false',

@@ -102,6 +102,14 @@ const ConfigUse = z.union([z.string(), z.object({ source: z.string(), target: z.
   error: 'expected the name of a config, or a map with source and target',
 });
 
+const Networks = z.union(
+  [
+    z.array(z.string()),
+    z.record(z.string(), z.object({ aliases: z.array(z.string()).default([]) }).nullable()),
+  ],
+  { error: 'expected a list of networks, or a map with their aliases' },
+);
+
 const Service = z.object({
   image: z.string().optional(),
   build: z
@@ -127,6 +135,9 @@ const Service = z.object({
   depends_on: DependsOn.default([]),
   volumes: z.array(Volume).default([]),
   configs: z.array(ConfigUse).default([]),
+  tmpfs: z.union([z.string(), Texts], { error: 'expected a path, or a list of paths' }).optional(),
+  networks: Networks.optional(),
+  hostname: z.string().optional(),
   cpus: Cpus.optional(),
   mem_limit: Size.optional(),
   deploy: z
@@ -164,6 +175,7 @@ export const ComposeFile = z.object({
   version: z.unknown().optional(),
   services: z.record(z.string(), Service),
   volumes: z.record(z.string(), z.unknown()).nullish(),
+  networks: z.record(z.string(), z.unknown()).nullish(),
   configs: z
     .record(z.string(), z.object({ content: z.string().optional(), file: z.string().optional() }))
     .nullish(),

@@ -52,6 +52,8 @@ export function readCompose(request: ComposeRequest): Composed {
     return readService(source, name, table, undefined, main.source);
   });
   requireKnown(source, [main, ...services]);
+  useVolumes(source, [main, ...services]);
+  useNetworks(source);
   return { main, services };
 }
 
@@ -74,23 +76,51 @@ function useSettings(
   const settings: [boolean, keyof ServiceTable][] = [
     [main.command !== undefined && !isIdle(main.command), 'command'],
     [main.entrypoint !== undefined, 'entrypoint'],
-    [main.healthcheck !== undefined, 'healthcheck'],
+    [main.healthcheck !== undefined && main.healthcheck !== 'none', 'healthcheck'],
     [main.files.some(({ kind }) => kind === 'file'), 'volumes'],
     [main.files.some(({ kind }) => kind === 'content'), 'configs'],
   ];
   for (const [isGiven, key] of settings) if (isGiven) remarks.uses('main-setting', at(key, key));
 }
 
+/** A volume of one service is a folder of it. What several containers share is no part of any one. */
+function useVolumes({ document, remarks, mainName }: ComposeSource, services: readonly TaskService[]): void {
+  const users = new Map<string, string[]>();
+  for (const { name, files } of services) {
+    for (const file of files)
+      if (file.kind === 'volume' && file.volume !== '')
+        users.set(file.volume, [...(users.get(file.volume) ?? []), name]);
+  }
+  for (const [volume, names] of users) {
+    const [first = ''] = names.filter((name) => name !== mainName);
+    const isShared = new Set(names).size > 1;
+    const at = document.issue(['services', isShared ? first : (names[0] ?? ''), 'volumes'], volume);
+    if (isShared) remarks.uses('volume', at);
+  }
+}
+
+/** Services that are on the same networks all reach each other, as Offsite's do. */
+function useNetworks({ document, remarks, compose }: ComposeSource): void {
+  const [first, ...others] = Object.entries(compose.services).map(([name, { networks = ['default'] }]) => ({
+    name,
+    on: (Array.isArray(networks) ? networks : Object.keys(networks)).toSorted().join(),
+  }));
+  const other = others.find(({ on }) => on !== first?.on);
+  if (other) remarks.uses('separate-networks', document.issue(['services', other.name], ''));
+  for (const [name, network] of Object.entries(compose.networks ?? {}))
+    if ((network as { external?: unknown } | null)?.external === true)
+      remarks.uses('separate-networks', document.issue(['networks', name], ''));
+}
+
 /** Whether a command only keeps its container alive, as Offsite does too. */
-function isIdle(command: string | readonly string[]): boolean {
-  const words = typeof command === 'string' ? command : command.join(' ');
-  return /^((\/bin\/)?(ba)?sh -c )?["']?(exec )?(sleep infinity|tail -f \/dev\/null)["']?$/.test(
-    words.trim(),
+function isIdle(command: readonly string[]): boolean {
+  return /^((\/bin\/)?(ba)?sh -c )?(exec )?(sleep infinity|tail -f \/dev\/null)$/.test(
+    command.join(' ').trim(),
   );
 }
 
 /** They matter to a person who runs the file by hand. */
-const ignoredKeys: ReadonlySet<string> = new Set(['restart', 'hostname']);
+const ignoredKeys: ReadonlySet<string> = new Set(['restart']);
 
 function requireKnown({ document }: ComposeSource, services: readonly TaskService[]): void {
   const names = services.map(({ name }) => name);

@@ -20,7 +20,12 @@ export function readServiceFiles(source: ComposeSource, name: string, table: Ser
     const file = readMount(source, mountOf(volume), path);
     return file ? [file] : [];
   });
-  return [...mounted, ...readConfigs(source, name, table)];
+  const inMemory = [table.tmpfs ?? []].flat().map((mount): ServiceFile => {
+    // After a colon there are settings of the mount.
+    const [to = ''] = mount.split(':');
+    return { kind: 'memory', to };
+  });
+  return [...mounted, ...inMemory, ...readConfigs(source, name, table)];
 }
 
 function mountOf(volume: ServiceTable['volumes'][number]): Mount {
@@ -44,10 +49,8 @@ function readMount(
 ): ServiceFile | undefined {
   if (source === hostLogs) return undefined;
   const at = document.issue(path, source === undefined ? target : `${source} at ${target}`);
-  if (type !== 'bind') {
-    remarks.uses('volume', at);
-    return { kind: 'volume', volume: source ?? '', to: target, readOnly };
-  }
+  if (type === 'tmpfs') return { kind: 'memory', to: target };
+  if (type === 'volume') return { kind: 'volume', volume: source ?? '', to: target, readOnly };
   const from = resolve(project, source ?? '');
   // The task's whole folder has its tests and its solution.
   if (source?.startsWith('~') || !isBelow(folder.path, from) || isBelow(from, folder.path)) {

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
-import { BadFile } from '../../suite/file-issues.ts';
-import type { ContainerSource, ServiceHealthcheck, TaskService, TaskVariable } from '../task.ts';
+import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import type { ContainerSource, TaskService, TaskVariable } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ServiceTable } from './compose-file.ts';
 import { mainImage } from './interpolate.ts';
 import { readServiceFiles } from './service-files.ts';
 import type { ComposeSource } from './source.ts';
+import { splitWords } from './words.ts';
 
 /**
  * A service of a compose file.
@@ -29,8 +30,10 @@ export function readService(
   return {
     name,
     source: readSource(source, name, table, base, main),
-    command: table.command ?? undefined,
-    entrypoint: table.entrypoint ?? undefined,
+    place: placeOf(at([])),
+    aliases: aliasesOf(table),
+    command: wordsOf(table.command),
+    entrypoint: wordsOf(table.entrypoint),
     env: variablesOf(source, table.environment, ['services', name, 'environment']),
     workdir: table.working_dir,
     user: table.user,
@@ -91,11 +94,28 @@ function variablesOf(
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
 }
 
-function healthcheckOf({ healthcheck }: ServiceTable): ServiceHealthcheck | undefined {
-  if (!healthcheck?.test || healthcheck.disable) return undefined;
+function placeOf({ file, line, column }: FileIssue): string {
+  return `${file}:${line}:${column}`;
+}
+
+function wordsOf(command: string | readonly string[] | null | undefined): readonly string[] | undefined {
+  return typeof command === 'string' ? splitWords(command) : (command ?? undefined);
+}
+
+function aliasesOf({ networks = [], hostname, container_name: container }: ServiceTable): string[] {
+  const onNetworks = Array.isArray(networks)
+    ? []
+    : Object.values(networks).flatMap((one) => one?.aliases ?? []);
+  const names = [...onNetworks, hostname, container].filter((name) => typeof name === 'string');
+  return [...new Set(names)];
+}
+
+function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'] {
+  if (healthcheck?.disable) return 'none';
+  if (!healthcheck?.test) return undefined;
   const { test, interval, timeout, start_period, start_interval, retries } = healthcheck;
   const [kind, ...rest] = typeof test === 'string' ? ['CMD-SHELL', test] : test;
-  if (kind === 'NONE') return undefined;
+  if (kind === 'NONE') return 'none';
   return {
     command: kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test,
     intervalMs: interval,

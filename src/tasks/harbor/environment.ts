@@ -6,6 +6,7 @@ import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskService } f
 import { issueAt } from '../task-folder.ts';
 import type { Path } from '../unknown-keys.ts';
 import { composeVariables } from './compose-variables.ts';
+import { readMcpServers } from './mcp-servers.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
 
@@ -29,7 +30,6 @@ export function readEnvironment(
   if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
   if (table.tpu) remarks.uses('tpu', at('tpu'));
   if (table.skills_dir !== undefined) remarks.uses('skills', at('skills_dir'));
-  if (table.mcp_servers.length > 0) remarks.uses('mcp-servers', at('mcp_servers'));
   if (table.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
   const containers = readContainers(source, table, { path, folder });
   const { main } = containers;
@@ -48,12 +48,10 @@ export function readEnvironment(
     os: table.os,
     network: readNetwork(source, table, path) ?? olderNetwork(source, table, path),
     healthcheck: table.healthcheck && healthcheckOf(table.healthcheck),
-    mcpServers: table.mcp_servers.map(({ transport, url, command, ...server }) => ({
-      ...server,
-      transport: transport === 'streamable-http' ? 'http' : transport,
-      url,
-      command,
-    })),
+    mcpServers: readMcpServers(source, table.mcp_servers, {
+      path: [...path, 'mcp_servers'],
+      services: containers.services.map(({ name }) => name),
+    }),
     skillsFolder: table.skills_dir,
     buildTimeoutMs: table.build_timeout_sec,
   };

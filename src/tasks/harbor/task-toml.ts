@@ -41,14 +41,21 @@ const Healthcheck = z.object({
   retries: z.int().min(0).default(3),
 });
 
-const McpServer = z.object({
-  name: Text,
-  transport: z.enum(['sse', 'stdio', 'http', 'streamable-http']).default('sse'),
-  url: Text.optional(),
-  command: Text.optional(),
-  args: z.array(z.string()).default([]),
-  headers: z.record(z.string(), z.string()).default({}),
-});
+const McpServer = z
+  .object({
+    name: Text,
+    transport: z.enum(['sse', 'stdio', 'http', 'streamable-http']).default('sse'),
+    url: Text.optional(),
+    command: Text.optional(),
+    args: z.array(z.string()).default([]),
+    headers: z.record(z.string(), z.string()).default({}),
+  })
+  .refine(({ transport, command }) => transport !== 'stdio' || command !== undefined, {
+    error: 'needs a command, because its transport is stdio',
+  })
+  .refine(({ transport, url }) => transport === 'stdio' || url !== undefined, {
+    error: 'needs a url, because its transport is not stdio',
+  });
 
 /** `2G`, as the deprecated keys have it. */
 const Size = z

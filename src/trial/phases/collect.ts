@@ -45,10 +45,14 @@ interface Reading {
 }
 
 async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, container } = input;
+  const { spec, container, restored } = input;
   try {
-    // Many agents only answer and change no files.
-    if (spec.artifacts.length === 0 && (await container.isUntouched(container.workingDir, deadline)))
+    // Many agents only answer and change no files. The image of a restored sandbox has what changed.
+    if (
+      !restored &&
+      spec.artifacts.length === 0 &&
+      (await container.isUntouched(container.workingDir, deadline))
+    )
       return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
     return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
   } catch (error) {
@@ -86,8 +90,8 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 }
 
 async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, parts, container } = input;
-  const filesChanged = await reportedFiles(container, deadline);
+  const { spec, parts, container, restored } = input;
+  const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
   const collection = artifactCollection(container, spec, parts.blobs);
   await collection.readAll(deadline, await largestWorkspace(input));
   const protectedChanged = await protectedInLarge(input, deadline);
@@ -114,7 +118,8 @@ export async function protectedBefore(
   if (before !== 'large') return protectedPart(before, spec.protected);
   const key = JSON.stringify([imageId, spec.protected]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
-    using fresh = new FreshSandbox({ spec: whole, parts, signal: input.signal });
+    const { signal, services } = input;
+    using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
     // Prepare may make files of any size.
     return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
   });

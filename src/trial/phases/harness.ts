@@ -1,5 +1,7 @@
+import type { Container } from '../../engine/container.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
+import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { asUser } from '../as-user.ts';
 import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
@@ -8,6 +10,7 @@ import { modelAccess, reachThrough } from '../model-access.ts';
 import type { TrialModels } from '../models.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
+import { copySkills } from '../skills.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
@@ -28,9 +31,13 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
   const { worker, home } = await placeOf(input);
+  const { mcpServers = {} } = spec.agent ?? {};
+  const deviations = await giveSkills(runner, worker, input);
+  const lacking = mcpObstacle(mcpServers, runner);
+  if (lacking !== undefined) deviations.push(lacking);
   const session = runner.open({
     container: worker,
-    profile: spec.profile,
+    profile: { ...spec.profile, mcpServers: { ...spec.profile.mcpServers, ...mcpServers } },
     env: {
       ...harnessEnvironment(spec, container),
       ...(port && reachThrough(port.relay, spec)),
@@ -60,6 +67,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   return {
     ...foundOf(conversation, input),
     harnessTellsCommands: runner.tellsCommands,
+    ...(deviations.length > 0 && { deviations }),
     ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
     cause:
       (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
@@ -74,6 +82,26 @@ async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
   const { uid, gid } = user;
   await container.put([{ path: home, folder: true, mode: 0o700, uid, gid }], '/', signal);
   return { worker: asUser(container, user), home };
+}
+
+/** Resolves with what the harness does not get. */
+async function giveSkills(
+  { name, skillsFolder }: Runner,
+  worker: Container,
+  { spec, step, signal }: PhaseInput,
+): Promise<string[]> {
+  const from = spec.agent?.skills;
+  if (from === undefined) return [];
+  if (skillsFolder === undefined)
+    return [`the ${name} harness has no folder for skills: it was told only the name of theirs, ${from}`];
+  try {
+    await copySkills(worker, { from, to: skillsFolder }, signal);
+  } catch (error) {
+    // The agent of an earlier step may have removed them.
+    if (step.index === 0 || !(error instanceof TrialFailure)) throw error;
+    return [error.message];
+  }
+  return [];
 }
 
 function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {

@@ -4,8 +4,10 @@ import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
+import type { Keeping } from '../keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
+import type { TrialServices } from '../services/trial-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace.ts';
@@ -39,12 +41,28 @@ export interface PhaseInput {
   /** Other sandboxes, in which no harness ran. */
   sandboxes: GradingSandboxes;
   kit: Kit | undefined;
+  /** The containers beside the sandbox. Undefined if the case has none. */
+  services: TrialServices | undefined;
   /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
   /** Undefined if the trial has no model, not even a judge. */
   models: TrialModels | undefined;
   signal: AbortSignal;
   found: Found;
+  /** Whether an image of the container has all that is in it. */
+  isCommittable: boolean;
+  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
+  keeping?: Keeping | undefined;
+  /** What the trial itself had found, if this grades what it left again. */
+  restored?: Restored | undefined;
+}
+
+/** Of a trial whose left state is graded again: what a restored sandbox no longer shows. */
+export interface Restored {
+  /** Workspace-relative paths, for workspaces that are too large to compare. */
+  filesChanged: readonly string[];
+  /** Paths outside the workspace that had changed. */
+  systemPaths: readonly string[];
 }
 
 export interface StepPlace {

@@ -85,9 +85,17 @@ async function run(tests: CaseTests, container: Container, options: RunOptions):
   return { validations: [validationOf(result, judgments)], judgments, failure: undefined };
 }
 
-async function changesOf({ container, kit, signal }: PhaseInput): Promise<TrialResult['systemChanges']> {
+async function changesOf({
+  container,
+  kit,
+  restored,
+  signal,
+}: PhaseInput): Promise<TrialResult['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
-  const { kept, unexpected } = await systemChanges(container, { kit, place, signal });
+  const { kept, unexpected } = await systemChanges(container, {
+    ...{ kit, place, signal },
+    earlier: restored?.systemPaths,
+  });
   return { kept: listed(kept), unexpected: listed(unexpected) };
 }
 

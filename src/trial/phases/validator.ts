@@ -50,7 +50,9 @@ async function runIn(
   { spec, parts, models, signal, found }: PhaseInput,
   { closedEnv, work }: { closedEnv: Record<string, string>; work: WorkSandbox },
 ): Promise<ValidatorRun> {
-  const account = await models?.session.account();
+  // If what a trial left is graded again, its agent used its models long ago.
+  const account = found.models ?? (await models?.session.account());
+  const { variables, gradingVariables = variables } = spec;
   return runValidator({
     container,
     ...validator,
@@ -59,8 +61,8 @@ async function runIn(
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: container.workingDir,
     // The validator must not run or load what the agent put into the workspace.
-    env: { ...gradingEnvironment(spec.variables, container), ...closedEnv },
-    variables: variablesAsEnvironment(spec.variables),
+    env: { ...gradingEnvironment(gradingVariables, container), ...closedEnv },
+    variables: variablesAsEnvironment(gradingVariables),
     trajectory: commandsOf(found) ?? [],
     finalMessage: found.finalMessage,
     usage: account && agentUsage(account),

@@ -35,7 +35,7 @@ export function verifyRequest({
   return {
     script: spec.verify,
     env: {
-      ...gradingEnvironment(spec.variables, container),
+      ...gradingEnvironment(spec.gradingVariables ?? spec.variables, container),
       ...withoutBytecode,
       ...gitSettings(copiedRepository),
     },
@@ -79,7 +79,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
 }
 
 async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found> {
-  const { container, kit, spec, signal } = input;
+  const { container, kit, spec, signal, restored } = input;
   const verification = await runVerify(container, { ...request, ...(await roomAfter(input)) });
   const outcome = { verifiedIn: 'same' as const, ...outcomeOf(verification, input, request) };
   if (verification.ended === 'not-started') return outcome;
@@ -87,6 +87,7 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
   const { kept, unexpected: others } = await systemChanges(container, {
     kit,
     place: spec.verifyPlace,
+    earlier: restored?.systemPaths,
     signal,
   });
   const unexpected = [...others, ...brokenDevices(verification)];

@@ -55,7 +55,7 @@ async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
     ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
   });
   const config = loadConfig({ suiteFolder, env: {} });
-  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: false, limits: [] }] as const;
+  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: [], limits: [] }] as const;
   const plan = loadSuite(file, config, [...harnesses], { sources: fetched });
   return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
 }
@@ -93,6 +93,8 @@ describe('a source', () => {
     repository.git('tag', '--annotate', '--message', 'first', 'v1');
     repository.git('branch', 'old/line');
     const second = repository.commit({ 'a.txt': 'SOLUTION\n', 'b/c.sh': '#!/bin/sh\n' });
+    // A tag has a message of its own, which nobody asked for.
+    await sourcesOf(['{ git: repo, ref: v1 }']);
     const refs = ['', ', ref: main', ', ref: v1', ', ref: refs/heads/old/line', `, ref: ${first}`];
     const planned = await sourcesOf(refs.map((ref) => `{ git: repo${ref} }`));
     expect(planned.map(({ commit }) => commit)).toEqual([second, second, first, first, first]);
@@ -162,7 +164,7 @@ describe('a source', () => {
     const parts = { dataFolder: join(folder, 'data'), env: process.env, signal, onProgress: () => undefined };
     const sources = await fetchSources(join(suiteFolder, 'suite.yaml'), { ...parts, note: () => undefined });
     const config = loadConfig({ suiteFolder, env: {} });
-    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: false, limits: [] as [] }];
+    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
     const { cases } = loadSuite(join(suiteFolder, 'suite.yaml'), config, harnesses, { sources });
     expect(cases.map(({ local }) => local.environment.source !== undefined)).toEqual([true, false]);
   });

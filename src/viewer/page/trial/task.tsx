@@ -21,6 +21,7 @@ export function Task() {
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
     ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
+    ['What the harness did not get', record.deviations?.join(', ')],
   ].filter((fact): fact is [string, string] => Boolean(fact[1]));
   return (
     <div class="scroll-pane">

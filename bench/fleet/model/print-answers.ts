@@ -1,0 +1,44 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { plainText } from '../../../src/text/output.ts';
+import { table } from '../../../src/text/table.ts';
+import { answers, type Row } from './questions.ts';
+
+/**
+ * Prints what the model of the fleet says, and draws it.
+ *
+ * @param options.trials of a batch
+ * @param options.pictures a folder for SVG files; undefined for none
+ */
+export function printAnswers({ trials, pictures }: { trials: number; pictures: string | undefined }): void {
+  for (const { name, question, rows, svg } of answers(trials)) {
+    console.log(`\n${question}\n${plainText(table(columns, rows.map(cellsOf)))}`);
+    if (pictures === undefined) continue;
+    mkdirSync(pictures, { recursive: true });
+    writeFileSync(join(pictures, `${name}.svg`), svg);
+  }
+}
+
+const right = (title: string) => ({ title, align: 'right' as const });
+const columns = [
+  { title: 'scenario' },
+  right('minutes'),
+  right('/ ideal'),
+  right('most running'),
+  right('lost trials'),
+  right('changes/s'),
+  right('heartbeat load'),
+];
+
+function cellsOf({ differs, result }: Row): string[] {
+  const { makespan, ideal, peakRunning, lost, peakChangesPerSecond, peakHeartbeatLoad } = result;
+  return [
+    differs === '' ? 'usual' : differs,
+    (makespan / 60).toFixed(0),
+    (makespan / ideal).toFixed(2),
+    String(peakRunning),
+    String(lost.trials),
+    peakChangesPerSecond.toFixed(0),
+    peakHeartbeatLoad.toFixed(2),
+  ];
+}

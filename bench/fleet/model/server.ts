@@ -1,0 +1,71 @@
+import type { Scenario } from './scenario.ts';
+
+/**
+ * The Temporal server as the model sees it: each change of a workflow's state waits for the one before it in
+ * the same workflow, and all together for the database. Heartbeats are changes too. There are too many to
+ * simulate each, so they take their share of both away from the other changes.
+ */
+export class ServerModel {
+  readonly #scenario: Scenario;
+  /** When each workflow's last change is done. */
+  readonly #workflowDone: Float64Array;
+  readonly #running: Int32Array;
+  #databaseDone = 0;
+  #allRunning = 0;
+  /** Changes without heartbeats. */
+  changes = 0;
+  /** The greatest share of a workflow's time that its heartbeats took; from 1 they cannot be kept up. */
+  peakHeartbeatLoad = 0;
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#workflowDone = new Float64Array(scenario.workflows);
+    this.#running = new Int32Array(scenario.workflows);
+  }
+
+  get running(): number {
+    return this.#allRunning;
+  }
+
+  /** Changes in a second that the heartbeats of all running trials are. */
+  get heartbeatsPerSecond(): number {
+    return this.#allRunning / this.#scenario.heartbeat.every;
+  }
+
+  begins(workflow: number): void {
+    this.#allRunning++;
+    this.#running[workflow] = this.#runningOf(workflow) + 1;
+    this.peakHeartbeatLoad = Math.max(this.peakHeartbeatLoad, this.#heartbeatLoad(workflow));
+  }
+
+  ends(workflow: number): void {
+    this.#allRunning--;
+    this.#running[workflow] = this.#runningOf(workflow) - 1;
+  }
+
+  /** Changes the state of a workflow. Returns when that is done. */
+  change(workflow: number, now: number): number {
+    const { server } = this.#scenario;
+    this.changes++;
+    const own = server.change / free(this.#heartbeatLoad(workflow));
+    const ownDone = Math.max(now, this.#workflowDone[workflow] ?? 0) + own;
+    this.#workflowDone[workflow] = ownDone;
+    const share = 1 / server.changesPerSecond / free(this.heartbeatsPerSecond / server.changesPerSecond);
+    this.#databaseDone = Math.max(now, this.#databaseDone) + share;
+    return Math.max(ownDone, this.#databaseDone);
+  }
+
+  #runningOf(workflow: number): number {
+    return this.#running[workflow] ?? 0;
+  }
+
+  #heartbeatLoad(workflow: number): number {
+    const { heartbeat, server } = this.#scenario;
+    return (this.#runningOf(workflow) / heartbeat.every) * server.change;
+  }
+}
+
+/** What a load leaves. A real server answers late or not at all where nothing is left. */
+function free(load: number): number {
+  return Math.max(0.01, 1 - load);
+}

@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import pLimit from 'p-limit';
+import type { ListedTrial } from '../ledger/find.ts';
+import type { StoredGrading } from '../ledger/gradings.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Verdict } from '../ledger/trials.ts';
+import type { KeptWorkspace } from '../ledger/workspaces.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { failuresOf } from '../record/failures.ts';
+import { readRecord } from '../record/read-record.ts';
+import {
+  type Cause,
+  type PhaseName,
+  recordOf,
+  type TrialRecord,
+  type TrialResult,
+} from '../record/trial-record.ts';
+import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import { placeObstacle, type RegradeParts, regradeTrial } from '../trial/regrade-trial.ts';
+import { obstacleOf } from '../trial/restore-left.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+import { type OpenBatch, openBatch } from './batch-run.ts';
+import { type SpecParts, specify } from './specify.ts';
+import { plannedTrialSpec } from './trial-spec.ts';
+
+/** A trial that can be graded again. */
+export interface RegradeJob {
+  trial: ListedTrial;
+  kept: KeptWorkspace;
+  spec: TrialSpec;
+  /** The sha256 of all that says how to grade. */
+  basis: string;
+  notes: string[];
+}
+
+/** A trial that is not graded again. */
+export interface LeftOutTrial {
+  trial: ListedTrial;
+  why: string;
+}
+
+export interface RegradeRequest {
+  trials: readonly ListedTrial[];
+  /** The suite that says how to grade; undefined for the plan of the batch. */
+  suite: SuitePlan | undefined;
+  /** Leave out trials that have a grading on the same basis. */
+  onlyMissing: boolean;
+}
+
+/** Says which trials can be graded again, and how. Starts nothing. */
+export async function planRegrade(
+  { trials, suite, onlyMissing }: RegradeRequest,
+  parts: Omit<SpecParts, 'batches'>,
+): Promise<{ jobs: RegradeJob[]; leftOut: LeftOutTrial[] }> {
+  const { ledger } = parts;
+  const plans = new Map<number, OpenBatch>();
+  const planOf = (batch: number): OpenBatch => {
+    const plan = plans.get(batch) ?? openBatch(ledger.batches.byKey(batch), ledger);
+    plans.set(batch, plan);
+    return plan;
+  };
+  const jobs: RegradeJob[] = [];
+  const leftOut: LeftOutTrial[] = [];
+  for (const trial of trials) {
+    const job = await jobOf(trial, suite, { ...parts, batches: { planOf } });
+    if (typeof job === 'string') leftOut.push({ trial, why: job });
+    else if (onlyMissing && ledger.gradings.of(trial.key).some(({ basis }) => basis === job.basis))
+      leftOut.push({ trial, why: 'it has this grading already' });
+    else jobs.push(job);
+  }
+  return { jobs, leftOut };
+}
+
+/** How to grade a trial again, or why it cannot be. */
+async function jobOf(
+  trial: ListedTrial,
+  suite: SuitePlan | undefined,
+  parts: SpecParts,
+): Promise<RegradeJob | string> {
+  const { ledger } = parts;
+  if (trial.result === undefined) return 'it has no result yet';
+  const kept = ledger.workspaces.of(trial.key);
+  const record = recordFor(ledger, trial);
+  if (typeof record === 'string') return record;
+  const obstacle = obstacleOf(kept, ledger.workspaces);
+  if (obstacle !== undefined) return whyNotKept(record) ?? obstacle;
+  if (kept === undefined) throw new Error('nothing kept is an obstacle');
+  const queued = ledger.queue.trial(trial.key);
+  if (!queued) throw new Error(`the ledger lists trial ${trial.key} and does not have it`);
+  const specified = await specify(queued, parts, async () => undefined);
+  if (specified.kind !== 'ready') return specified.reason;
+  const graded = suite ? gradedBy(suite, specified.spec, trial) : { spec: specified.spec, notes: [] };
+  if (typeof graded === 'string') return graded;
+  const place = placeObstacle(graded.spec, kept);
+  if (place !== undefined) return place;
+  return { trial, kept, ...graded, basis: basisOf(graded.spec) };
+}
+
+function recordFor(ledger: Ledger, { result = '' }: ListedTrial): TrialRecord | string {
+  try {
+    return readRecord(ledger.blobs.readJson(result));
+  } catch (error) {
+    if (error instanceof OffsiteError) return error.message;
+    throw error;
+  }
+}
+
+/** The trial itself knows best why. */
+function whyNotKept({ left, cause, notRun }: TrialRecord): string | undefined {
+  if (left?.kind === 'not-kept') return `what it left was not kept: ${left.why}`;
+  if (left !== undefined) return undefined;
+  if (notRun) return 'it was not run';
+  return cause && cause.kind !== 'agent' && cause.phase !== 'verify' && cause.phase !== 'validate'
+    ? `it left nothing to grade: ${cause.kind}, in ${cause.phase}`
+    : undefined;
+}
+
+/**
+ * The trial with today's grading of its case: verify, validator, tests, judges, protected files and their
+ * variables and time limits. What its agent met stays: environment, prepare, prompt.
+ */
+function gradedBy(
+  suite: SuitePlan,
+  spec: TrialSpec,
+  { caseId, variant }: ListedTrial,
+): { spec: TrialSpec; notes: string[] } | string {
+  const planned = suite.cases.find(({ request }) => request.id === caseId);
+  if (!planned) return `the suite has no case ${caseId}`;
+  const now = suite.variants.find(({ name }) => name === variant) ?? suite.variants[0];
+  if (!now) throw new Error('a suite has at least one variant');
+  const { ordinal } = spec;
+  const today = plannedTrialSpec(suite, { case: planned, variant: now, id: spec.runId, ordinal });
+  const { verify, verifyPlace, validator, tests, judges } = today;
+  const grading = { verify, verifyPlace, validator, tests, judges, protected: today.protected };
+  const { timeouts } = spec.sandbox;
+  const limits = { verify: now.sandbox.timeouts.verify, validator: now.sandbox.timeouts.validator };
+  return {
+    spec: {
+      ...spec,
+      ...grading,
+      gradingVariables: today.variables,
+      sandbox: { ...spec.sandbox, timeouts: { ...timeouts, ...limits } },
+    },
+    notes: differences(today, spec, planned),
+  };
+}
+
+function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase): string[] {
+  const differ = (what: string) => `${what} of ${request.id} has changed since; the trial keeps its own`;
+  return [
+    ...(today.prepare === spec.prepare ? [] : [differ('prepare')]),
+    ...(isSame(today.environment, spec.environment) ? [] : [differ('the environment')]),
+  ];
+}
+
+/** A stored plan has no members without a value. */
+function isSame(one: TrialSpec['environment'], other: TrialSpec['environment']): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The same hash means the same grading, except for what judges and programs do by themselves. */
+function basisOf({ verify, verifyPlace, validator, tests, judges, ...spec }: TrialSpec): string {
+  const variables = spec.gradingVariables ?? spec.variables;
+  const grading = { verify, verifyPlace, validator, tests, variables, judges, protected: spec.protected };
+  const { timeouts } = spec.sandbox;
+  const limits = [timeouts.verify, timeouts.validator];
+  return createHash('sha256')
+    .update(JSON.stringify({ ...grading, limits }))
+    .digest('hex');
+}
+
+/** A trial with its new grading, which the ledger has. */
+export interface RegradedTrial {
+  trial: ListedTrial;
+  was: Outcome;
+  now: Outcome;
+  /** How the new grading differs from one in the trial. */
+  notes: string[];
+  grading: StoredGrading;
+}
+
+/** A verdict and its reasons, without the outputs, which the ledger has. */
+export interface Outcome {
+  verdict: Verdict;
+  cause: Cause | undefined;
+  /** The checks that failed, one line each. */
+  failures: string[];
+  durationMs: number;
+}
+
+function outcomeOf(result: TrialResult): Outcome {
+  const { verdict, cause, startedAt, finishedAt } = result;
+  return {
+    verdict,
+    cause: cause && { ...cause, output: undefined },
+    failures: failuresOf(result),
+    durationMs: finishedAt - startedAt,
+  };
+}
+
+export interface RegradeBatchParts extends Omit<RegradeParts, 'blobs' | 'workspaces'> {
+  ledger: Ledger;
+  /** Trials at a time. */
+  concurrency: number;
+  /** The file of the suite that says how to grade. */
+  suite: string | undefined;
+}
+
+export type RegradeEvent =
+  | { kind: 'phase'; trial: ListedTrial; phase: PhaseName }
+  | { kind: 'graded'; regraded: RegradedTrial };
+
+/**
+ * Grades trials again. Each grading is stored as soon as it is done, beside the result of its trial; nothing is
+ * reported. Rejects if the signal aborts, or a grading cannot be stored.
+ */
+export async function regradeTrials(
+  jobs: readonly RegradeJob[],
+  parts: RegradeBatchParts,
+  signal: AbortSignal,
+  observe: (event: RegradeEvent) => void,
+): Promise<RegradedTrial[]> {
+  const limit = pLimit(parts.concurrency);
+  const stop = new AbortController();
+  const stopped = AbortSignal.any([signal, stop.signal]);
+  const all = jobs.map((job) => limit(() => regrade(job, parts, stopped, observe)));
+  try {
+    return await Promise.all(all);
+  } catch (error) {
+    stop.abort(error);
+    throw error;
+  } finally {
+    await Promise.allSettled(all);
+  }
+}
+
+async function regrade(
+  { trial, kept, spec, notes, basis }: RegradeJob,
+  { ledger, suite, ...parts }: RegradeBatchParts,
+  signal: AbortSignal,
+  observe: (event: RegradeEvent) => void,
+): Promise<RegradedTrial> {
+  signal.throwIfAborted();
+  const { blobs, workspaces } = ledger;
+  const record = readRecord(blobs.readJson(trial.result ?? ''));
+  const left = { spec, record, recordBlob: trial.result ?? '', kept, suite, notes };
+  const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
+  const now = await regradeTrial(left, { ...parts, blobs, workspaces }, signal, onPhase);
+  const grading = await ledger.gradings.add(trial.key, {
+    verdict: now.verdict,
+    record: recordOf(now),
+    basis,
+  });
+  const regraded = {
+    ...{ trial, was: outcomeOf(record), now: outcomeOf(now), grading },
+    notes: now.regrade?.notes ?? [],
+  };
+  observe({ kind: 'graded', regraded });
+  return regraded;
+}

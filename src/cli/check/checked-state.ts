@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { TrialResult } from '../../record/trial-record.ts';
+
+/** The result of grading a case in one state of its workspace. */
+export const CheckedState = z.object({
+  state: z.enum(['untouched', 'solved']),
+  /** One verdict for each repetition. */
+  verdicts: z.array(z.enum(['passed', 'failed', 'void'])),
+  /** Verify steps and validations whose result differed between repetitions. */
+  flaky: z.array(z.string()),
+  /** The first cause of a void verdict, or the first check that failed. */
+  cause: z.string().optional(),
+  /** What the first void or unexpected grading printed. */
+  output: z.string().optional(),
+  causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading']).optional(),
+  asExpected: z.boolean(),
+  /** Whether an earlier check found this, with the same case, images and settings. */
+  kept: z.literal(true).optional(),
+});
+export type CheckedState = z.infer<typeof CheckedState>;
+
+export interface CheckedCase {
+  id: string;
+  states: CheckedState[];
+  /** The images that the configuration uses in place of those that the case names. */
+  mappedImages?: TrialResult['mappedImages'];
+}

@@ -1,0 +1,130 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDataFolder } from '../../ledger/data-folder.ts';
+import { parseCheckedJson } from '../../parse-json.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import { usedImages } from '../../suite/dockerfile.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { StateToCheck } from './check-spec.ts';
+import { CheckedState } from './checked-state.ts';
+
+export interface KeptChecksOptions {
+  redactor: Redactor;
+  /** The engine's id of an image; undefined if it does not have it. */
+  imageId(name: string): Promise<string | undefined>;
+  /** What else decides a result: variables of the host, certificates, models that judge. */
+  settings: unknown;
+  /** Whether what is kept is not used. */
+  again: boolean;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** How long a result that nobody asks for is kept, in milliseconds. */
+const keptFor = 90 * 24 * 3_600_000;
+
+/**
+ * What earlier checks found, so that one that was stopped goes on. Each result is a file of the data folder,
+ * under the hash of all that decides it: the case, its grading, the images, the settings.
+ */
+export class KeptChecks {
+  readonly #folder: string;
+  readonly #options: KeptChecksOptions;
+  readonly #images = new Map<string, Promise<string | undefined>>();
+
+  constructor(dataFolder: string, options: KeptChecksOptions) {
+    openDataFolder(dataFolder);
+    this.#folder = join(dataFolder, 'checks');
+    this.#options = options;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(this.#folder)) this.#removeOld(join(this.#folder, name));
+  }
+
+  async keyOf({ state, spec }: StateToCheck, repeat: number): Promise<string> {
+    const images = await Promise.all(imagesOf(spec).map((name) => this.#imageId(name)));
+    return hashOf([version, state, repeat, images, ownParts(spec), this.#options.settings]);
+  }
+
+  /** The result under a key; undefined if there is none. */
+  find(key: string): CheckedState | undefined {
+    if (this.#options.again) return undefined;
+    try {
+      const read = CheckedState.safeParse(parseCheckedJson(readFileSync(this.#fileOf(key), 'utf8')));
+      return read.success ? { ...read.data, kept: true } : undefined;
+    } catch {
+      return undefined; // There is none, or it is damaged: the case is graded again.
+    }
+  }
+
+  /** Keeps a result, unless the machine is at fault for it. */
+  keep(key: string, state: CheckedState): void {
+    if (state.causeKind === 'infrastructure' || state.causeKind === 'model') return;
+    const { redactor } = this.#options;
+    const file = this.#fileOf(key);
+    const fresh = `${file}.${randomUUID()}`;
+    writeFileSync(fresh, redactor.json(state), { mode: 0o600 });
+    renameSync(fresh, file);
+  }
+
+  #imageId(name: string): Promise<string | undefined> {
+    const known = this.#images.get(name) ?? this.#options.imageId(name);
+    this.#images.set(name, known);
+    return known;
+  }
+
+  #fileOf(key: string): string {
+    return join(this.#folder, `${key}.json`);
+  }
+
+  #removeOld(file: string): void {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found && found.mtimeMs < this.#options.now - keptFor) rmSync(file, { force: true });
+  }
+}
+
+/** Raise it when grading itself changes. */
+const version = 1;
+
+/** The images that the environment begins with. */
+function imagesOf({ sandbox, environment: { build } }: TrialSpec): string[] {
+  if (!build) return [sandbox.image];
+  const { dockerfile, args, images } = build;
+  return [...new Set(usedImages(dockerfile, args).map(({ name }) => images[name] ?? name))];
+}
+
+/** What of a trial decides its result, without the names of places, which change with any edit of the suite. */
+function ownParts({ batchId, runId, taskIndex, ordinal, environment, ...spec }: TrialSpec): unknown {
+  const { build, image, source, ...rest } = environment;
+  return {
+    ...spec,
+    environment: {
+      ...rest,
+      image: image && [image.name, image.mappedTo],
+      source: source && [source.commit, source.history],
+      build: build && [build.dockerfile, build.target, build.args, build.images, build.context.hash],
+    },
+  };
+}
+
+/** Files stand for their content. */
+function hashOf(value: unknown): string {
+  const hash = createHash('sha256');
+  const add = (each: unknown): void => {
+    if (each instanceof Uint8Array) {
+      hash.update(`${each.length}:`).update(each);
+    } else if (Array.isArray(each)) {
+      hash.update(`[${each.length}`);
+      for (const member of each) add(member);
+    } else if (each !== null && typeof each === 'object') {
+      const entries = Object.entries(each).filter(([, member]) => member !== undefined);
+      hash.update(`{${entries.length}`);
+      for (const [name, member] of entries.toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+        hash.update(JSON.stringify(name));
+        add(member);
+      }
+    } else hash.update(JSON.stringify(each) ?? 'undefined');
+  };
+  add(value);
+  return hash.digest('hex');
+}

@@ -1,0 +1,51 @@
+import { Argument, Command } from '@commander-js/extra-typings';
+import { printFileIssue } from '../../suite/file-issues.ts';
+import { taskFormats } from '../../suite/tasks-source.ts';
+import { importTasks } from '../../tasks/import/import-tasks.ts';
+import { stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodes } from '../failure.ts';
+import { suiteOptions, withConfigAndData } from '../options.ts';
+import { sourceOfVariant, withTaskChoice } from '../planned-suite.ts';
+
+export function importCommand() {
+  return withTaskChoice(withConfigAndData(new Command('import')))
+    .description('write tasks in a format of others as an Offsite suite, to edit')
+    .addArgument(new Argument('<format>', 'the format of the tasks').choices(taskFormats))
+    .argument('<path>', 'a folder of tasks, one task, a dataset.toml, a registry.json, or rows in *.jsonl')
+    .requiredOption('--out <folder>', 'where the suite is written, with a folder for each case')
+    .requiredOption('--variant <harness:model...>', "the suite's variants")
+    .option('--profile <name>', 'a profile of offsite.yaml for the variants')
+    .option('--sandbox <name>', 'a sandbox of offsite.yaml for the variants', 'local')
+    .option('--force', 'replace what an earlier import has written')
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (format, path, options) => {
+      await using context = CommandContext.open(options);
+      const { config, dataFolder, host, out, err } = context;
+      const { include, exclude, limit, seed, threshold, profile, sandbox } = options;
+      const { except = [], keys } = suiteOptions({}, dataFolder, host);
+      const variants = options.variant.map((name) => sourceOfVariant(name, { profile, sandbox }));
+      const { suites, imported, leftOut } = importTasks(
+        { path, format, include, exclude, limit, seed, threshold },
+        {
+          ...{ except, keys, images: config.images, variants },
+          folder: options.out,
+          force: options.force === true,
+        },
+      );
+      if (options.json) out.json({ suites, imported, leftOut });
+      else
+        out.print(
+          stack([
+            text`wrote ${plural(imported.length, 'case')}: ${suites.join(', ')}`,
+            ...(leftOut.length > 0 ? [text`${plural(leftOut.length, 'task')} left out:`] : []),
+          ]),
+        );
+      for (const { id, reasons } of leftOut)
+        for (const reason of reasons.slice(0, 1)) err.print(text`${id}: ${printFileIssue(reason)}`);
+      process.exitCode = leftOut.some(({ state }) => state === 'unreadable')
+        ? exitCodes.badInput
+        : exitCodes.done;
+    });
+}

@@ -1,0 +1,182 @@
+import { statSync } from 'node:fs';
+import { Command } from '@commander-js/extra-typings';
+import { planRegrade, type RegradeEvent, regradeTrials } from '../../agent/regrade-batch.ts';
+import { openBudget, spentFrom } from '../../gateway/budget.ts';
+import { type ListedTrial, listTrials } from '../../ledger/find.ts';
+import { findTarget, type Target } from '../../ledger/find-target.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { text } from '../../text/printable.ts';
+import { checkModels } from '../../trial/models.ts';
+import { Sandboxes } from '../../trial/sandboxes.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
+import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import type { ActivityEvent } from '../output/activity.ts';
+import { openProgress } from '../output/progress.ts';
+import {
+  type RegradedBatch,
+  regradeDocument,
+  regradeJunit,
+  regradeSums,
+  regradeText,
+} from '../output/regrade.ts';
+import { type PlanningOptions, plannedSuite } from '../planned-suite.ts';
+import { writeText } from '../write-text.ts';
+
+export function regradeCommand() {
+  return withAllowOutside(withConfigAndData(new Command('regrade')))
+    .description(
+      'grade what trials left again, with the validator, verify, tests and judges of today and without any ' +
+        'agent; the new grading is kept beside the first one, and what was reported stays reported',
+    )
+    .argument('[what]', 'a batch, a run or a trial, as `offsite show` takes it (default: the last batch)')
+    .option('--case <id...>', 'only trials of these cases')
+    .option(
+      '--suite <file>',
+      'the suite file that says how to grade (default: the one that the batch was started from)',
+    )
+    .option('--planned', 'grade as the batch was planned, whatever its suite file says today')
+    .option('--only-missing', 'leave out trials that were graded again in the same way')
+    .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
+    .option('--fail-under <rate>', 'exit 1 if a smaller part than this passes, from 0 to 1', rate)
+    .option('--junit <file>', 'also write the new gradings as JUnit XML')
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (what, options) => {
+      process.exitCode = await regrade(what, options);
+    });
+}
+
+interface RegradeOptions extends CommonOptions {
+  case?: string[] | undefined;
+  suite?: string | undefined;
+  planned?: true | undefined;
+  onlyMissing?: true | undefined;
+  concurrency?: number | undefined;
+  failUnder?: number | undefined;
+  junit?: string | undefined;
+  allowOutside?: string[] | undefined;
+}
+
+async function regrade(what: string | undefined, options: RegradeOptions): Promise<number> {
+  const { suite: suiteFile, planned } = options;
+  if (suiteFile !== undefined && planned) {
+    throw new OffsiteError('--planned is in place of a suite file', {
+      code: 'OPTION_CONFLICT',
+      kind: 'input',
+      hint: 'Remove --suite or --planned.',
+    });
+  }
+  await using context = await opened(what, options);
+  const { config, env, clock, runners, host, redact, out, err } = context;
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
+  context.note = progress.note;
+  const { signal } = context.interruption({
+    doing: () => 'ending the gradings; those that are done are kept',
+  });
+  const ledger = context.ledger();
+  const target = findTarget(ledger.records, what);
+  const trials = chosenTrials(ledger, target, options.case);
+  const planning = { progress, signal, withoutHarness: true };
+  const suite = await suiteFor(target, options, context, planning);
+  const engine = await progress.step('connecting to the engine', () => context.engineForTrials(signal));
+  const revision = await context.revision(engine, { concurrency: options.concurrency });
+  await using gateway = revision.gateway;
+  const request = { trials, suite, onlyMissing: options.onlyMissing === true };
+  const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses: runners, revision });
+  await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, gateway);
+  await using sandboxes = new Sandboxes(engine, await context.certificates(), {
+    ...{ runners, host, clock, buildLogs: ledger.buildLogs },
+    observeBuild: (build) => progress.event({ kind: 'build', build }),
+  });
+  const batch = openBudget(config.budgets.batch, clock.now());
+  progress.update({ kind: 'planned', trials: jobs.length, spent: () => spentFrom(batch) });
+  const graded = await regradeTrials(
+    jobs,
+    {
+      ...{ ledger, sandboxes, runners, clock, gateway, concurrency: revision.concurrency },
+      budgets: { ...config.budgets, batch },
+      suite: suite?.file,
+    },
+    signal,
+    (event) => progress.update(activityOf(event)),
+  );
+  progress[Symbol.dispose]();
+  const regraded = { batchId: target.batch.id, suite: suite?.file, graded, leftOut };
+  if (options.json) out.json(regradeDocument(regraded));
+  else out.print(text`\n${regradeText(regraded)}\n`);
+  if (options.junit !== undefined) {
+    const { junitXml } = await import('../output/junit.ts');
+    writeText(options.junit, junitXml(regradeJunit(regraded), redact));
+  }
+  return exitCodeOf(regraded, options);
+}
+
+/** With the configuration beside the suite that says how to grade, as for a run of it. */
+async function opened(what: string | undefined, options: RegradeOptions): Promise<CommandContext> {
+  if (options.suite !== undefined) return CommandContext.open(options, { suite: options.suite });
+  await using context = CommandContext.open(options);
+  const { batch } = findTarget(context.ledger().records, what);
+  const { dataFolder } = context;
+  return CommandContext.open(
+    { ...options, dataFolder },
+    batch.file === undefined ? {} : { suite: batch.file },
+  );
+}
+
+/** The finished trials of a batch, a run or a trial. Throws `CASE_UNKNOWN`. */
+function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefined): ListedTrial[] {
+  const all = listTrials(ledger.records, target.batch.key).filter(({ result }) => result !== undefined);
+  const unknown = cases?.find((id) => !all.some(({ caseId }) => caseId === id));
+  if (unknown !== undefined) {
+    throw new OffsiteError(`${target.batch.id} has no finished trial of a case ${unknown}`, {
+      code: 'CASE_UNKNOWN',
+      kind: 'input',
+      hint: '`offsite show BATCH` lists the cases.',
+    });
+  }
+  return all.filter(
+    ({ key, run, caseId }) =>
+      (cases === undefined || cases.includes(caseId)) &&
+      (target.kind === 'batch' || run === target.run.key) &&
+      (target.kind !== 'trial' || key === target.trial.key),
+  );
+}
+
+/** The suite that says how to grade; undefined for the plan of the batch. */
+async function suiteFor(
+  { batch }: Target,
+  { suite, planned, allowOutside }: RegradeOptions,
+  context: CommandContext,
+  planning: PlanningOptions,
+): Promise<SuitePlan | undefined> {
+  if (planned) return undefined;
+  const file = suite ?? batch.file;
+  if (suite === undefined) {
+    const kind = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+    if (!kind?.isFile()) {
+      const where = kind ? 'a folder of tasks' : 'a suite file that is not there any more';
+      if (file !== undefined)
+        context.note(`the batch was started from ${where}, ${file}: its plan says how to grade`);
+      return undefined;
+    }
+  }
+  return (await plannedSuite(file, { allowOutside }, context, planning)).plan;
+}
+
+function activityOf(event: RegradeEvent): ActivityEvent {
+  const { trial } = event.kind === 'graded' ? event.regraded : event;
+  const { caseId, variant, ordinal } = trial;
+  const named = { key: String(trial.key), case: caseId, which: `${variant} #${ordinal}` };
+  if (event.kind === 'phase') return { ...event, trial: named };
+  const { verdict, durationMs } = event.regraded.now;
+  return { kind: 'finished', trial: named, verdict, ms: durationMs };
+}
+
+/** As for a run; and 2 if nothing that was asked for could be graded again. */
+function exitCodeOf(regraded: RegradedBatch, { failUnder, onlyMissing }: RegradeOptions): number {
+  const { graded, leftOut, ...sums } = regradeSums(regraded);
+  if (graded === 0 && leftOut > 0 && !onlyMissing) return exitCodes.badInput;
+  return exitCodeOfRates({ ...sums, unreported: 0 }, graded === 0 ? undefined : failUnder);
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { serviceNetworks } from '../bounds/suite.ts';
+import {
+  BuildSource,
+  FileTarget,
+  Healthcheck,
+  type NamedImage,
+  type PlacedFile,
+  type PlannedBuild,
+} from './environment-parts.ts';
+import { ByteSize } from './quantities.ts';
+
+/** The schema of `services:` in an environment. */
+
+/** As a name in `/etc/hosts`. */
+const HostName = z
+  .string()
+  .regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'expected letters, digits and ._- between them')
+  .refine((name) => !ownNames.has(name.toLowerCase()), 'this name is taken by the sandbox itself');
+
+const ownNames = new Set(['localhost', 'sandbox', 'ip6-localhost', 'ip6-loopback']);
+
+const Absolute = z.string().regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path');
+
+const Until = z.enum(['started', 'healthy', 'ended']);
+
+const ServiceHealthcheck = Healthcheck.extend({
+  command: z.union([z.string().min(1), z.array(z.string()).min(1)]).meta({
+    description:
+      'A program with its arguments, or a text for /bin/sh. The service is healthy once it exits with 0.',
+  }),
+});
+
+const ServiceSource = z
+  .strictObject({
+    image: z.string().min(1).optional().meta({ description: 'An image on the engine.' }),
+    build: BuildSource.optional().meta({ description: 'A Dockerfile that the engine builds once.' }),
+    entrypoint: z.array(z.string()).min(1).optional().meta({
+      description: "In place of the image's own entrypoint and command.",
+    }),
+    command: z.array(z.string()).optional().meta({ description: "In place of the image's own command." }),
+    env: z
+      .record(z.string().regex(/^[A-Za-z_]\w*$/), z.coerce.string())
+      .default({})
+      .meta({
+        description: 'Environment variables of the service.',
+      }),
+    workdir: Absolute.optional(),
+    user: z.string().min(1).optional().meta({ description: "Name or id. Default: the image's own." }),
+    aliases: z.array(HostName).default([]).meta({ description: 'Further names of the service.' }),
+    healthcheck: z
+      .union([ServiceHealthcheck, z.literal(false)])
+      .optional()
+      .meta({
+        description: "What must succeed before the harness runs. Default: the image's own. false: none.",
+      }),
+    dependsOn: z.record(z.string(), Until).default({}).meta({
+      description:
+        'Other services, and what they must be before this one starts: started, healthy, or ended with 0.',
+    }),
+    files: z.record(FileTarget, z.string().min(1)).optional().meta({
+      description: 'Absolute path in the service -> file beside this one.',
+    }),
+    folders: z.record(z.string().min(1), z.string().min(1)).optional().meta({
+      description: 'The same for folders, with what is in them.',
+    }),
+    memoryFolders: z.array(Absolute).default([]).meta({
+      description: 'Folders that are kept in memory. They begin empty.',
+    }),
+    resources: z
+      .strictObject({
+        cpus: z.number().positive().optional(),
+        memory: ByteSize.optional(),
+        disk: ByteSize.optional().meta({ description: 'How much it may write to its disk.' }),
+      })
+      .default({})
+      .meta({ description: "Default: the sandbox's limits." }),
+  })
+  .refine(({ image, build }) => (image === undefined) !== (build === undefined), 'needs an image or a build')
+  .refine(
+    ({ files = {}, folders = {} }) =>
+      Object.keys({ ...files, ...folders }).every((path) => path.startsWith('/')),
+    'files and folders of a service need absolute paths',
+  );
+export type ServiceSource = z.infer<typeof ServiceSource>;
+
+export const Services = z.record(HostName, ServiceSource).superRefine((services, context) => {
+  const all = Object.entries(services).map(([name, { aliases, dependsOn }]) => ({
+    ...{ name, aliases },
+    dependsOn: dependenciesOf(dependsOn),
+  }));
+  for (const { path, message } of serviceProblems(all)) context.addIssue({ code: 'custom', path, message });
+});
+
+export function dependenciesOf(given: ServiceSource['dependsOn']): PlannedService['dependsOn'] {
+  return Object.entries(given).map(([service, until]) => ({ service, until }));
+}
+
+/** A container beside the sandbox. */
+export interface PlannedService {
+  name: string;
+  /** Further names. */
+  aliases: string[];
+  image?: NamedImage | undefined;
+  /** Instead of an image. */
+  build?: PlannedBuild | undefined;
+  /** In place of the image's own; then the image's command counts no more. */
+  entrypoint?: string[] | undefined;
+  command?: string[] | undefined;
+  env: Record<string, string>;
+  workdir?: string | undefined;
+  user?: string | undefined;
+  /** `none`: not even the image's own. Undefined for the image's own. */
+  healthcheck?: ServiceHealthcheck | 'none' | undefined;
+  /** What must have happened to other services before it starts. `ended`: with exit code 0. */
+  dependsOn: { service: string; until: z.infer<typeof Until> }[];
+  /** Put there before it starts. Undefined for none. */
+  files?: PlacedFile[] | undefined;
+  /** Absolute paths. */
+  memoryFolders: string[];
+  /** Folders that are made where its image has none. Undefined for none. */
+  volumes?: string[] | undefined;
+  resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** Where it is named: `suite.yaml:3:5`. */
+  place: string;
+}
+
+/** Times in milliseconds. A text is run by `/bin/sh`. */
+export interface ServiceHealthcheck extends Omit<Healthcheck, 'command'> {
+  command: string | string[];
+}
+
+/** What is wrong with services that know each other. Paths begin with the name of a service. */
+export function serviceProblems(
+  services: readonly Pick<PlannedService, 'name' | 'aliases' | 'dependsOn'>[],
+): { path: string[]; message: string }[] {
+  const [mostServices, mostNames] = [serviceNetworks.count.services, serviceNetworks.count.names];
+  if (services.length > mostServices)
+    return [
+      { path: [], message: `there are ${services.length} services; Offsite runs at most ${mostServices}` },
+    ];
+  const named = services.flatMap(({ name, aliases }) => [name, ...aliases].map((each) => ({ each, name })));
+  const first = new Map(named.toReversed().map(({ each, name }) => [each, name]));
+  const repeated = named
+    .filter(({ each, name }) => first.get(each) !== name)
+    .map(({ each, name }) => ({ path: [name], message: `${each} is also a name of ${first.get(each)}` }));
+  const known = new Set(services.map(({ name }) => name));
+  const unknown = services.flatMap(({ name, dependsOn }) =>
+    dependsOn
+      .filter(({ service }) => !known.has(service))
+      .map(({ service }) => ({ path: [name, 'dependsOn'], message: `there is no service ${service}` })),
+  );
+  const circular = services
+    .filter(({ name }) => reaches(services, name, name))
+    .map(({ name }) => ({
+      path: [name, 'dependsOn'],
+      message: 'it waits for itself, by way of other services',
+    }));
+  const many =
+    named.length > mostNames
+      ? [{ path: [], message: `services have at most ${mostNames} names together` }]
+      : [];
+  return [...repeated, ...unknown, ...circular, ...many];
+}
+
+function reaches(
+  services: readonly Pick<PlannedService, 'name' | 'dependsOn'>[],
+  from: string,
+  to: string,
+): boolean {
+  const seen = new Set<string>();
+  const next = [from];
+  for (let name = next.pop(); name !== undefined; name = next.pop()) {
+    for (const { service } of services.find((one) => one.name === name)?.dependsOn ?? []) {
+      if (service === to) return true;
+      if (!seen.has(service)) next.push(service);
+      seen.add(service);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,185 @@
+import { posix, relative, sep } from 'node:path';
+import type { CaseOracle, CaseTests, Thresholds } from '../../suite/case-tests.ts';
+import type { CaseEnvironment, PlacedFile } from '../../suite/environment.ts';
+import type { PlannedCase } from '../../suite/plan.ts';
+
+/** A case as a suite file says it, and the files beside the suite that it needs. */
+export interface ImportedCase {
+  /** Keys of a case of a suite file. */
+  yaml: Record<string, unknown>;
+  /** What is put into the case's folder, under these names. */
+  files: { folder: string; entries: PlacedFile[] }[];
+  /** A folder of the host that is copied whole, as the build's context. */
+  context: { from: string; to: string } | undefined;
+}
+
+/** Something of a case that a suite file cannot say. */
+export class NotCarried extends Error {}
+
+/**
+ * A planned case as a part of a suite file. Throws {@link NotCarried} for a case with something that is not
+ * written: nothing is left out silently.
+ *
+ * @param folder the case's folder, relative to the suite
+ */
+export function caseYaml({ request, local }: PlannedCase, folder: string): ImportedCase {
+  refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
+  const { artifacts, environment, tests, oracle } = local;
+  refuseOthers(local, ['artifacts', 'environment', 'tests', 'oracle', ...usual], '');
+  const files: ImportedCase['files'] = [];
+  const put = (name: string, entries: PlacedFile[]) => {
+    files.push({ folder: name, entries });
+    return posix.join(folder, name);
+  };
+  const { id, name, tags, variables } = request;
+  const context = environment.build && { from: environment.build.context.folder, to: 'environment' };
+  return {
+    yaml: given({
+      id,
+      name: name === id ? undefined : name,
+      tags,
+      variables,
+      environment: given(environmentYaml(environment, folder, put)),
+      tests: tests && given(testsYaml(tests, put)),
+      solution: oracle && given(oracleYaml(oracle, put)),
+      artifacts: artifacts.length > 0 ? artifacts : undefined,
+    }),
+    files,
+    context,
+  };
+}
+
+/** Settings of a case that tasks do not have. They have their usual values. */
+const usual = ['protected', 'runsIn', 'verifyPlace', 'onError', 'userTurns', 'solution'];
+
+type Put = (name: string, entries: PlacedFile[]) => string;
+
+function environmentYaml(environment: CaseEnvironment, folder: string, put: Put) {
+  const { image, build, workdir, user, env, resources, healthcheck, files = [], timeouts = {} } = environment;
+  refuseOthers(
+    environment,
+    ['image', 'build', 'workdir', 'user', 'env', 'resources', 'healthcheck', 'files', 'timeouts'],
+    'environment.',
+  );
+  const isWritable = (file: PlacedFile) =>
+    'folder' in file && file.mode === 0o777 && posix.isAbsolute(file.path);
+  const inWorkspace = files.filter((file) => !isWritable(file));
+  const outside = inWorkspace.find(({ path }) => posix.isAbsolute(path));
+  if (outside) throw new NotCarried(`its environment puts a file at ${outside.path}`);
+  return {
+    image: image?.name,
+    build: build && {
+      context: posix.join(folder, 'environment'),
+      dockerfile: insideOf(build.context.folder, build.file),
+      ...(build.target !== undefined && { target: build.target }),
+      ...(Object.keys(build.args).length > 0 && { args: build.args }),
+    },
+    workdir,
+    user,
+    env: nonEmpty(env),
+    folders: inWorkspace.length > 0 ? { '.': put('files', inWorkspace) } : undefined,
+    writable: nonEmptyList(files.filter(isWritable).map(({ path }) => path)),
+    healthcheck: healthcheck && {
+      ...healthcheck,
+      interval: duration(healthcheck.interval),
+      timeout: duration(healthcheck.timeout),
+      startPeriod: duration(healthcheck.startPeriod),
+    },
+    resources: nonEmpty(given({ ...resources })),
+    timeouts: nonEmpty(
+      given({
+        build: timeouts.build === undefined ? undefined : duration(timeouts.build),
+        harness: timeouts.harness === undefined ? undefined : duration(timeouts.harness),
+      }),
+    ),
+  };
+}
+
+function testsYaml(tests: CaseTests, put: Put) {
+  const { files, emptied, command, env, user, timeoutMs, reading, thresholds } = tests;
+  refuseOthers(
+    tests,
+    ['files', 'emptied', 'command', 'env', 'user', 'timeoutMs', 'reading', 'thresholds'],
+    'tests.',
+  );
+  if (reading.kind !== 'reward-files' && reading.kind !== 'printed-tests')
+    throw new NotCarried('its tests are read in a way that a suite file does not have');
+  return {
+    folders: foldersYaml(files, emptied, 'tests', put),
+    command,
+    env: nonEmpty(env),
+    user,
+    timeout: duration(timeoutMs),
+    ...(reading.kind === 'reward-files'
+      ? { rewards: { json: reading.json, text: reading.text } }
+      : { prints: reading.parser }),
+    threshold: thresholdYaml(thresholds),
+  };
+}
+
+function oracleYaml(oracle: CaseOracle, put: Put) {
+  const { files, command, env } = oracle;
+  refuseOthers(oracle, ['files', 'command', 'env'], 'solution.');
+  const tops = files.map(({ path }) => `/${path.split('/')[1]}`);
+  return { command, folders: foldersYaml(files, tops, 'solution', put), env: nonEmpty(env) };
+}
+
+/** Each folder of the sandbox with the folder of the case that has its files. */
+function foldersYaml(
+  files: readonly PlacedFile[],
+  roots: readonly string[],
+  name: string,
+  put: Put,
+): Record<string, string> | undefined {
+  const distinct = [...new Set(roots)];
+  const folders: Record<string, string> = {};
+  const left = new Set(files);
+  for (const root of distinct) {
+    const below = files.filter((file) => left.has(file) && file.path.startsWith(`${root}/`));
+    if (below.length === 0) continue;
+    for (const file of below) left.delete(file);
+    const entries = below.map((file) => ({ ...file, path: file.path.slice(root.length + 1) }));
+    const isOnly = Object.keys(folders).length === 0;
+    folders[root] = put(isOnly ? name : `${name}${root.replaceAll('/', '-')}`, entries);
+  }
+  const [other] = left;
+  if (other) throw new NotCarried(`it puts a file at ${other.path}`);
+  return nonEmpty(folders);
+}
+
+function thresholdYaml({ default: usualThreshold, byName }: Thresholds): unknown {
+  const names = nonEmpty(byName);
+  if (names && usualThreshold !== 1) throw new NotCarried('its thresholds are both by name and not 1');
+  return names ?? (usualThreshold === 1 ? undefined : usualThreshold);
+}
+
+/** The way from a folder to a file in it. */
+function insideOf(folder: string, file: string): string {
+  const way = relative(folder, file);
+  if (way.startsWith('..')) throw new NotCarried(`its Dockerfile ${file} is outside of its context`);
+  return way.split(sep).join('/');
+}
+
+/** Throws for a key that has a value and that is not written. */
+function refuseOthers(value: object, known: readonly string[], where: string): void {
+  const other = Object.entries(value).find(([key, each]) => each !== undefined && !known.includes(key));
+  if (other) throw new NotCarried(`a suite file cannot say ${where}${other[0]}`);
+}
+
+/** Without keys that have no value. */
+function given(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
+}
+
+function nonEmpty<Value extends object>(value: Value): Value | undefined {
+  return Object.keys(value).length === 0 ? undefined : value;
+}
+
+function nonEmptyList<Each>(list: Each[]): Each[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+function duration(ms: number): string {
+  if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000}m`;
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
+}
