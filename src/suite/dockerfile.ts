@@ -114,7 +114,7 @@ export function rewritten(text: string, { args, imageFor, hasFrontend, secret }:
   /** The lines after which a line is added. */
   const added: number[] = [];
   if (secret) {
-    const mount = ` --mount=type=secret,id=${secret.id},mode=0444`;
+    const mount = secretMount(secret.id);
     for (const instruction of file.getInstructions()) {
       if (instruction.getKeyword() === 'RUN') {
         const { end } = instruction.getInstructionRange();
@@ -137,6 +137,11 @@ export function rewritten(text: string, { args, imageFor, hasFrontend, secret }:
     removedFrontends,
     lineOf: (line) => line - positions.filter((position) => position <= line).length,
   };
+}
+
+/** What a RUN step has after its keyword to mount a secret. */
+export function secretMount(id: string): string {
+  return ` --mount=type=secret,id=${id},mode=0444`;
 }
 
 function argLine({ id, variables }: NonNullable<Rewriting['secret']>): string {

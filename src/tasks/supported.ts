@@ -58,7 +58,9 @@ const support = {
   'service-collect-hook': { missing: 'commands in services are not run before artifacts are collected yet' },
   solution: 'runs',
   'typed-solution': { missing: 'a solution that is typed into a terminal is not run' },
-  'tests-in-same-shell': { missing: "the tests cannot be run in the agent's shell" },
+  'tests-in-same-shell': {
+    differs: 'they run in a shell of their own: what a harness leaves in its shell ends with it',
+  },
   'named-tests': 'runs',
   'test-patch': { missing: 'the test patch cannot be read' },
   'unknown-parser': { missing: "Offsite has no parser for the tests' output" },

@@ -7,7 +7,7 @@ import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { Image } from '../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
-import { rewritten, usedImages } from '../suite/dockerfile.ts';
+import { rewritten, secretMount, usedImages } from '../suite/dockerfile.ts';
 import type { PlannedBuild } from '../suite/environment.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
 import { trustVariables } from './environment.ts';
@@ -151,7 +151,11 @@ async function runBuild(
   const isProxy = ([name]: [string, string]) => proxyNames.includes(name.toLowerCase());
   const { clock } = engine.port;
   const startedAt = clock.now();
-  const printed = () => withLines(output.result().text, lineOf);
+  const printed = () => {
+    const { text: told } = output.result();
+    // Builders tell the steps that they got.
+    return withLines(secret ? told.replaceAll(secretMount(secret.id), '') : told, lineOf);
+  };
   try {
     await builder.build({
       ...image,

@@ -98,7 +98,6 @@ const yaml = (more: string) => ({ 'task.yaml': `instruction: Do it.\ndifficulty:
 
 test.each([
   [yaml('parser_name: mlebench'), 'unknown-parser task.yaml:3:1'],
-  [yaml('run_tests_in_same_shell: true'), 'tests-in-same-shell task.yaml:3:1'],
   [yaml('descriptions: [{ key: base, description: Do that. }]'), 'older-instruction task.yaml:3:1'],
   [yaml('env_name: shared'), 'shared-environment task.yaml:3:1'],
   [yaml('max_agent_timout_sec: 5'), 'mistyped-key task.yaml:3:1'],
@@ -110,6 +109,12 @@ test.each([
   ],
 ])('%j is an obstacle', (files, obstacle) => {
   expect(obstaclesOf(set.terminalBench('task', files))).toContain(obstacle);
+});
+
+test('tests in the shell of the agent run in one of their own, and a note says so', () => {
+  const found = set.terminalBench('task', yaml('run_tests_in_same_shell: true'));
+  expect(notesOf(found)).toContain('tests-in-same-shell task.yaml:3:1');
+  expect(obstaclesOf(found)).toEqual([]);
 });
 
 test.each([

@@ -177,6 +177,12 @@ grep -c 'of this host' /tmp/seen > /trusted; grep -c 'proxy http' /tmp/seen > /p
     expect(events.map(({ state }) => state.kind)).toEqual(['running', 'failed']);
   });
 
+  test('that fails tells its steps as the author wrote them', async () => {
+    write('Dockerfile', `FROM offsite/base\n${unique()}RUN echo broken && exit 4\n`);
+    const { cause } = await bench.trial('true', { environment: built({}), verify: 'true' }, withProxy);
+    expect(cause?.output).toMatch(/ RUN echo broken/);
+  });
+
   test('is stopped when its time is up', async () => {
     write('Dockerfile', `FROM offsite/base\n${unique()}RUN echo waiting && sleep 100\n`);
     const environment = built({});

@@ -160,8 +160,11 @@ describe.concurrent('steps whose tests run in a fresh sandbox', { timeout: 180_0
   test('get the artifacts of their step, and the next step runs in the sandbox of the agent', async () => {
     const fresh = {
       environment: undefined,
-      artifacts: [{ path: '/work', exclude: [] }],
-      sealed: ['/tests', '/logs/verifier'],
+      brought: {
+        kind: 'artifacts' as const,
+        artifacts: [{ path: '/work', exclude: [] }],
+        sealed: ['/tests', '/logs/verifier'],
+      },
     };
     const separate = (script: string) => ({ tests: { ...tests(script), fresh } });
     const result = await trial('mkdir -p /work; echo "$OFFSITE_PROMPT" >> /work/said; echo > /etc/mine', [
