@@ -36,6 +36,7 @@ export interface FleetSuite {
   cases: Record<string, unknown>[];
   trials?: number;
   prompt?: string;
+  model?: string;
   run?: string;
   config?: Record<string, unknown>;
   fleet?: Record<string, unknown>;
@@ -74,6 +75,7 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       cases,
       trials = 1,
       prompt = 'Do it.',
+      model = 'none',
       run = 'echo done > done.txt',
       config: more = {},
       fleet: settings = {},
@@ -88,7 +90,7 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       };
       written = content;
       place.write('offsite.yaml', stringify(content));
-      const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
+      const worker = { name: 'worker', model, harness: 'command', profile: 'worker' };
       const suite = { suite: { id: 'small', prompt }, trials, variants: [worker], cases };
       return place.write('suite.yaml', stringify(suite));
     },
