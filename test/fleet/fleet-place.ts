@@ -16,8 +16,12 @@ export interface FleetPlace extends AsyncDisposable {
   client: Client;
   /** Writes a suite and the configuration; returns the suite's path. */
   suite(parts: FleetSuite): string;
-  /** Starts a worker and waits until it polls. */
-  worker(name: string, args?: string[], env?: Record<string, string>): Promise<Running>;
+  /** Starts a worker and waits until it polls. With an address, it reaches the server there. */
+  worker(
+    name: string,
+    args?: string[],
+    more?: { env?: Record<string, string>; address?: string },
+  ): Promise<Running>;
   /** Where a worker keeps what it knows. */
   folderOf(name: string): string;
   command(args: string[], env?: Record<string, string>): Running;
@@ -31,10 +35,10 @@ export interface FleetPlace extends AsyncDisposable {
 export interface FleetSuite {
   cases: Record<string, unknown>[];
   trials?: number;
+  prompt?: string;
+  model?: string;
   run?: string;
   config?: Record<string, unknown>;
-  /** In place of the server's own, for a proxy. */
-  address?: string;
   fleet?: Record<string, unknown>;
 }
 
@@ -54,6 +58,7 @@ export async function openFleetPlace(): Promise<FleetPlace> {
     await Promise.all(running.map(({ ended }) => ended));
   });
   const config = join(place.folder, 'project', 'offsite.yaml');
+  let written: { fleet: object } = { fleet: {} };
   const begin = (args: string[], env: Record<string, string> = {}, dataFolder?: string) => {
     const one = start(place, args, {
       env: { ...service.env, ...env },
@@ -66,20 +71,33 @@ export async function openFleetPlace(): Promise<FleetPlace> {
   const fleet: FleetPlace = {
     ...{ place, server, service, folderOf },
     client: new Client({ connection }),
-    suite({ cases, trials = 1, run = 'echo done > done.txt', config: more = {}, fleet: settings = {} }) {
+    suite({
+      cases,
+      trials = 1,
+      prompt = 'Do it.',
+      model = 'none',
+      run = 'echo done > done.txt',
+      config: more = {},
+      fleet: settings = {},
+    }) {
       const content = {
         profiles: { worker: { run } },
         sandboxes: { local: { memory: '256m' } },
+        // A worker that is killed keeps its claims for so long.
+        lease: '5s',
         fleet: { address: server.address, storage: { folder: storage }, heartbeat: '10s', ...settings },
         ...more,
       };
+      written = content;
       place.write('offsite.yaml', stringify(content));
-      const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
-      const suite = { suite: { id: 'small', prompt: 'Do it.' }, trials, variants: [worker], cases };
+      const worker = { name: 'worker', model, harness: 'command', profile: 'worker' };
+      const suite = { suite: { id: 'small', prompt }, trials, variants: [worker], cases };
       return place.write('suite.yaml', stringify(suite));
     },
-    async worker(name, args = [], env = {}) {
-      const one = begin(['fleet', 'worker', '--config', config, ...args], env, folderOf(name));
+    async worker(name, args = [], { env = {}, address = server.address } = {}) {
+      const own = { ...written, fleet: { ...written.fleet, address } };
+      const file = place.write(`${name}.yaml`, stringify(own));
+      const one = begin(['fleet', 'worker', '--config', file, ...args], env, folderOf(name));
       await one.printed(/the worker is working/);
       return one;
     },

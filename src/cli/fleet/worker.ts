@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
+import { ModelPermits } from '../../fleet/worker/model-permits.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
@@ -38,11 +39,18 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   }
   context.closeWith(lock);
   const workshop = await openWorkshop(context);
+  const machine = `${hostname()}/${workshop.ledger.agentId}`;
+  const opened = await openFleet(context, machine);
+  const connection = { ...opened, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
+  await using permits = new ModelPermits({
+    ...{ connection, clock, monotonic },
+    lost: (model) => worker.losePermits(model),
+    note: (message) => log.warn(message),
+  });
+  context.permits = permits.of;
   const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
-  const name = `${hostname()}/${workshop.ledger.agentId}/${revision.concurrency}`;
-  const opened = await openFleet(context, name);
-  const connection = { ...opened, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
+  const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
     ...workshop,
     ...{ connection, storage, log, name, revisions, monotonic },

@@ -73,7 +73,13 @@ export class FleetWorker {
     this.#hurry.abort(
       new OffsiteError('the worker was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),
     );
-    void running?.tasks.stop();
+    void running?.tasks.giveBack({ isEnding: true });
+  }
+
+  /** Ends all trials that run, because the fleet has taken the permits for their model back. */
+  losePermits(model: string): void {
+    this.#parts.log.warn({ model }, 'the permits for a model are lost; trials go back to the fleet');
+    void this.#running?.tasks.giveBack({ isEnding: false });
   }
 
   /** Works until {@link end} is called, and its trials have ended. Rejects if Temporal refuses the worker. */

@@ -80,9 +80,9 @@ export class TaskRunner {
     );
   }
 
-  /** Gives all trials back, those that run too. */
-  async stop(): Promise<void> {
-    this.#isDraining = true;
+  /** Gives all trials back, those that run too. Takes no others if this worker ends. */
+  async giveBack({ isEnding }: { isEnding: boolean }): Promise<void> {
+    this.#isDraining ||= isEnding;
     await Promise.all([...this.#pending.keys()].map((key) => this.#giveBack(key)));
   }
 
@@ -217,7 +217,7 @@ export class TaskRunner {
 
   async #giveBack(key: TrialKey): Promise<void> {
     if (!this.#parts.ledger.fleetTasks.isOpen(key)) return;
-    const reason = 'this worker ends';
+    const reason = this.#isDraining ? 'this worker ends' : 'this worker must not ask its model now';
     const pending = this.#pending.get(key);
     await this.#parts.worker.leave(key, new NotClaimed({ kind: 'ended' }, reason, undefined));
     pending?.end({ kind: 'declined', reason, forGood: false });

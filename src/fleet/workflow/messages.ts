@@ -1,5 +1,7 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
+import type { Holder } from './shares.ts';
+
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
 
@@ -100,6 +102,15 @@ export interface PlacedTrial {
   queue: string;
 }
 
+/** The name of the workflow that holds the permits of one model. */
+export const limitWorkflow = 'offsiteModelLimit';
+
+export interface LimitInput {
+  /** Milliseconds after which a holder that is silent has lost its permits. */
+  termMs: number;
+  holders?: [string, Holder][];
+}
+
 /** The activities, by their names in Temporal. */
 export interface FleetActivities {
   offsiteTrial(order: TrialOrder): Promise<TrialSummary>;
@@ -111,6 +122,6 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
   return `${run}/${ordinal}`;
 }
 
-/** How a worker names itself to the server, so that `fleet status` can show it. */
 export const signals = { pause: 'pause', unpause: 'unpause' } as const;
+export const updates = { renew: 'renew' } as const;
 export const queries = { progress: 'progress', outcome: 'outcome' } as const;
