@@ -58,9 +58,9 @@ export class KeptChecks {
     }
   }
 
-  /** Keeps a result, unless the machine is at fault for it. */
+  /** Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept. */
   keep(key: string, state: CheckedState): void {
-    if (state.causeKind === 'infrastructure' || state.causeKind === 'model') return;
+    if (state.verdicts.includes('void') && !state.asExpected) return;
     const { redactor } = this.#options;
     const file = this.#fileOf(key);
     const fresh = `${file}.${randomUUID()}`;
