@@ -1,4 +1,5 @@
 import type { StoredBatch } from '../ledger/batches.ts';
+import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { daemonLock } from '../ledger/queue.ts';
@@ -18,14 +19,15 @@ export type Resumable =
 
 /**
  * Everything that can be resumed at a service: starts, then batches, each oldest first. Other processes may
- * work on some of them; {@link resume} finds out.
+ * work on some of them; {@link resume} finds out. A fleet continues its batches itself.
  */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
   const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
-  return [...starts, ...batches].filter(
-    (one) => (one.kind === 'batch' ? one.batch : one.start).service === service,
-  );
+  return [...starts, ...batches].filter((one) => {
+    const what = one.kind === 'batch' ? one.batch : one.start;
+    return what.service === service && what.lock !== fleetLock;
+  });
 }
 
 /** The plan of a batch; undefined if the ledger has none, for which {@link resume} throws `NOT_RESUMABLE`. */

@@ -79,14 +79,14 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
-  const fit = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
+  const fitted = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
-    return checked(fit({ plan, leftOut }), options);
+    return checked(fitted({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -110,7 +110,7 @@ export async function plannedSuite(
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
-  return checked(fit({ plan, leftOut }), options);
+  return checked(fitted({ plan, leftOut }), options);
 }
 
 /** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import type { CaseAgent } from '../suite/case-steps.ts';
 import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
-import type { McpServer } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
+import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import { plainVariables } from './plain-variables.ts';
 import type { Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
@@ -67,12 +67,12 @@ export function artifactsOf(artifacts: Task['artifacts']): {
   artifacts: string[];
   artifactsExcept?: string[];
 } {
-  const except = artifacts.flatMap(({ source, exclude }) =>
+  const artifactsExcept = artifacts.flatMap(({ source, exclude }) =>
     exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
   );
   return {
     artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
-    ...(except.length > 0 && { artifactsExcept: except }),
+    ...(artifactsExcept.length > 0 && { artifactsExcept }),
   };
 }
 

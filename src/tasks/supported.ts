@@ -72,6 +72,10 @@ const support = {
     missing: `programs cannot get an instruction of more than ${taskSets.bytes.instruction / 1024} KiB`,
   },
   'shared-environment': { missing: 'the environment is defined outside the task' },
+  'machine-limits': { missing: 'the engine has less' },
+  'absent-image': {
+    missing: 'the engine does not have the image: pull it, or map it with `images` of offsite.yaml',
+  },
   'not-here': { missing: 'the task is not on this machine' },
   'wrong-digest': { missing: 'the files differ from those that the data set names' },
 } as const satisfies Readonly<Record<string, Support>>;

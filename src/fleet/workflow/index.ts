@@ -1,0 +1,2 @@
+/** What a worker's bundle of workflows contains. */
+export { offsiteBatch } from './batch.ts';
