@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
 import { FleetConfig } from './fleet-config.ts';
+import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
@@ -13,32 +14,6 @@ import { readYamlFile, type YamlFile } from './yaml-file.ts';
  * The schema of `offsite.yaml`: the profiles, sandboxes and models of this machine, and how it reaches the
  * service and the engine.
  */
-
-/** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
-export const McpServer = z.union(
-  [
-    z.strictObject({
-      command: z.string().min(1),
-      args: z.array(z.string()).default([]),
-      env: z.record(z.string(), z.string()).default({}),
-    }),
-    z.strictObject({
-      url: z.url(),
-      transport: z.enum(['http', 'sse']).optional().meta({
-        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
-      }),
-      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
-    }),
-  ],
-  { error: 'expected {command, args, env} or {url, transport, headers}' },
-);
-export type McpServer = z.infer<typeof McpServer>;
-/** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
-export type McpTransport = 'stdio' | 'http' | 'sse';
-
-export function transportOf(server: McpServer): McpTransport {
-  return 'url' in server ? (server.transport ?? 'http') : 'stdio';
-}
 
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({

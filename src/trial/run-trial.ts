@@ -88,7 +88,10 @@ export async function runTrial(
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
-  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
+  const mapped = mappedImages(
+    spec.environment,
+    ...[spec, ...(spec.steps?.list ?? [])].map(({ testsIn }) => testsIn?.environment),
+  );
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
