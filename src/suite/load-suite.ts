@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
