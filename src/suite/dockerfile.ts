@@ -1,4 +1,12 @@
-import { type Dockerfile, DockerfileParser, Entrypoint, From, type ParserDirective } from 'dockerfile-ast';
+import { posix } from 'node:path';
+import {
+  type Dockerfile,
+  DockerfileParser,
+  Entrypoint,
+  From,
+  type ParserDirective,
+  Workdir,
+} from 'dockerfile-ast';
 
 /** A change of one line of a Dockerfile, from one column to another. */
 interface Edit {
@@ -48,23 +56,34 @@ export function dockerfileProblems(text: string, target: string | undefined): Do
   return [{ line: 1, message: `it has no stage ${target}: ${stages}` }];
 }
 
-/**
- * The line, from 1, of the entrypoint that the image of a Dockerfile gets. Undefined if it has none, or one
- * that only starts the command. Those of the images that it builds on are not known.
- */
-export function entrypointLine(text: string, target: string | undefined): number | undefined {
+/** What the image of a Dockerfile gets from its own lines. What the images that it builds on have is not known. */
+export interface ImageSettings {
+  /** The line, from 1, of an entrypoint that does more than to start the command. */
+  entrypointLine?: number | undefined;
+  /** The working folder, if the lines alone tell it. */
+  workdir?: { path: string; line: number } | undefined;
+}
+
+export function imageSettings(text: string, target: string | undefined): ImageSettings {
   const file = DockerfileParser.parse(text);
   const names = stageNames(file);
-  const lines: (number | undefined)[] = [];
+  const stages: ImageSettings[] = [];
   for (const instruction of file.getInstructions()) {
-    if (instruction instanceof From)
-      lines.push(lines[names.indexOf(instruction.getImage()?.toLowerCase() ?? '')]);
-    if (!(instruction instanceof Entrypoint)) continue;
+    const line = instruction.getRange().start.line + 1;
     const words = instruction.getArgumentsContent() ?? '';
-    lines[lines.length - 1] = startsOnly.test(words) ? undefined : instruction.getRange().start.line + 1;
+    const stage = stages.at(-1);
+    if (instruction instanceof From)
+      stages.push({ ...stages[names.indexOf(instruction.getImage()?.toLowerCase() ?? '')] });
+    else if (stage && instruction instanceof Entrypoint)
+      stage.entrypointLine = startsOnly.test(words) ? undefined : line;
+    else if (stage && instruction instanceof Workdir) {
+      const path = posix.resolve(stage.workdir?.path ?? '?', words);
+      const isKnown = /^[\w/.-]+$/.test(words) && (words.startsWith('/') || stage.workdir !== undefined);
+      stage.workdir = isKnown ? { path, line } : undefined;
+    }
   }
   const stage = target === undefined ? -1 : names.indexOf(target.toLowerCase());
-  return lines.at(stage === -1 && target !== undefined ? Number(target) : stage);
+  return stages.at(stage === -1 && target !== undefined ? Number(target) : stage) ?? {};
 }
 
 /** No program, or one that starts another one and collects processes that nobody waits for. */

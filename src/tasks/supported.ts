@@ -28,6 +28,8 @@ const support = {
   services: 'runs',
   'main-setting': { missing: 'this setting of the main container is not applied yet' },
   'image-entrypoint': { missing: 'the entrypoint of the image is not run in the sandbox of the agent' },
+  'root-workdir': { differs: 'the agent and the tests work in /workspace, and not in /' },
+  'system-workdir': { missing: 'a folder of the system cannot be the workspace' },
   'compose-key': { missing: 'a setting of the compose file is not supported' },
   'compose-variable': { missing: 'a variable of the compose file has no value' },
   'outside-path': { missing: "the path leads out of the task's folder" },

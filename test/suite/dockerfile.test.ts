@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dockerfileProblems, entrypointLine, rewritten, usedImages } from '../../src/suite/dockerfile.ts';
+import { dockerfileProblems, imageSettings, rewritten, usedImages } from '../../src/suite/dockerfile.ts';
 
 const file = `# syntax=docker/dockerfile:1
 # escape=\\
@@ -46,7 +46,18 @@ describe('a Dockerfile', () => {
     ['FROM a\nENTRYPOINT ["/a"]\nFROM b', '0', 2],
     ['FROM a\nCMD ["/a"]', undefined, undefined],
   ])('tells the line of its entrypoint: %j for %s', (text, target, line) => {
-    expect(entrypointLine(text, target)).toBe(line);
+    expect(imageSettings(text, target).entrypointLine).toBe(line);
+  });
+
+  test.each([
+    ['FROM a\nWORKDIR /app', '/app', 2],
+    ['FROM a\nWORKDIR /app\nWORKDIR src', '/app/src', 3],
+    ['FROM a AS x\nWORKDIR /app\nFROM x\nWORKDIR ..', '/', 4],
+    ['FROM a\nWORKDIR src', undefined, undefined],
+    ['FROM a\nWORKDIR $HOME', undefined, undefined],
+    ['FROM a\nWORKDIR /app\nFROM b', undefined, undefined],
+  ])('tells its working folder: %j', (text, path, line) => {
+    expect(imageSettings(text, undefined).workdir).toEqual(path && { path, line });
   });
 
   test('stays as it is if nothing is to be changed', () => {

@@ -175,6 +175,18 @@ describe('what cannot run here is an obstacle at its key', () => {
     expect(obstaclesOf(set.harbor('other', image))).toEqual([]);
   });
 
+  test('a working folder of the image that cannot be the workspace', () => {
+    const found = (id: string, folder: string, more = '') =>
+      set.harbor(id, {
+        'environment/Dockerfile': `FROM debian\nWORKDIR ${folder}\n`,
+        ...(more && toml(`${head}${more}\n`)),
+      });
+    expect(obstaclesOf(found('tmp', '/tmp'))).toEqual(['system-workdir environment/Dockerfile:2:1']);
+    expect(obstaclesOf(found('other', '/tmp', 'environment.workdir = "/app"'))).toEqual([]);
+    expect(obstaclesOf(found('below', '/tmp/work'))).toEqual([]);
+    expect(notesOf(found('root', '/'))).toContain('root-workdir environment/Dockerfile:2:1');
+  });
+
   test('files beside an image', () => {
     const found = set.harbor('task', {
       'environment/Dockerfile': null,
