@@ -142,6 +142,27 @@ test('a separate verifier grades the artifacts, in an image of the tests or in a
   expect(check.stderr).toContain('fresh: ok');
 });
 
+test('a separate verifier may have services of its own', { timeout: 240_000 }, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  const script = [
+    'ask="import urllib.request as r; print(r.urlopen(\'http://db:8000\').status)"',
+    'for n in $(seq 100); do python3 -c "$ask" && break; sleep 0.2; done 2>/dev/null',
+    'if grep -qx done /app/out && python3 -c "$ask" >&2; then echo 1; else echo 0; fi > /logs/verifier/reward.txt',
+  ];
+  writeHarborTask(place, 'served', {
+    'task.toml':
+      'artifacts = ["/app"]\n[agent]\ntimeout_sec = 60\n[verifier]\nenvironment_mode = "separate"\n',
+    'tests/Dockerfile': 'FROM ubuntu:24.04\nCOPY test.sh /tests/\n',
+    'tests/docker-compose.yaml':
+      'services:\n  main: { build: . }\n  db: { image: "ubuntu:24.04", command: [python3, -m, http.server] }\n',
+    'tests/test.sh': script.join('\n'),
+  });
+  const { exitCode, stdout, stderr } = await offsite(place, ['check', '--tasks', 'project/tasks', ...here]);
+  expect(exitCode, stdout + stderr).toBe(0);
+  expect(stderr).toContain('served: ok');
+});
+
 test('rows of SWE-bench are built, checked and run as the user says', { timeout: 240_000 }, async () => {
   using place = openPlace();
   writeTaskConfig(place, 'sed -i "s/a - b/a + b/" calc/add.py');
