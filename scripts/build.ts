@@ -1,8 +1,9 @@
 // Builds dist/, which the package ships: the compiled sources, the other files that they need, next to them,
-// and the bundled page of `offsite view`.
+// the bundled page of `offsite view`, and the bundled workflows of `offsite fleet`.
 
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { bundleName, bundleWorkflows } from '../src/fleet/workflow-bundle.ts';
 import { bundlePage } from '../src/viewer/server/bundle-page.ts';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
@@ -17,6 +18,7 @@ await runScript(async (signal) => {
   if (exitCode !== 0) return exitCode;
   const copied = await copyOtherFiles();
   await writePage();
+  await writeFile(join('dist', 'src', 'fleet', bundleName), await bundleWorkflows());
   console.log(`Built dist/. Copied beside the compiled files: ${copied.join(', ') || 'nothing'}.`);
   return 0;
 });

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 /** The rooms of `src`, as docs/architecture.md lists them: what imports above, what is imported below. */
 const rooms = [
   'cli',
+  'fleet',
   'export',
   'viewer',
   'comparison',

@@ -1,7 +1,7 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
-import type { McpServer } from '../../src/suite/config-file.ts';
+import type { McpServer } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { opencodeLines } from './stream.ts';

@@ -1,7 +1,7 @@
 import type { Cli } from '../../src/harness/cli-session.ts';
 import { harnessNode, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
-import { type McpServer, transportOf } from '../../src/suite/config-file.ts';
+import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { qwenCodeLines } from './stream.ts';

@@ -5,26 +5,36 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 
+interface PullParts {
+  client: Client;
+  ledger: Ledger;
+}
+
 /**
  * Pulls the setups that the ledger does not have yet, and queues the trials of their runs, even if a setup is
  * unusable.
  */
-export async function pullSetups(
+export async function pullSetups(batch: OpenBatch, parts: PullParts, signal: AbortSignal): Promise<void> {
+  parts.ledger.queue.add(await missingSetups(batch, parts, signal));
+}
+
+/** Pulls the setups that the ledger does not have yet, into its blobs. */
+export async function missingSetups(
   batch: OpenBatch,
-  { client, ledger }: { client: Client; ledger: Ledger },
+  { client, ledger }: PullParts,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<PulledRun[]> {
   const unknown = batch.runs.filter(({ setup }) => setup === undefined);
-  if (unknown.length === 0) return;
+  if (unknown.length === 0) return [];
   const started = unknown.map((run) => ({ id: run.id, caseId: run.case.request.id }));
   const pulled = await pullRuns(client, started, signal);
-  const toQueue: PulledRun[] = [];
+  const pulledRuns: PulledRun[] = [];
   for (const run of unknown) {
     const record = pulled.get(run.id);
     if (!record) throw new Error(`run ${run.id} was pulled but its record is missing`);
-    toQueue.push(await pulledRun(run, record, batch.plan.trials, ledger));
+    pulledRuns.push(await pulledRun(run, record, batch.plan.trials, ledger));
   }
-  ledger.queue.add(toQueue);
+  return pulledRuns;
 }
 
 async function pulledRun(

@@ -1,4 +1,5 @@
 import type { StoredBatch } from '../ledger/batches.ts';
+import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { daemonLock } from '../ledger/queue.ts';
@@ -18,14 +19,15 @@ export type Resumable =
 
 /**
  * Everything that can be resumed at a service: starts, then batches, each oldest first. Other processes may
- * work on some of them; {@link resume} finds out.
+ * work on some of them; {@link resume} finds out. A fleet continues its batches itself.
  */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
   const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
-  return [...starts, ...batches].filter(
-    (one) => (one.kind === 'batch' ? one.batch : one.start).service === service,
-  );
+  return [...starts, ...batches].filter((one) => {
+    const what = one.kind === 'batch' ? one.batch : one.start;
+    return what.service === service && what.lock !== fleetLock;
+  });
 }
 
 /** The plan of a batch; undefined if the ledger has none, for which {@link resume} throws `NOT_RESUMABLE`. */
@@ -66,7 +68,7 @@ export async function resume(
     endLock();
     return { kind: 'never-started' };
   }
-  await checkSandboxes(parts.engine, batch.plan, signal);
+  await checkSandboxes(parts.engine, batch.plan, signal, (build) => observe({ kind: 'build', build }));
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
   if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });

@@ -98,7 +98,7 @@ export async function runBatch(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatch> {
-  await checkSandboxes(parts.engine, plan, signal);
+  await checkSandboxes(parts.engine, plan, signal, (build) => observe({ kind: 'build', build }));
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const start = () => startBatch({ plan, prompt }, parts, signal);
   const { batch, lock } = await step('starting the batch', observe, start);

@@ -2,7 +2,7 @@ import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { CaseSteps } from '../suite/case-steps.ts';
-import { noEnvironment, sandboxIn } from '../suite/environment.ts';
+import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import {
   freshVerify,
   type PlannedCase,
@@ -10,7 +10,7 @@ import {
   runDetails,
   type SuitePlan,
 } from '../suite/plan.ts';
-import { expandVariables, type Variables } from '../suite/variables.ts';
+import { expandVariables } from '../suite/variables.ts';
 import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
 const ReceivedSetup = receiving(Setup);
@@ -46,9 +46,10 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
       : pulled === sent
         ? expandVariables(pulled, variables, 'keep')
         : pulled;
-  const steps = details.steps && trialSteps(details.steps, run.prompt, variables);
+  const testsIn = (environment: CaseEnvironment | undefined) =>
+    environment && { environment, sandbox: sandboxIn(variant.sandbox, environment) };
+  const steps = details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn });
   const [first] = steps?.list ?? [];
-  const ofTests = details.tests?.fresh?.environment;
   const validator = expanded(setup.validator, request.validator?.source);
   return {
     batchId: run.batchId,
@@ -76,7 +77,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     steps,
     agent: details.agent,
     variables: first?.variables ?? variables,
-    ...(ofTests && { testsIn: { environment: ofTests, sandbox: sandboxIn(variant.sandbox, ofTests) } }),
+    testsIn: testsIn(details.tests?.fresh?.environment),
     artifacts,
     artifactsExcept: details.artifactsExcept,
     protected: details.protected,
@@ -100,10 +101,24 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
 }
 
 /** Each step has its own instruction, and never sees that of another one. */
-function trialSteps(steps: CaseSteps, prompt: string, variables: Variables): TrialSteps {
+function trialSteps(
+  steps: CaseSteps,
+  {
+    prompt,
+    variables,
+    testsIn,
+  }: Pick<TrialSpec, 'prompt' | 'variables'> & {
+    testsIn(environment: CaseEnvironment | undefined): TrialSpec['testsIn'];
+  },
+): TrialSteps {
   const list = steps.list.map(({ instruction, oracle: _, ...step }) => {
     const own = { ...variables, instruction };
-    return { ...step, variables: own, prompt: expandVariables(prompt, own, 'keep') };
+    return {
+      ...step,
+      variables: own,
+      prompt: expandVariables(prompt, own, 'keep'),
+      testsIn: testsIn(step.tests.fresh?.environment),
+    };
   });
   return { ...steps, list };
 }

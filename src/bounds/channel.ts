@@ -23,6 +23,7 @@ export type Sender =
   | "the suite's author"
   | "a task's author"
   | 'a caller'
+  | 'the fleet'
   | 'anyone';
 
 export interface Told<

@@ -1,6 +1,7 @@
 import * as anybody from './anybody.ts';
 import * as callers from './callers.ts';
 import type { Channel } from './channel.ts';
+import * as fleet from './fleet.ts';
 import * as grading from './grading.ts';
 import * as model from './model.ts';
 import * as sandbox from './sandbox.ts';
@@ -10,7 +11,7 @@ import * as tasks from './tasks.ts';
 
 /** Every channel by its name in the code, grouped by sender and sorted. */
 export const channels: Readonly<Record<string, Channel>> = Object.fromEntries(
-  [sandbox, model, service, suite, tasks, grading, callers, anybody].flatMap((sender) =>
+  [sandbox, model, service, suite, tasks, grading, fleet, callers, anybody].flatMap((sender) =>
     // Not every module loader keeps the names in one order.
     Object.entries<Channel>(sender).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   ),

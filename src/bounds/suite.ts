@@ -87,6 +87,22 @@ export const queueTickets = channel({
   count: 'one at a time, the oldest first',
 });
 
+export const registryLayers = channel({
+  sender: "the suite's author",
+  over: 'images that are pulled because a case or a sandbox names them; the engine keeps them',
+  bytes: 'they stay on the engine: this process reads only how far it is',
+  time: { pull: milliseconds(3_600_000, 'for a pull') },
+  count: { layers: times(1_000, 'layers whose progress is shown') },
+});
+
+export const registryLogins = channel({
+  sender: 'a caller',
+  over: "the user's own logins at registries, from the programs that Docker's settings name",
+  bytes: { answer: bytes(64 * 1024, 'the answer of such a program') },
+  time: { helper: milliseconds(30_000, 'for its answer') },
+  count: 'one for each pull',
+});
+
 export const serviceNetworks = channel({
   sender: "the suite's author",
   over: 'services beside a sandbox, and the network that they share with it',

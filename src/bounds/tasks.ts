@@ -42,7 +42,12 @@ export const taskRows = channel({
   sender: "a task's author",
   over: 'tasks that are rows of a file, of which one is in memory at a time',
   bytes: { row: bytes(16 * MiB, 'a row') },
-  time: 'one pass over the file for the ids, and one read for each chosen row',
+  time: {
+    workspace: milliseconds(
+      10 * 60_000,
+      'applying a test patch, or emptying a workspace, before it is graded',
+    ),
+  },
   count: { tests: times(200_000, 'names of tests of a row') },
 });
 
@@ -51,8 +56,13 @@ export const rewards = channel({
   over: "rewards that a task's tests write or print",
   bytes: {
     file: bytes(1 * MiB, 'a reward file'),
+    report: bytes(32 * MiB, 'a report of the tests'),
     output: characters(64 * MiB, 'the printed output that is searched for results'),
   },
   time: 'one pass over bytes that are bounded',
-  count: { rewards: times(1_000, 'rewards of a task'), tests: times(200_000, 'printed results') },
+  count: {
+    rewards: times(1_000, 'rewards of a task'),
+    tests: times(200_000, 'printed results'),
+    shownTests: times(20, 'names of tests in a message'),
+  },
 });

@@ -8,6 +8,7 @@ import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import type { GatewayOptions } from '../gateway/gateway-parts.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
@@ -90,6 +91,8 @@ export class CommandContext implements AsyncDisposable {
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
   platform: Platform | undefined;
+  /** The permits for requests to models, if other machines share them. Set it before a gateway is opened. */
+  permits: GatewayOptions['permits'];
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   #certificates: Promise<Buffer | undefined> | undefined;
@@ -180,6 +183,7 @@ export class CommandContext implements AsyncDisposable {
       instance: randomUUID(),
       ...{ env, signal, clock },
       note: (message) => this.note(message),
+      pull: config.pull,
       snapshots: { budgetBytes: config.snapshots.budget },
     });
     return this.#opened.use(engine);
@@ -191,7 +195,8 @@ export class CommandContext implements AsyncDisposable {
     const caBundle = await this.certificates();
     const { openGateway } = await import('../gateway/open-gateway.ts');
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
-    return openGateway({ models, env, clock, caBundle, scripted: (file) => scriptedUpstream(file, clock) });
+    const scripted = (file: string) => scriptedUpstream(file, clock);
+    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits });
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */

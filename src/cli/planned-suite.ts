@@ -5,7 +5,7 @@ import { printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
-import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
+import { type RowTest, type TasksSource, taskFormats, testParsers } from '../suite/tasks-source.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
@@ -21,6 +21,16 @@ export function withTasks<Arguments extends unknown[], Options extends OptionVal
   return withTaskChoice(command)
     .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
+    .option('--image <pattern>', 'for rows of SWE-bench: their images, such as my/swe-{instance_id}')
+    .option(
+      '--test-command <bash>',
+      'for rows of SWE-bench: what runs the tests, such as "pytest -rA {files}"',
+    )
+    .addOption(
+      new Option('--test-parser <parser>', 'for rows of SWE-bench: how their output is read').choices(
+        testParsers,
+      ),
+    )
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
     .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
     .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
@@ -39,9 +49,11 @@ export function withTaskChoice<Arguments extends unknown[], Options extends Opti
     .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
 }
 
-export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold'>> {
+export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold' | 'build' | 'test'>> {
   tasks?: string | undefined;
   threshold?: number | undefined;
+  testCommand?: string | undefined;
+  testParser?: RowTest['parser'] | undefined;
   strictTasks?: true | undefined;
   variant?: string[] | undefined;
   profile?: string | undefined;
@@ -79,14 +91,14 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
-  const fit = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
+  const fitted = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
-    return checked(fit({ plan, leftOut }), options);
+    return checked(fitted({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -105,12 +117,13 @@ export async function plannedSuite(
     if (!planned) throw new Error('a variant is planned or refused');
     return planned;
   });
-  const { format, include, exclude, limit, seed, threshold } = options;
-  const cases = casesOf({ path, format, include, exclude, limit, seed, threshold });
+  const { format, include, exclude, limit, seed, threshold, image, testCommand, testParser } = options;
+  const test = { command: testCommand, parser: testParser ?? 'pytest' };
+  const cases = casesOf({ path, format, include, exclude, limit, seed, threshold, image, test });
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
-  return checked(fit({ plan, leftOut }), options);
+  return checked(fitted({ plan, leftOut }), options);
 }
 
 /** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */

@@ -61,6 +61,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   drain: async () => (await import('./commands/control.ts')).drainCommand(),
   cancel: async () => (await import('./commands/control.ts')).cancelCommand(),
   concurrency: async () => (await import('./commands/control.ts')).concurrencyCommand(),
+  fleet: async () => (await import('./commands/fleet.ts')).fleetCommand(),
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),
   view: async () => (await import('./commands/view.ts')).viewCommand(),
   outbox: async () => (await import('./commands/outbox.ts')).outboxCommand(),

@@ -11,6 +11,7 @@ import type { Engine } from './engine.ts';
 import { DESCRIPTION_LABEL, PARENT_LABEL } from './labels.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { openNetwork } from './network/network.ts';
+import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
 import { serviceOf } from './service.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
@@ -38,6 +39,8 @@ export interface ConnectOptions {
      */
     budgetBytes?: number | undefined;
   };
+  /** Default: never. */
+  pull?: PullPolicy | undefined;
   /** Receives messages about background work that the user may want to see. */
   note?: (message: string) => void;
 }
@@ -72,7 +75,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       return container;
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
-    const { note = () => undefined, env = process.env } = options;
+    const { note = () => undefined, env = process.env, pull = 'never' } = options;
     let builder: Promise<ImageBuilder> | undefined;
     const upkeep = upkeepOf({ port, repository, budgetBytes, note });
     const snapshots = snapshotStore({ port, instance, repository, createContainer }, upkeep);
@@ -85,6 +88,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
         return port.roundTrips;
       },
       findImage: (name, signal) => port.images.find(name, signal),
+      obtainImage: imageSource(port, pull, env),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
       openNetwork: (request, signal) =>
         openNetwork(

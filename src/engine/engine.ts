@@ -5,6 +5,7 @@ import type { Network, NetworkRequest } from './network/network.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
+import type { ObtainImage } from './pull/obtain-image.ts';
 import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
@@ -31,6 +32,8 @@ export interface Engine extends AsyncDisposable {
   readonly roundTrips: number;
   /** The image a name or id stands for, if the engine has it. */
   findImage(name: string, signal?: AbortSignal): Promise<Image | undefined>;
+  /** The same, and pulls it if the pull policy says so. */
+  readonly obtainImage: ObtainImage;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
   /** Opens a network that leads nowhere, for some containers. Throws if this engine cannot have one. */

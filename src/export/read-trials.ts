@@ -61,10 +61,10 @@ function recordOf(
 }
 
 /** The texts that a record refers to. What was pruned or is damaged is left out. */
-function contentsOf(ledger: Ledger, { changes = [], environment = [], models }: TrialRecord) {
+function contentsOf(ledger: Ledger, { changes = [], environment = [], services = [], models }: TrialRecord) {
   const named = [
     ...changes.flatMap(({ before, after }) => [before?.content, after?.content]),
-    ...environment.map(({ log }) => log),
+    ...[...environment, ...services].map(({ log }) => log),
     ...(models?.exchanges ?? []).flatMap(({ requestBody, responseBody }) => [requestBody, responseBody]),
   ].filter((sha256) => sha256 !== undefined);
   const contents: Record<string, string> = {};

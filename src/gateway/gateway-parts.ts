@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { Semaphore } from '../semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Network } from './hosts/network.ts';
 import type { Room } from './room.ts';
@@ -15,6 +16,11 @@ export interface GatewayOptions {
   caBundle?: string | Buffer | undefined;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */
   random?: () => number;
+  /**
+   * The permits for requests to a model, by its name and its `maxParallel`. If not given, each gateway has its
+   * own.
+   */
+  permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
   /** How to reach the hosts of an allow-list; default: this machine's network. */
   network?: Network;
 }

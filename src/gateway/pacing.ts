@@ -2,7 +2,7 @@ import { modelAnswers } from '../bounds/model.ts';
 import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
-import { Semaphore } from '../semaphore.ts';
+import type { Semaphore } from '../semaphore.ts';
 
 /**
  * How often, and after which waits (milliseconds), a request is retried before its client sees the failure.
@@ -35,11 +35,11 @@ export interface Permit {
   answered(): void;
 }
 
+/** @param permits one for each request that may be in flight */
 export function pacing(
-  maxParallel: number | undefined,
+  permits: Semaphore,
   { clock, random }: { clock: Clock; random: () => number },
 ): Pacing {
-  const permits = new Semaphore(maxParallel ?? Number.POSITIVE_INFINITY);
   let failures = 0;
   let pausedAt = Number.NEGATIVE_INFINITY;
   let backOffUntil = Number.NEGATIVE_INFINITY;

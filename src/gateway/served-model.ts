@@ -2,6 +2,7 @@ import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { Semaphore } from '../semaphore.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type Pacing, pacing } from './pacing.ts';
@@ -31,7 +32,7 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
       wires,
       upstreamName: name,
       upstream: parts.scripted(config.scripted),
-      pacing: pacing(undefined, parts),
+      pacing: pacing(permitsOf(name, undefined, parts), parts),
       redaction: redactionOf(undefined),
       [Symbol.asyncDispose]: async () => undefined,
     };
@@ -45,10 +46,15 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
     wires: config.wire,
     upstreamName: config.model ?? name,
     upstream: httpUpstream({ dispatcher: connections.kept, config, key, redaction }),
-    pacing: pacing(config.maxParallel, parts),
+    pacing: pacing(permitsOf(name, config.maxParallel, parts), parts),
     redaction,
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
   };
+}
+
+function permitsOf(name: string, maxParallel: number | undefined, { permits }: GatewayParts): Semaphore {
+  if (maxParallel === undefined) return new Semaphore(Number.POSITIVE_INFINITY);
+  return permits?.(name, maxParallel) ?? new Semaphore(maxParallel);
 }
 
 function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): string | undefined {

@@ -1,4 +1,4 @@
-import { type McpServer, transportOf } from '../suite/config-file.ts';
+import { type McpServer, transportOf } from '../suite/mcp-server.ts';
 
 /** A tool server as most clients have it: `{command, args, env}` or `{type, url, headers}`. */
 export function mcpEntry(server: McpServer): unknown {

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
-import type { McpTransport } from '../suite/config-file.ts';
+import type { McpTransport } from '../suite/mcp-server.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
 

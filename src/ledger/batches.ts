@@ -105,25 +105,42 @@ export class Batches {
   /** Records a batch and its runs. */
   add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;
-    return records.transaction(() => {
-      const key = records.run(
-        `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock)
+    return records.transaction(() => this.#add(batch));
+  }
+
+  #add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
+    const records = this.#records;
+    const key = records.run(
+      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        batch.service,
-        batch.id,
-        batch.suite,
-        batch.file ?? null,
-        records.now(),
-        batch.start ?? null,
-        batch.plan ?? null,
-        batch.lock ?? null,
-      );
-      if (batch.start !== undefined) {
-        records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
-        records.note({ subject: 'start', key: batch.start, state: 'started' });
-      }
-      records.note({ subject: 'batch', key, state: 'open' });
-      return { key, runs: new Map(batch.runs.map((run) => [run.id, this.#addRun(key, run)])) };
+      batch.service,
+      batch.id,
+      batch.suite,
+      batch.file ?? null,
+      records.now(),
+      batch.start ?? null,
+      batch.plan ?? null,
+      batch.lock ?? null,
+    );
+    if (batch.start !== undefined) {
+      records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
+      records.note({ subject: 'start', key: batch.start, state: 'started' });
+    }
+    records.note({ subject: 'batch', key, state: 'open' });
+    return { key, runs: new Map(batch.runs.map((run) => [run.id, this.#addRun(key, run)])) };
+  }
+
+  /**
+   * Records a batch of a fleet, of which this ledger may have a part, and the runs given that it does not
+   * have. Returns the keys of the batch and of the given runs.
+   */
+  join(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
+    const records = this.#records;
+    return records.transaction(() => {
+      const known = this.find(batch.id).find(({ service }) => service === batch.service);
+      const key = known?.key ?? this.#add({ ...batch, runs: [] }).key;
+      const keyOf = (run: NewRun) => this.findRun(batch.service, batch.id, run.id) ?? this.#addRun(key, run);
+      return { key, runs: new Map(batch.runs.map((run) => [run.id, keyOf(run)])) };
     });
   }
 

@@ -32,12 +32,13 @@ export class Gradings {
   ): Promise<StoredGrading> {
     const result = await this.#blobs.putJson(record);
     const gradedAt = this.#records.now();
-    const key = this.#records.transaction(() =>
-      this.#records.run(
+    const key = this.#records.transaction(() => {
+      this.#records.note({ subject: 'trial', key: trial, state: 'graded-again', detail: verdict });
+      return this.#records.run(
         'INSERT INTO gradings (trial, graded_at, verdict, result, basis) VALUES (?, ?, ?, ?, ?)',
         ...[trial, gradedAt, verdict, result, basis],
-      ),
-    );
+      );
+    });
     return { key, trial, gradedAt, verdict, result, basis };
   }
 

@@ -7,6 +7,7 @@ import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
+import { FleetTasks } from './fleet-tasks.ts';
 import { Gradings } from './gradings.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
@@ -37,6 +38,7 @@ export class Ledger implements Disposable {
   /** What trials left, kept to grade it again. */
   readonly workspaces: Workspaces;
   readonly gradings: Gradings;
+  readonly fleetTasks: FleetTasks;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
@@ -73,6 +75,7 @@ export class Ledger implements Disposable {
     this.crashes = new Crashes(this.records);
     this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
+    this.fleetTasks = new FleetTasks(this.records);
   }
 
   /** The name by which services know the agents of this data folder. */

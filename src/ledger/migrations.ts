@@ -181,4 +181,13 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX gradings_of_trial ON gradings (trial);
   `,
+  `
+  -- The task of a fleet that a trial was taken for.
+  CREATE TABLE fleet_tasks (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    token TEXT NOT NULL, -- what Temporal knows the task by, as base64
+    workflow_run TEXT NOT NULL,
+    accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted IN (0, 1)) -- whether Temporal took the trial's result
+  ) STRICT;
+  `,
 ];

@@ -98,6 +98,7 @@ function removeBatches(records: Records, keys: string, before: number): void {
     records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM gradings WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM workspaces WHERE trial IN (${trials})`, keys);
+    records.run(`DELETE FROM fleet_tasks WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);
     records.run(`DELETE FROM batches WHERE key IN (${chosen})`, keys);

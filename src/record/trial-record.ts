@@ -25,6 +25,15 @@ const Cause = z
   })
   .meta({ description: 'Why a trial has no verdict, or what went wrong before it got one.' });
 
+const UsedImage = z.object({
+  name: z.string(),
+  id: z.string().meta({ description: "The engine's id of the image." }),
+  platform: z.string().meta({ description: 'What its programs are made for, such as linux/amd64.' }),
+  digest: z.string().optional().meta({
+    description: "Its digest in the registry that it came from. Absent for an engine's own image.",
+  }),
+});
+
 const EnvironmentStep = z
   .object({
     phase: z.enum(['build', 'install', 'prepare']),
@@ -248,6 +257,9 @@ export const TrialRecord = z.object({
   finishedAt: At,
   sandboxId: z.string().optional().meta({ description: "The engine's id of the sandbox container." }),
   imageId: z.string().optional().meta({ description: 'The image that the sandbox was made from.' }),
+  images: z.array(UsedImage).optional().meta({
+    description: "The image that the sandbox's was made of, or those that the case's Dockerfile names.",
+  }),
   workspace: z.string().optional().meta({
     description: "The workspace's folder in the sandbox. Absent in older records: /workspace.",
   }),
@@ -374,6 +386,7 @@ export type PhaseName = z.infer<typeof PhaseName>;
 export type PhaseTiming = TrialRecord['phases'][number];
 export type HarnessEnding = z.infer<typeof HarnessEnding>;
 export type HarnessEvent = z.infer<typeof HarnessEvent>;
+export type UsedImage = z.infer<typeof UsedImage>;
 export type ServiceRecord = z.infer<typeof ServiceRecord>;
 export type EnvironmentStep = z.infer<typeof EnvironmentStep>;
 export type StepResult = z.infer<typeof StepResult>;

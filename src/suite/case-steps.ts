@@ -1,6 +1,6 @@
 import type { CaseOracle, CaseTests, Thresholds } from './case-tests.ts';
-import type { McpServer } from './config-file.ts';
 import type { Healthcheck, PlacedFile } from './environment-parts.ts';
+import type { McpServer } from './mcp-server.ts';
 
 /** What a case says about the agent that works on it. */
 export interface CaseAgent {
@@ -48,6 +48,8 @@ export interface CaseStep {
   tests: CaseTests;
   /** Globs of workspace files to keep after this step. */
   artifacts: string[];
+  /** Globs of those that are not kept. */
+  artifactsExcept?: string[] | undefined;
   /** The author's own way to solve the step. */
   oracle?: CaseOracle | undefined;
 }

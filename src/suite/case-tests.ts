@@ -1,4 +1,5 @@
 import type { CaseEnvironment, PlacedFile } from './environment.ts';
+import type { testParsers } from './tasks-source.ts';
 
 /**
  * Tests that grade a case after the agent's end. Tasks in the formats of others have them, in place of verify
@@ -39,9 +40,25 @@ export interface FreshTests {
   /** Its environment. Undefined for that of the case. */
   environment: CaseEnvironment | undefined;
   /** What it gets from the agent's sandbox, at the same paths. */
+  brought: BroughtArtifacts | BroughtWorkspace;
+}
+
+export interface BroughtArtifacts {
+  kind: 'artifacts';
   artifacts: CarriedArtifact[];
   /** Absolute folders into which an artifact brings nothing, unless it is one of them or lies in one. */
   sealed: string[];
+}
+
+/** The agent's workspace, except for its git repository and for what the test patch has. */
+export interface BroughtWorkspace {
+  kind: 'workspace';
+  /** As `git apply` takes it. */
+  testPatch: string;
+  /** The commit that the files of the test patch are taken from. */
+  base: string;
+  /** Names of files that stay as they are in the image. */
+  restored: string[];
 }
 
 export interface CarriedArtifact {
@@ -54,6 +71,15 @@ export interface CarriedArtifact {
 export type TestReading =
   /** Absolute paths of files that the tests write: an object of numbers in JSON, or one number. */
   | { kind: 'reward-files'; json: string; text: string }
+  /** Tests with names, by what all tests print, or by a report at an absolute path. */
+  | {
+      kind: 'named-tests';
+      parser: (typeof testParsers)[number];
+      report: string;
+      failToPass: string[];
+      passToPass: string[];
+      repo: string;
+    }
   /** What the tests print. The share of those that passed is the reward `tests`. */
   | { kind: 'printed-tests'; parser: 'pytest' | 'swebench' };
 

@@ -3,6 +3,8 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
+import { FleetConfig } from './fleet-config.ts';
+import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { Text } from './suite-file.ts';
@@ -12,32 +14,6 @@ import { readYamlFile, type YamlFile } from './yaml-file.ts';
  * The schema of `offsite.yaml`: the profiles, sandboxes and models of this machine, and how it reaches the
  * service and the engine.
  */
-
-/** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
-export const McpServer = z.union(
-  [
-    z.strictObject({
-      command: z.string().min(1),
-      args: z.array(z.string()).default([]),
-      env: z.record(z.string(), z.string()).default({}),
-    }),
-    z.strictObject({
-      url: z.url(),
-      transport: z.enum(['http', 'sse']).optional().meta({
-        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
-      }),
-      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
-    }),
-  ],
-  { error: 'expected {command, args, env} or {url, transport, headers}' },
-);
-export type McpServer = z.infer<typeof McpServer>;
-/** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
-export type McpTransport = 'stdio' | 'http' | 'sse';
-
-export function transportOf(server: McpServer): McpTransport {
-  return 'url' in server ? (server.transport ?? 'http') : 'stdio';
-}
 
 const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
@@ -195,6 +171,7 @@ export const ConfigFile = z
           'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
       }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
+    fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
     profiles: z.record(z.string(), ProfileConfig).default({}),
     sandboxes: z.record(z.string(), SandboxConfig).default({}),
     models: z.record(z.string().min(1), ModelConfig).default({}),
@@ -213,6 +190,14 @@ export const ConfigFile = z
     images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
       description: 'Image that a suite names -> image to use instead. Results say so.',
     }),
+    pull: z
+      .enum(['never', 'missing', 'always'])
+      .default('missing')
+      .meta({
+        description:
+          'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
+          'have. always: all, so that a name that moved is noticed.',
+      }),
     snapshots: z
       .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
       .prefault({})
@@ -273,9 +258,17 @@ export function loadConfig(options: {
       'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
     ]),
   );
+  const { storage, tls } = config.fleet;
   return {
     ...config,
     models,
+    fleet: {
+      ...config.fleet,
+      ...(storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
+      ...(typeof tls === 'object' && {
+        tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
+      }),
+    },
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),
     file,

@@ -65,6 +65,8 @@ function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: S
   const oracle = typeof solution === 'object' && 'command' in solution ? solution : undefined;
   return {
     artifacts: [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])],
+    ...(entry.artifactsExcept && { artifactsExcept: entry.artifactsExcept }),
+    ...(entry.agent && { agent: entry.agent }),
     protected: entry.protected ?? [],
     runsIn: validator?.runsIn ?? 'fresh',
     verifyPlace: verifyPlaceOf(entry.verify, [...path, 'verify'], reader),

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
@@ -10,7 +10,7 @@ import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
-import { casesOfTasks, type PlanTasks } from './suite-tasks.ts';
+import { casesOfTasks, type PlanTasks, sourceIn } from './suite-tasks.ts';
 import type { TasksSource } from './tasks-source.ts';
 import { readYamlFile } from './yaml-file.ts';
 
@@ -108,7 +108,7 @@ function tasksOf(
     reader.refuseUnknownNames(prompt.text, { instruction: '' }, ['suite', 'prompt'], ' of a task');
   const { folder, reach } = reader.parts;
   try {
-    return casesOfTasks({ ...source, path: resolve(folder, source.path) }, reach, plan);
+    return casesOfTasks(sourceIn(folder, source), reach, plan);
   } catch (error) {
     reader.report(['tasks'], messageOf(error));
     return [];

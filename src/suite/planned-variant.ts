@@ -1,6 +1,7 @@
 import type { KnownKeys } from '../redaction/known-keys.ts';
-import { type Config, type McpServer, type McpTransport, SandboxConfig, transportOf } from './config-file.ts';
+import { type Config, SandboxConfig } from './config-file.ts';
 import { loadProfile } from './load-profile.ts';
+import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedVariant, Profile } from './plan.ts';
 import type { VariantSource } from './suite-file.ts';

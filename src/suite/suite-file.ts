@@ -3,6 +3,7 @@ import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { EnvironmentSource } from './environment.ts';
 import { GitSource } from './git/git-source.ts';
+import { McpServer } from './mcp-server.ts';
 import { TasksSource } from './tasks-source.ts';
 import { OracleSource, TestsSource } from './tests-source.ts';
 
@@ -134,6 +135,21 @@ const Solution = z.union([z.string(), FromFile, OracleSource], {
   error: 'expected a script, {file: path}, or {command, folders, files, env}',
 });
 
+const AgentSource = z
+  .strictObject({
+    user: z.string().min(1).optional().meta({ description: "Default: the environment's user." }),
+    mcpServers: z
+      .record(z.string().regex(/^[\w-]+$/), McpServer)
+      .optional()
+      .meta({
+        description: 'Tool servers for the harness, besides those of the profile.',
+      }),
+    skills: z.string().startsWith('/', 'expected an absolute path in the sandbox').optional().meta({
+      description: 'A folder in the sandbox with skills: folders, each with a SKILL.md.',
+    }),
+  })
+  .meta({ description: 'What the agent that works on the case gets. Local.' });
+
 const EmptySource = z.strictObject({
   kind: z.literal('empty', { error: 'expected empty: no other kind is implemented' }),
 });
@@ -164,6 +180,10 @@ const CaseSource = z.strictObject({
     description: 'Globs of workspace files that the harness must not change. Local.',
   }),
   artifacts: ArtifactGlobs,
+  artifactsExcept: z.array(z.string().min(1)).optional().meta({
+    description: 'Globs of files that are not kept, even if they match those. Local.',
+  }),
+  agent: AgentSource.optional(),
   environment: EnvironmentSource.optional().meta({
     description: "The case's environment, in place of the whole suite's. Local: not sent to the service.",
   }),

@@ -42,6 +42,16 @@ export const TestsSource = z
       .strictObject({ json: InOwnFolder, text: InOwnFolder })
       .optional()
       .meta({ description: 'Files that the tests write: an object of numbers in JSON, else one number.' }),
+    collect: z
+      .array(
+        z.strictObject({
+          command: z.string().min(1).meta({ description: 'Bash.' }),
+          timeout: Duration.default(60_000).meta({ description: 'Default: 60s.' }),
+          user: z.string().min(1).optional(),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Run when the agent has ended, before anything is collected. May fail.' }),
     prints: z
       .enum(['pytest', 'swebench'])
       .optional()

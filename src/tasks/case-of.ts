@@ -1,5 +1,4 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
@@ -33,7 +32,8 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     : collected(() => freshTests(task, parts, (issue) => issues.push(issue)));
   const tests = hasSteps ? undefined : collected(() => ({ ...testsOf(task, parts), fresh }));
   const oracle = hasSteps ? undefined : collected(() => oracleOf(task, parts));
-  const steps = hasSteps ? collected(() => stepsOf(task, parts)) : undefined;
+  const steps = hasSteps ? collected(() => stepsOf(task, parts, (issue) => issues.push(issue))) : undefined;
+  const agent = agentOf(task.agent, task.environment);
   const planned: PlannedCase = {
     request: {
       ...{ id: task.id, name: task.name },
@@ -44,7 +44,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...noExtras,
       ...artifactsOf(task.artifacts),
       environment,
-      agent: agentOf(task.agent, task.environment),
+      ...(Object.keys(agent).length > 0 && { agent }),
       ...{ tests, oracle, steps },
     },
   };

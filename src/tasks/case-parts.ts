@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
 import type { CaseAgent } from '../suite/case-steps.ts';
-import type { CaseOracle, CaseTests, Thresholds } from '../suite/case-tests.ts';
-import type { McpServer } from '../suite/config-file.ts';
+import type { CaseOracle, CaseTests, TestReading, Thresholds } from '../suite/case-tests.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
+import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import { plainVariables } from './plain-variables.ts';
-import type { Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
+import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** The parts of a case that a task has once, or once for each of its steps. */
@@ -19,7 +19,7 @@ export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
 /** The agent of a task, or of one of its steps. */
 export function agentOf({ user }: TaskAgent, { mcpServers, skillsFolder }: TaskEnvironment): CaseAgent {
   return {
-    user,
+    ...(user !== undefined && { user }),
     ...(mcpServers.length > 0 && {
       mcpServers: Object.fromEntries(mcpServers.map((server) => [server.name, mcpServerOf(server)])),
     }),
@@ -37,15 +37,17 @@ export interface Graded extends Pick<Task, 'place' | 'verifier'> {}
 
 export function testsOf({ place, verifier }: Graded, { files, thresholds }: CaseParts): CaseTests {
   const { tests, command, env, user, timeoutMs, reading, collect } = verifier;
-  if ((reading.kind !== 'reward-files' && reading.kind !== 'printed-tests') || !command)
+  if (reading.kind === 'unknown' || !command)
     throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
   // What the agent left there would be found in place of the tests, or of what they write.
-  const written = reading.kind === 'reward-files' ? [posix.dirname(reading.json)] : [];
+  const written =
+    reading.kind === 'reward-files' ? [reading.json] : reading.kind === 'named-tests' ? [reading.report] : [];
   return {
-    files: placedFiles(new TaskFolder(place), tests, files),
-    emptied: [...new Set([...tests.map(folderOf), ...written])],
-    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, reading, thresholds },
-    collect: collect.map(({ service: _, ...each }) => each),
+    files: tests.length === 0 ? [] : placedFiles(new TaskFolder(place), tests, files),
+    emptied: [...new Set([...tests.map(folderOf), ...written.map((file) => posix.dirname(file))])],
+    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, thresholds },
+    reading: readingOf(reading),
+    ...(collect.length > 0 && { collect: collect.map(({ service: _, ...each }) => each) }),
   };
 }
 
@@ -53,6 +55,7 @@ export function oracleOf(
   { place, solution }: Pick<Task, 'place' | 'solution'>,
   { files }: CaseParts,
 ): CaseOracle | undefined {
+  if (solution?.kind === 'patch') return patchOracle(solution.patch);
   if (solution?.kind !== 'script') return undefined;
   const folders = solution.files ? [solution.files] : [];
   return {
@@ -62,16 +65,30 @@ export function oracleOf(
   };
 }
 
+function readingOf(reading: Exclude<RewardReading, { kind: 'unknown' }>): TestReading {
+  if (reading.kind !== 'named-tests') return reading;
+  const { kind, parser, report, failToPass, passToPass, repo } = reading;
+  return { kind, parser, report, failToPass: [...failToPass], passToPass: [...passToPass], repo };
+}
+
+/** A patch of the workspace, whose repository may belong to another user. */
+function patchOracle(patch: string): CaseOracle {
+  const path = '/solution/solution.patch';
+  const command = ['git', '-c', 'safe.directory=*', 'apply', '--whitespace=nowarn', path];
+  return { files: [{ path, content: Buffer.from(patch), mode: 0o644 }], command, env: {} };
+}
+
 /** Globs of files and of folders; those outside the working folder match nothing. */
 export function artifactsOf(artifacts: Task['artifacts']): {
   artifacts: string[];
-  artifactsExcept: string[];
+  artifactsExcept?: string[];
 } {
+  const artifactsExcept = artifacts.flatMap(({ source, exclude }) =>
+    exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+  );
   return {
     artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
-    artifactsExcept: artifacts.flatMap(({ source, exclude }) =>
-      exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
-    ),
+    ...(artifactsExcept.length > 0 && { artifactsExcept }),
   };
 }
 

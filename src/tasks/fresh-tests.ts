@@ -11,8 +11,13 @@ export function freshTests(
   parts: CaseParts,
   report: (issue: FileIssue) => void,
 ): FreshTests | undefined {
-  const { mode, environment: own } = task.verifier;
+  const { mode, environment: own, reading } = task.verifier;
   if (mode === 'shared') return undefined;
+  if (reading.kind === 'named-tests') {
+    const { testPatch, base, restored } = reading;
+    const brought = { kind: 'workspace' as const, testPatch, base, restored: [...restored] };
+    return { environment: undefined, brought };
+  }
   const declared = task.artifacts.map(({ source, exclude }) => ({
     path: plainPath(source),
     exclude: [...exclude],
@@ -20,7 +25,10 @@ export function freshTests(
   return {
     environment:
       own && caseEnvironment(task, parts, report, { environment: own, key: 'verifier.environment' }),
-    artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
-    sealed: [testsFolder, verifierLogs],
+    brought: {
+      kind: 'artifacts',
+      artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
+      sealed: [testsFolder, verifierLogs],
+    },
   };
 }

@@ -1,5 +1,8 @@
 import type { FileIssue } from '../suite/file-issues.ts';
 import { findTasks } from './find-tasks.ts';
+import type { FoundTask } from './located.ts';
+import { type Machine, machineObstacles, needsOf, type TaskNeeds } from './needs.ts';
+import { plannedCase, type TaskPlanParts } from './plan-tasks.ts';
 import { type ReadTask, readTask } from './read-task.ts';
 import { selectTasks, type TaskSelection } from './selection.ts';
 import type { Note, Obstacle } from './supported.ts';
@@ -23,6 +26,8 @@ export interface ListedTask {
   obstacles: readonly Obstacle[];
   /** What is wrong with its files, if it is unreadable. */
   issues: readonly FileIssue[];
+  /** What it needs of an engine, if it was planned and can run. */
+  needs?: TaskNeeds;
 }
 
 export interface TaskListOptions extends TaskSelection {
@@ -37,10 +42,35 @@ export interface TaskList {
 
 /**
  * Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for.
+ *
+ * @param planning if given, tasks that can run are planned, so that what a run would refuse is told
  */
-export function listTasks(path: string, { format, ...selection }: TaskListOptions = {}): TaskList {
+export function listTasks(
+  path: string,
+  { format, ...selection }: TaskListOptions = {},
+  planning?: TaskPlanParts,
+): TaskList {
   const { tasks, notes } = findTasks(path, format);
-  return { tasks: selectTasks(tasks, selection).map((found) => listed(readTask(found))), notes };
+  const listOne = (found: FoundTask): ListedTask => {
+    const read = readTask(found);
+    const one = listed(read);
+    if (!planning || one.state !== 'runs' || read.kind !== 'task') return one;
+    const planned = plannedCase(read.task, planning);
+    if ('issues' in planned) return { ...one, state: 'unreadable', issues: planned.issues };
+    return { ...one, needs: needsOf(planned, found.place) };
+  };
+  return { tasks: selectTasks(tasks, selection).map(listOne), notes };
+}
+
+/** Adds to a list what a machine cannot give to its tasks. */
+export async function listedFor(tasks: readonly ListedTask[], machine: Machine): Promise<ListedTask[]> {
+  return Promise.all(
+    tasks.map(async (task) => {
+      if (!task.needs) return task;
+      const obstacles = await machineObstacles(task.needs, task.place, machine);
+      return obstacles.length === 0 ? task : { ...task, state: 'does not run', obstacles };
+    }),
+  );
 }
 
 function listed(read: ReadTask): ListedTask {

@@ -1,5 +1,6 @@
 import type { FileIssue } from '../suite/file-issues.ts';
 import type { RowSpan } from './swe-bench/rows.ts';
+import type { RowSetup } from './swe-bench/setup.ts';
 import type { TaskFormat } from './task.ts';
 
 /** A task whose place is known, and which is not read yet. */
@@ -9,6 +10,8 @@ export interface FoundTask {
   /** The absolute path of its folder, or of the file that has it as a row. */
   place: string;
   row?: RowSpan;
+  /** What the person who runs it names, if it is a row. */
+  setup?: RowSetup;
   /** What a data set says of its files. */
   expected?: { digest: string; at: FileIssue };
   /** Something that a data set says of it. */

@@ -53,33 +53,42 @@ export function planTasks(source: TasksSource, parts: TaskPlanParts): PlannedTas
 
 /** The same one after another, so that a caller need not hold the files of all tasks. */
 export function* plannedTasks(
-  { path, format, threshold, ...selection }: TasksSource,
+  { path, format, threshold, image, build, test, ...selection }: TasksSource,
   parts: TaskPlanParts,
 ): Generator<TaskOrLeftOut> {
   const thresholds = thresholdsOf(threshold);
+  const setup = { image, build, test };
   for (const found of selectTasks(findTasks(path, format).tasks, selection))
-    yield plannedTask(found, thresholds, parts);
+    yield plannedTask({ ...found, setup }, thresholds, parts);
 }
 
-function plannedTask(
-  found: FoundTask,
-  thresholds: Thresholds,
-  { except, images, keys }: TaskPlanParts,
-): TaskOrLeftOut {
+function plannedTask(found: FoundTask, thresholds: Thresholds, parts: TaskPlanParts): TaskOrLeftOut {
   const leave = (state: LeftOut['state'], reasons: readonly FileIssue[]) =>
     ({ kind: 'left out', id: found.id, state, reasons }) as const;
   const read = readTask(found);
   if (read.kind === 'unreadable') return leave('unreadable', read.issues);
   if (read.kind === 'absent') return leave('does not run', read.obstacles);
   if (read.task.obstacles.length > 0) return leave('does not run', read.task.obstacles);
-  const reach = { within: [realpathSync(found.place)], except };
+  const { context } = found.setup?.build ?? {};
+  const planned = plannedCase(read.task, { ...parts, context }, thresholds);
+  if ('issues' in planned) return leave('unreadable', planned.issues);
+  return { kind: 'case', task: read.task, planned };
+}
+
+/** A task that has no obstacles as a case, or what is wrong with its files. */
+export function plannedCase(
+  task: Task,
+  { except, images, keys, context }: TaskPlanParts & { context?: string | undefined },
+  thresholds: Thresholds = thresholdsOf(),
+): PlannedCase | { issues: readonly FileIssue[] } {
+  const within = [task.place, ...(context === undefined ? [] : [context])].map((path) => realpathSync(path));
+  const reach = { within, except };
   // The files of each task are bounded, however many tasks there are.
   const files = new FileReader({ reach, keys });
   try {
-    const planned = caseOf(read.task, { files, reach, images, keys, thresholds });
-    return { kind: 'case', task: read.task, planned };
+    return caseOf(task, { files, reach, images, keys, thresholds });
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
-    return leave('unreadable', error.issues);
+    return { issues: error.issues };
   }
 }

@@ -38,7 +38,7 @@ export function readTask(found: FoundTask): ReadTask {
   }
 }
 
-function readFound({ format, place, row }: FoundTask): Task {
+function readFound({ format, place, row, setup }: FoundTask): Task {
   switch (format) {
     case 'harbor':
       return readHarborTask(place);
@@ -46,7 +46,7 @@ function readFound({ format, place, row }: FoundTask): Task {
       return readTerminalBenchTask(place);
     case 'swe-bench':
       if (!row) throw new Error('a task of SWE-bench has a row');
-      return readRow(rowAt(place, row), { file: place, line: row.line });
+      return readRow(rowAt(place, row), { file: place, line: row.line }, setup);
   }
 }
 

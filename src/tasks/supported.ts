@@ -21,7 +21,9 @@ const support = {
   memory: 'runs',
   disk: 'runs',
   'environment-files': 'runs',
-  'unnamed-environment': { missing: 'the format names no environment, and none is configured' },
+  'unnamed-environment': {
+    missing: 'the format names no environment: name an image or a build for the rows',
+  },
   'build-args': 'runs',
   services: 'runs',
   'main-setting': { missing: 'this setting of the main container is not applied yet' },
@@ -52,7 +54,6 @@ const support = {
   'agent-without-limit': { differs: "Offsite's own limit on the time of an agent applies" },
   'shared-verifier': 'runs',
   'separate-verifier': 'runs',
-  'separate-step-verifier': { missing: 'the verifier of a step is not run in an environment of its own yet' },
   'verifier-user': 'runs',
   'agent-user': 'runs',
   'collect-hook': 'runs',
@@ -62,7 +63,8 @@ const support = {
   'tests-in-same-shell': {
     differs: 'they run in a shell of their own: what a harness leaves in its shell ends with it',
   },
-  'named-tests': { missing: 'tests are not chosen by their names yet' },
+  'named-tests': 'runs',
+  'test-patch': { missing: 'the test patch cannot be read' },
   'unknown-parser': { missing: "Offsite has no parser for the tests' output" },
   steps: 'runs',
   artifacts: { differs: 'only those in the working folder are kept with the result' },
@@ -77,6 +79,10 @@ const support = {
     missing: `programs cannot get an instruction of more than ${taskSets.bytes.instruction / 1024} KiB`,
   },
   'shared-environment': { missing: 'the environment is defined outside the task' },
+  'machine-limits': { missing: 'the engine has less' },
+  'absent-image': {
+    missing: 'the engine does not have the image: pull it, or map it with `images` of offsite.yaml',
+  },
   'not-here': { missing: 'the task is not on this machine' },
   'wrong-digest': { missing: 'the files differ from those that the data set names' },
 } as const satisfies Readonly<Record<string, Support>>;

@@ -1,4 +1,4 @@
-import type { taskFormats } from '../suite/tasks-source.ts';
+import type { RowTest, taskFormats } from '../suite/tasks-source.ts';
 import type { Note, Obstacle } from './supported.ts';
 
 /** A task as Offsite understands it, whatever format it was written in. */
@@ -178,8 +178,16 @@ export type RewardReading =
   | {
       kind: 'named-tests';
       testPatch: string;
+      /** The commit that the patch applies to. */
+      base: string;
+      repo: string;
       failToPass: readonly string[];
       passToPass: readonly string[];
+      parser: RowTest['parser'];
+      /** The absolute path of a report that the tests may write. */
+      report: string;
+      /** Names of files that no agent may change for the tests. */
+      restored: readonly string[];
     }
   /** By a parser that Offsite does not have. */
   | { kind: 'unknown'; name: string };

@@ -3,25 +3,25 @@ import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/port/images.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { CaseExtras, Sandbox } from '../suite/plan.ts';
+import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork, usualPlace } from './container-spec.ts';
+import { obtainImage, type PullParts } from './obtain-image.ts';
 
 /**
- * The image that a sandbox names, found in one round trip. Throws `IMAGE_MISSING` if the engine does not have
- * it. Pulls nothing.
+ * The image that a sandbox names, found in one round trip or pulled. Throws `IMAGE_MISSING` if there is none.
  */
-export async function baseImage(engine: Engine, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
-  const found = await engine.findImage(sandbox.image, signal);
-  if (found) return found;
-  throw new OffsiteError(
-    `the engine has no image ${sandbox.image}, which the sandbox "${sandbox.name}" names`,
-    {
-      code: 'IMAGE_MISSING',
-      kind: 'infrastructure',
-      hint: /^offsite\/base(:|$)/.test(sandbox.image)
-        ? 'Build it: offsite base-image'
-        : `Pull it: docker pull ${sandbox.image} (Offsite pulls no images; it uses those of the engine).`,
-    },
-  );
+export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
+  const { image, name } = sandbox;
+  const obtained = await obtainImage(parts, image, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
+  throw new OffsiteError(`the engine has no image ${image}, which the sandbox "${name}" names${why}`, {
+    code: 'IMAGE_MISSING',
+    kind: 'infrastructure',
+    hint: /^offsite\/base(:|$)/.test(image)
+      ? 'Build it: offsite base-image'
+      : `Pull it: docker pull ${image}`,
+  });
 }
 
 interface CheckedPlan {
@@ -38,10 +38,11 @@ export async function checkSandboxes(
   engine: Engine,
   { variants, cases }: CheckedPlan,
   signal: AbortSignal,
+  observeBuild: ObserveBuild = () => undefined,
 ): Promise<void> {
   const usesImage = cases.some(({ local: { environment } }) => !environment?.image && !environment?.build);
   for (const sandbox of new Map(variants.map(({ sandbox }) => [sandbox.name, sandbox])).values()) {
-    const imageId = usesImage ? (await baseImage(engine, sandbox, signal)).id : '';
+    const imageId = usesImage ? (await baseImage({ engine, observeBuild }, sandbox, signal)).id : '';
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
     assertEnforceable(spec, engine.capabilities);

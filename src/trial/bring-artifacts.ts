@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { carriedArtifacts } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { CarriedArtifact, FreshTests } from '../suite/case-tests.ts';
+import type { BroughtArtifacts, CarriedArtifact } from '../suite/case-tests.ts';
 import { globMatcher } from './globs.ts';
 
 /** `refused`: something is in the way that only the agent, or the author, can have put there. */
@@ -20,7 +20,7 @@ export type Brought =
 export async function bringArtifacts(
   from: Container,
   to: Container,
-  { artifacts, sealed }: Pick<FreshTests, 'artifacts' | 'sealed'>,
+  { artifacts, sealed }: BroughtArtifacts,
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
 ): Promise<Brought> {
   const left = { bytes: maxBytes, entries: carriedArtifacts.count.entries };
@@ -29,7 +29,7 @@ export async function bringArtifacts(
     const { path } = artifact;
     const above = await aboveOf(from, path, signal);
     if (above.kind === 'link')
-      return { kind: 'refused', why: `${path} cannot be read: ${above.path} is not a folder` };
+      return { kind: 'refused', why: `the artifact ${path} cannot be read: ${above.path} is not a folder` };
     if (above.kind === 'nothing') continue;
     try {
       const keeps = keeping(artifact, sealed);
@@ -41,7 +41,10 @@ export async function bringArtifacts(
     } catch (error) {
       if (!(error instanceof OffsiteError)) throw error;
       if (error.code === 'ENGINE_TOO_LARGE')
-        return { kind: 'refused', why: `${path}, with those before it, is more than the sandbox allows` };
+        return {
+          kind: 'refused',
+          why: `the artifact ${path}, with those before it, is more than the sandbox allows`,
+        };
       if (error.code !== 'ENGINE_NOT_FOUND') throw error;
     }
   }

@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { Image } from '../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { EnvironmentStep } from '../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
 import { rewritten, secretMount, usedImages } from '../suite/dockerfile.ts';
 import type { PlannedBuild } from '../suite/environment.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
@@ -14,15 +14,19 @@ import { trustVariables } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { relayImage } from './model-port.ts';
+import { blameFor, noImage, obtainImage, usedImage } from './obtain-image.ts';
 import type { Prepared } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
 import type { TrialSpec } from './spec.ts';
-import { missingImage } from './start-image.ts';
 
 /** Arguments that every builder knows, and keeps neither in an image nor in its history. */
 const proxyNames = ['http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy'];
 
-export type BuiltImage = EnvironmentStep & { image: string };
+export interface BuiltImage {
+  step: EnvironmentStep & { image: string };
+  /** The images that the Dockerfile names. */
+  bases: UsedImage[];
+}
 
 /**
  * The image of the Dockerfile that a case names, built once on this engine for each content of it. Undefined
@@ -40,13 +44,13 @@ export async function builtImage(
   const { build } = spec.environment;
   if (!build) return undefined;
   const { engine, known, buildLogs } = parts;
-  const bases = await baseImages(engine, build, signal);
+  const bases = await baseImages(parts, build, signal);
   const key = keyOf(build, bases, engine);
   const hash = createHash('sha256').update(key).digest('hex');
   const description = `build of ${build.name}`;
   const stepWith = (image: string): BuiltImage => ({
-    ...{ phase: 'build', description, image },
-    ...buildLogs?.of(hash),
+    step: { phase: 'build', description, image, ...buildLogs?.of(hash) },
+    bases: bases.map(({ name, image }) => usedImage(name, image)),
   });
   const knownId = known.get(hash);
   if (knownId !== undefined) return stepWith(knownId);
@@ -71,13 +75,14 @@ interface BaseImage {
 }
 
 /** The images that the Dockerfile names, or those that the configuration uses instead. */
-async function baseImages(engine: Engine, build: PlannedBuild, signal: AbortSignal): Promise<BaseImage[]> {
+async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortSignal): Promise<BaseImage[]> {
   return Promise.all(
     usedImages(build.dockerfile, build.args).map(async ({ name, line }) => {
       const used = build.images[name] ?? name;
-      const image = await engine.findImage(used, signal);
-      if (image) return { name: used, image };
-      throw failed(`${build.file}:${line}: ${missingImage(name, used)}`);
+      const obtained = await obtainImage(parts, used, signal);
+      if (obtained.kind === 'found') return { name: used, image: obtained.image };
+      const message = `${build.file}:${line}: ${noImage(obtained, name, used)}`;
+      throw new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
     }),
   );
 }

@@ -62,7 +62,8 @@ export class GradingSandboxes implements Disposable {
     this.#spec = context.spec;
     this.verify = new FreshSandbox(context);
     this.validator = new FreshSandbox(context);
-    this.tests = new FreshSandbox({ ...context, spec: testsSpec(context.spec) });
+    // With services that no agent has used.
+    this.tests = new FreshSandbox({ ...context, spec: testsSpec(context.spec), services: undefined });
   }
 
   /** Starts the sandboxes that the case is graded in. */

@@ -12,6 +12,7 @@ import { usualPlace } from './container-spec.ts';
 import { baseEnvironment } from './environment.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { relayImage } from './model-port.ts';
+import { obtainImage } from './obtain-image.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
 import type { TrialSpec } from './spec.ts';
@@ -107,19 +108,23 @@ function installSpec(
 
 /** The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image. */
 async function installImage(
-  { engine, known, images }: ImageParts,
+  parts: ImageParts,
   { name: sandbox, harnessImage = relayImage }: Sandbox,
   signal: AbortSignal,
 ): Promise<Image> {
-  const id = known.get(harnessImage);
-  const image = (id !== undefined && images.get(id)) || (await engine.findImage(harnessImage, signal));
-  if (image) {
+  const { known, images } = parts;
+  const cached = images.get(known.get(harnessImage) ?? '');
+  if (cached) return cached;
+  const obtained = await obtainImage(parts, harnessImage, signal);
+  if (obtained.kind === 'found') {
+    const { image } = obtained;
     known.set(harnessImage, image.id);
     images.set(image.id, image);
     return image;
   }
+  const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
   throw new OffsiteError(
-    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses`,
+    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses${why}`,
     {
       code: 'IMAGE_MISSING',
       kind: 'infrastructure',

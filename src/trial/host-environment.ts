@@ -20,26 +20,26 @@ export const noHostEnvironment: HostEnvironment = {
   keys: new KnownKeys([]),
 };
 
-export function hostEnvironmentOf(
-  config: Pick<Config, 'service' | 'models'>,
-  variables: NodeJS.ProcessEnv,
-): HostEnvironment {
+/** The parts of a configuration that name credentials. */
+type CredentialConfig = Pick<Config, 'service' | 'models'> & { fleet?: Config['fleet'] };
+
+export function hostEnvironmentOf(config: CredentialConfig, variables: NodeJS.ProcessEnv): HostEnvironment {
   const credentials = credentialNames(config);
   return { variables, credentials, keys: new KnownKeys(namedKeys(config, variables)) };
 }
 
 /** The keys of the models and the service, each named after its variable. */
 export function namedKeys(
-  config: Pick<Config, 'service' | 'models'>,
+  config: CredentialConfig,
   variables: NodeJS.ProcessEnv,
 ): [name: string, key: string][] {
   return [...credentialNames(config)].map((name) => [name, variables[name] ?? '']);
 }
 
 /** The names of all variables that the configuration names for credentials. */
-export function credentialNames({ service, models }: Pick<Config, 'service' | 'models'>): Set<string> {
+export function credentialNames({ service, models, fleet }: CredentialConfig): Set<string> {
   const ofModels = Object.values(models).flatMap((model) => ('apiKeyEnv' in model ? [model.apiKeyEnv] : []));
-  const names = ['OFFSITE_API_KEY', service?.apiKeyEnv, ...ofModels];
+  const names = ['OFFSITE_API_KEY', service?.apiKeyEnv, fleet?.apiKeyEnv, fleet?.codecKeyEnv, ...ofModels];
   return new Set(names.filter((name) => name !== undefined));
 }
 

@@ -20,7 +20,8 @@ export interface KeepParts {
 }
 
 /** A trial whose harness has ended, and what was found of it until then. */
-interface LeftSandbox extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable'> {
+interface LeftSandbox
+  extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'before' | 'preparedBytes'> {
   spec: TrialSpec;
   whole: TrialSpec;
   parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
@@ -42,7 +43,7 @@ type GradingPlaces = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valid
 
 /**
  * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the
- * whole sandbox if that is graded. Call this when nothing runs in the sandbox, after collect. Rejects only if
+ * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after collect. Rejects only if
  * the signal aborts: a trial does not depend on this.
  */
 export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
@@ -53,6 +54,7 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
     if (input.spec.environment.services) throw new NotKept('what its services held is not kept');
     if (gradesInOwnSandbox(input.spec)) return await keepImage(input, deadline.signal);
     if (input.found.carry === 'nothing') return { kind: 'untouched' };
+    if (await changedLittle(input, deadline.signal)) return await keepImage(input, deadline.signal);
     return await keepArchive(input, { store, budget }, deadline.signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -61,6 +63,18 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
       : whyNot(error);
     return { kind: 'not-kept', why };
   }
+}
+
+/**
+ * Whether a large workspace has mostly what prepare made. An image has only what was written since, and takes
+ * a tenth of a second; an archive has everything, and takes a second for each 100 MB.
+ */
+async function changedLittle(
+  { before, preparedBytes, isCommittable, container }: LeftSandbox,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (before !== 'large' || !isCommittable) return false;
+  return (await container.writtenBytes(signal)) < preparedBytes / 2;
 }
 
 async function keepImage(input: LeftSandbox, signal: AbortSignal): Promise<LeftState> {

@@ -27,15 +27,16 @@ export function modelAccess(
 
 /**
  * Variables that send a program's traffic to the named hosts through the relay as its proxy. The relay itself
- * is reached without a proxy.
+ * and the services of the case are reached without a proxy.
  */
-export function reachThrough(relay: Relay, { sandbox }: TrialSpec): Record<string, string> {
+export function reachThrough(relay: Relay, { sandbox, environment }: TrialSpec): Record<string, string> {
   if (sandbox.network !== 'allowlist') return {};
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
   const local = ['NO_PROXY', 'no_proxy'];
+  const near = ['127.0.0.1', 'localhost', ...(environment.services ?? []).map(({ name }) => name)];
   return Object.fromEntries([
     ...names.map((name) => [name, relay.origin]),
-    ...local.map((name) => [name, '127.0.0.1,localhost']),
+    ...local.map((name) => [name, near.join(',')]),
   ]);
 }
 

@@ -2,6 +2,7 @@ import { trajectoryArtifact } from './artifacts.ts';
 import { agentUsers } from './as-user.ts';
 import { combinedSteps, type RanStep } from './combined-steps.ts';
 import { grade, type RunPhase } from './grading.ts';
+import { GradingSandboxes } from './grading-sandboxes.ts';
 import { beginStep, reachSteps } from './phases/begin-step.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
@@ -24,34 +25,39 @@ export async function runSteps(
   input: Omit<PhaseInput, 'whole' | 'step' | 'users'>,
   { runPhase, keep }: StepsRun,
 ): Promise<void> {
-  const { spec: whole, found: base, container, parts, signal } = input;
+  const { spec: trial, found: base, container, parts, services, signal } = input;
   const { clock, blobs } = parts;
-  const users = await agentUsers(container, whole, signal);
-  const steps: (TrialStep | undefined)[] = whole.steps?.list ?? [undefined];
+  const users = await agentUsers(container, trial, signal);
+  const steps: (TrialStep | undefined)[] = trial.steps?.list ?? [undefined];
   const ran: RanStep[] = [];
   for (const [index, step] of steps.entries()) {
-    const spec = step ? stepSpec(whole, step) : whole;
+    const spec = step ? stepSpec(trial, step) : trial;
     const isLast = index === steps.length - 1;
-    const until = whole.steps?.list.slice(0, index + 1) ?? [];
+    const until = trial.steps?.list.slice(0, index + 1) ?? [];
     const reach = (fresh: typeof container) => reachSteps(until, fresh, { users, spec, signal });
-    const stepInput = { ...input, spec, whole, users, step: { index, isLast, reach } };
+    // In the image of the trial, whichever step it is.
+    const whole = step ? { ...trial, tests: step.tests, testsIn: step.testsIn } : trial;
+    using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
+    own?.startAhead();
+    const sandboxes = own ?? input.sandboxes;
+    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, reach } };
     const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
     const add = (found: Found) => {
       here.found = { ...here.found, ...found };
       here.finishedAt = clock.now();
-      keep({ ...base, ...combinedSteps(whole, ran) });
+      keep({ ...base, ...combinedSteps(trial, ran) });
     };
     if (step) add(await run(beginStep(step, index === 0), stepInput));
     add(await run(harness, stepInput));
     add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run));
     if (here.found.verdict !== 'passed') break;
     // The next step's agent never sees the tests, nor what they wrote.
-    if (step && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);
+    if (step && !step.tests.fresh && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);
   }
-  if (!whole.steps) return;
-  const { artifacts = [], trajectory = [], ...found } = combinedSteps(whole, ran);
+  if (!trial.steps) return;
+  const { artifacts = [], trajectory = [], ...found } = combinedSteps(trial, ran);
   const all = [...artifacts, await trajectoryArtifact(trajectory, blobs)];
   keep({ ...base, ...found, trajectory, artifacts: all });
 }
@@ -59,13 +65,14 @@ export async function runSteps(
 /** The trial as one of its steps has it. */
 function stepSpec(
   { steps: _, ...spec }: TrialSpec,
-  { prompt, variables, agent, timeoutMs, tests, artifacts, profile = spec.profile }: TrialStep,
+  { agent, timeoutMs, profile = spec.profile, ...step }: TrialStep,
 ): TrialSpec {
+  const { prompt, variables, tests, testsIn, artifacts, artifactsExcept } = step;
   const { sandbox } = spec;
   const harness = timeoutMs ?? sandbox.timeouts.harness;
   return {
     ...spec,
-    ...{ prompt, variables, tests, artifacts, profile },
+    ...{ prompt, variables, tests, testsIn, artifacts, artifactsExcept, profile },
     agent: { ...spec.agent, ...agent },
     sandbox: { ...sandbox, timeouts: { ...sandbox.timeouts, harness } },
   };

@@ -60,6 +60,7 @@ export async function runTrial(
     found = {
       sandboxId: sandbox.container.id,
       imageId: sandbox.imageId,
+      images: sandbox.images,
       workspace: sandbox.container.workingDir,
       user: sandbox.user,
       environment: sandbox.environment,
@@ -88,7 +89,10 @@ export async function runTrial(
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
-  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
+  const mapped = mappedImages(
+    spec.environment,
+    ...[spec, ...(spec.steps?.list ?? [])].map(({ testsIn }) => testsIn?.environment),
+  );
   const account = await models?.session.account();
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {

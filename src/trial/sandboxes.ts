@@ -8,7 +8,7 @@ import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { EnvironmentStep } from '../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
@@ -42,6 +42,8 @@ export interface StartedSandbox {
   imageId: string;
   /** The user of its commands. Undefined for root. */
   user: string | undefined;
+  /** What its image was made of first. */
+  images: UsedImage[];
   /** Install and prepare, in order. */
   environment: EnvironmentStep[];
   /** Total bytes of the files that prepare left in the workspace. */
@@ -250,7 +252,7 @@ export class Sandboxes implements AsyncDisposable {
     given: GivenParts = { grades: false, services: undefined },
   ): Promise<StartedSandbox> {
     const env = this.#environment(spec);
-    const made = await this.#make(spec, env, signal, given).catch((error) => {
+    const { preparedHere, start, ...made } = await this.#make(spec, env, signal, given).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
       // Somebody removed an image after this batch last checked.
@@ -259,7 +261,7 @@ export class Sandboxes implements AsyncDisposable {
       this.#services.forget();
       return this.#make(spec, env, signal, given);
     });
-    const { imageId, start, container, port, environment, preparedHere, services, besides } = made;
+    const { imageId, container, port, besides } = made;
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.texts));
       const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
@@ -270,8 +272,7 @@ export class Sandboxes implements AsyncDisposable {
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
       const isCommittable = !preparedHere && !start.hasVolumes;
-      const image = { imageId, user, closedEnv, environment, isCommittable };
-      return { ...image, container, port, lacks, before, preparedBytes, kit, services, besides };
+      return { ...made, user, closedEnv, isCommittable, lacks, before, preparedBytes, kit };
     } catch (error) {
       await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
       await besides[Symbol.asyncDispose]();
@@ -281,11 +282,12 @@ export class Sandboxes implements AsyncDisposable {
 
   /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
   async #make(spec: TrialSpec, passed: Record<string, string>, signal: AbortSignal, given: GivenParts) {
-    const images = await this.#services.images(spec, passed, signal);
+    const serviceImages = await this.#services.images(spec, passed, signal);
     const prepared = await preparedImage(this.#parts, spec, passed, signal);
     const { imageId, start, mount, prepare } = prepared;
+    const images = [...prepared.images, ...serviceImages.images];
     const mounts = mount && (!given.grades || prepare) ? [mount] : [];
-    const steps = [...images.steps, ...prepared.steps];
+    const steps = [...serviceImages.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
@@ -298,9 +300,10 @@ export class Sandboxes implements AsyncDisposable {
     let container: Container;
     let port: ModelPort | undefined;
     let services: TrialServices | undefined;
-    if (images.services.length > 0) {
+    if (serviceImages.services.length > 0) {
       if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
-      services = given.services ?? around.use(await this.#startServices(images.services, spec, signal));
+      services =
+        given.services ?? around.use(await this.#startServices(serviceImages.services, spec, signal));
       const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
       container = made.use(await make(access.network, access.hosts));
       await container.start(signal);
@@ -322,7 +325,8 @@ export class Sandboxes implements AsyncDisposable {
     made.move();
     const besides = around.move();
     const preparedHere = prepare !== undefined;
-    return { imageId, start, container, port, environment: steps, preparedHere, services, besides };
+    const started = { imageId, start, images, container, port, environment: steps };
+    return { ...started, preparedHere, services, besides };
   }
 
   async #startServices(images: readonly ServiceImage[], spec: TrialSpec, signal: AbortSignal) {

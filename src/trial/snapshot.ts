@@ -3,7 +3,7 @@ import type { Container } from '../engine/container.ts';
 import type { Mount } from '../engine/port/containers.ts';
 import type { SnapshotResult } from '../engine/snapshot.ts';
 import { harnessFolder } from '../harness/npm-cli.ts';
-import type { EnvironmentStep } from '../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
 import { builtImage } from './built-image.ts';
 import { containerSpec, usualPlace } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
@@ -20,6 +20,8 @@ export interface PreparedImage {
   imageId: string;
   /** The image that it was made from. */
   start: StartImage;
+  /** What it was made of first: the named image, or those that the Dockerfile names. */
+  images: UsedImage[];
   /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
   mount: Mount | undefined;
   /**
@@ -49,13 +51,14 @@ export async function preparedImage(
   { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
   const built = await builtImage(parts, spec, env, signal, { building });
-  const start = await startOf(parts, spec, built?.image, signal);
+  const start = await startOf(parts, spec, built?.step.image, signal);
   requireNode(spec, start);
   const harness = await installedHarness(parts, spec, env, signal, { building });
   if (harness) await requireRunnable(parts, spec, start, harness, signal);
   let imageId = start.id;
-  const steps: EnvironmentStep[] = [...(built ? [built] : []), ...(harness ? [harness.step] : [])];
+  const steps: EnvironmentStep[] = [...(built ? [built.step] : []), ...(harness ? [harness.step] : [])];
   const mount = harness?.mount;
+  const images = built?.bases ?? [start.used];
   for (const step of stepsOf(spec, start, mount, parts)) {
     const { phase, description } = step;
     const made = { step, start, building };
@@ -70,18 +73,19 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    return { imageId, start, mount, prepare, preparesWithScript: step.script !== undefined, steps };
+    return { imageId, start, images, mount, prepare, preparesWithScript: step.script !== undefined, steps };
   }
-  return { imageId, start, mount, prepare: undefined, preparesWithScript: false, steps };
+  return { imageId, start, images, mount, prepare: undefined, preparesWithScript: false, steps };
 }
 
 /** The image that the environment begins with. Each is looked up once. */
 async function startOf(
-  { engine, starts, failures, observeBuild }: ImageParts,
+  parts: ImageParts,
   spec: TrialSpec,
   built: string | undefined,
   signal: AbortSignal,
 ): Promise<StartImage> {
+  const { starts, failures, observeBuild } = parts;
   const { image, user, cpus, memory } = spec.sandbox;
   const { workdir, image: named } = spec.environment;
   const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name]);
@@ -90,14 +94,20 @@ async function startOf(
   const known = starts.get(key);
   if (known) return known;
   try {
-    const start = await startImage(engine, spec, built, signal);
+    const start = await startImage(parts, spec, built, signal);
     starts.set(key, start);
     return start;
   } catch (error) {
-    if (error instanceof TrialFailure && !failures.has(key)) {
-      failures.set(key, error);
-      const state = { kind: 'failed' as const, cause: error.failure };
-      observeBuild({ id: key, what: `image of ${spec.caseName}`, state });
+    if (error instanceof TrialFailure) {
+      const { kind } = error.failure;
+      // A registry that did not answer may do so later.
+      if (kind === 'task') failures.set(key, error);
+      const told = `told ${key}`;
+      if (!failures.has(told)) {
+        failures.set(told, error);
+        const state = { kind: 'failed' as const, cause: error.failure };
+        observeBuild({ id: key, what: `image of ${spec.caseName}`, state });
+      }
     }
     throw error;
   }

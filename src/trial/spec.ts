@@ -59,6 +59,8 @@ export interface TrialSteps extends Omit<CaseSteps, 'list'> {
 export interface TrialStep extends Omit<CaseStep, 'instruction' | 'oracle'> {
   prompt: string;
   variables: Variables;
+  /** Where its tests run, if they are fresh. Undefined for the trial's own environment. */
+  testsIn?: TrialSpec['testsIn'];
   /** In place of the trial's. */
   profile?: Profile | undefined;
 }

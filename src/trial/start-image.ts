@@ -5,17 +5,21 @@ import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Image } from '../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { UsedImage } from '../record/trial-record.ts';
 import { workdirObstacle } from '../suite/environment.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { baseImage } from './base-image.ts';
 import { containerSpec, type Place, usualPlace } from './container-spec.ts';
 import { baseEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
+import { blameFor, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** The image that a trial's environment begins with, and how commands run in it. */
 export interface StartImage extends Place {
   id: string;
+  /** What results say about it. */
+  used: UsedImage;
   /** Variables that decide what programs run or load, and name a folder in the workspace. */
   openVariables: string[];
   /** What a validator gets in place of these variables. */
@@ -29,40 +33,59 @@ export interface StartImage extends Place {
 export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
 
 /**
- * Finds the image of a trial's sandbox. Throws `IMAGE_MISSING` for an image of the configuration, and a
- * {@link TrialFailure} of kind `task` if an image that the case names is missing or cannot be used.
+ * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the configuration,
+ * and a {@link TrialFailure} if an image that the case names is missing or cannot be used.
  *
  * @param built the image's id if it was built
  */
 export async function startImage(
-  engine: Engine,
-  { sandbox, environment }: StartSpec,
+  parts: PullParts,
+  spec: StartSpec,
   built: string | undefined,
   signal: AbortSignal,
 ): Promise<StartImage> {
+  const { engine } = parts;
+  const { sandbox, environment } = spec;
   const { place } = environment.image ?? environment.build ?? {};
   if (place === undefined) {
-    const image = await baseImage(engine, sandbox, signal);
+    const image = await baseImage(parts, sandbox, signal);
     const start = startOf(image, { sandbox, environment });
     if (Object.keys(environment.resources).length > 0) requireResources(engine, image, sandbox, start, '');
     return start;
   }
-  const found = await engine.findImage(built ?? sandbox.image, signal);
-  if (!found && built !== undefined) throw imageGone(built);
-  if (!found) throw unusable(`${place}: ${missingImage(environment.image?.name ?? '', sandbox.image)}`);
+  const found =
+    built === undefined ? await named(parts, spec, place, signal) : await ofBuild(engine, built, signal);
   const start = startOf(found, { sandbox, environment });
   const obstacle = workdirObstacle(start.workspace);
   if (obstacle !== undefined) {
     const why = `cannot be the workspace: ${obstacle}`;
     throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
   }
-  const spec = requireResources(engine, found, sandbox, start, `${place}: `);
-  const has = await contentsOf(engine, spec, found, signal);
+  const container = requireResources(engine, found, sandbox, start, `${place}: `);
+  const has = await contentsOf(engine, container, found, signal);
   const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
   if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
-  if (!has.user) throw lacking(`user ${spec.user}: create it, or set another user`);
+  if (!has.user) throw lacking(`user ${container.user}: create it, or set another user`);
   if (!has.bash) throw lacking('bash, which runs prepare, harness and verify: install it in the image');
   return { ...start, hasNode: has.node };
+}
+
+async function named(
+  parts: PullParts,
+  { sandbox, environment }: StartSpec,
+  place: string,
+  signal: AbortSignal,
+): Promise<Image> {
+  const obtained = await obtainImage(parts, sandbox.image, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const message = `${place}: ${noImage(obtained, environment.image?.name ?? '', sandbox.image)}`;
+  throw new TrialFailure({ kind: blameFor(obtained), phase: 'sandbox', message });
+}
+
+async function ofBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
+  const found = await engine.findImage(id, signal);
+  if (found) return found;
+  throw imageGone(id);
 }
 
 /** The container to start. Throws if the engine cannot give it what the case asks for. */
@@ -95,6 +118,7 @@ export function startOf(image: Image, { sandbox, environment }: StartSpec): Star
   });
   return {
     id: image.id,
+    used: usedImage(sandbox.image, image),
     workspace,
     openVariables: closed.map(([name]) => name),
     closedEnv: Object.fromEntries(closed),
@@ -180,13 +204,6 @@ async function hasUser(container: Container, name: string, signal: AbortSignal):
   }
   const lines = Buffer.concat(pieces).toString('utf8').split('\n');
   return lines.some((line) => line.startsWith(`${name}:`));
-}
-
-/** What to tell about an image that the engine does not have. */
-export function missingImage(name: string, used: string): string {
-  const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
-  const mend = `Pull it (docker pull ${used}), or map it in \`images\` of offsite.yaml`;
-  return `the engine has no image ${what}. ${mend}.`;
 }
 
 /** The caller makes it again. */

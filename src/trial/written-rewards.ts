@@ -25,17 +25,25 @@ export async function writtenRewards(
   }
 }
 
-class NotReadable extends Error {}
+export class NotReadable extends Error {}
 
-/** The content of a file; undefined if there is none. */
-async function fileAt(container: Container, path: string, signal: AbortSignal): Promise<Buffer | undefined> {
+/**
+ * The content of a file that tests wrote; undefined if there is none. Throws {@link NotReadable} for anything
+ * but a file in folders, and for one that is too large.
+ */
+export async function fileAt(
+  container: Container,
+  path: string,
+  signal: AbortSignal,
+  maxBytes: number = rewards.bytes.file,
+): Promise<Buffer | undefined> {
   const name = posix.basename(path);
   for (let folder = posix.dirname(path); folder !== '/'; folder = posix.dirname(folder)) {
     if ((await container.kindOf(folder, signal)) !== 'folder')
       throw new NotReadable(`the tests left no folder ${folder}, but something else`);
   }
   try {
-    for await (const { type, content } of container.archive(path, signal, rewards.bytes.file)) {
+    for await (const { type, content } of container.archive(path, signal, maxBytes)) {
       if (type !== 'file') throw new NotReadable(`${name} is not a regular file`);
       const pieces: Buffer[] = [];
       for await (const piece of content()) pieces.push(Buffer.from(piece));
@@ -45,7 +53,7 @@ async function fileAt(container: Container, path: string, signal: AbortSignal): 
     if (!(error instanceof OffsiteError)) throw error;
     if (error.code === 'ENGINE_NOT_FOUND') return undefined;
     if (error.code !== 'ENGINE_TOO_LARGE') throw error;
-    throw new NotReadable(`${name} is larger than the limit of ${rewards.bytes.file / 1024} KiB`);
+    throw new NotReadable(`${name} is larger than the limit of ${maxBytes / 1024} KiB`);
   }
   return undefined;
 }

@@ -46,3 +46,26 @@ test('a stored plan keeps an environment’s files byte for byte', () => {
     noEnvironment,
   ]);
 });
+
+test('tests in an environment of their own keep it in a stored plan, and have a sandbox of their own', () => {
+  const own = {
+    ...noEnvironment,
+    ...{ image: { name: 'checker', place: 'task.toml:1:1' }, user: 'nobody' },
+    files: [{ path: '/check', content: Buffer.from([0, 0xff]), mode: 0o644 }],
+  };
+  const tests = {
+    ...{ files: [], emptied: [], command: ['true'], env: {}, timeoutMs: 1 },
+    reading: { kind: 'printed-tests' as const, parser: 'pytest' as const },
+    thresholds: { default: 1, byName: {} },
+    fresh: { environment: own, brought: { kind: 'artifacts' as const, artifacts: [], sealed: [] } },
+  };
+  const environment = { ...noEnvironment, user: 'app', resources: { memory: 1024 } };
+  const cases = [{ ...planned, local: { ...planned.local, environment, tests } }];
+  const stored = JSON.parse(JSON.stringify(storedPlan({ plan: { ...faultPlan, cases }, prompt: '' })));
+  const [read] = readPlan(stored).plan.cases;
+  expect(read?.local.tests).toEqual(tests);
+  const { testsIn, sandbox } = ownTrialSpec({ ...run, case: read ?? planned }, 0);
+  expect(sandbox).toMatchObject({ user: 'app', memory: 1024 });
+  expect(testsIn?.environment).toEqual(own);
+  expect(testsIn?.sandbox).toEqual({ ...variant.sandbox, image: 'checker', user: 'nobody' });
+});

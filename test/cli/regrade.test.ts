@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const slow = { timeout: 180_000 };
@@ -29,8 +29,8 @@ test('grades what trials left again, with the verify of today, and replaces noth
   expect([first.passed, first.failed, first.void]).toEqual([1, 1, 0]);
 
   at.suite({ cases: cases('grep -qix Hello link/greeting') });
-  const again = await offsite(at, ['regrade', '--json'], { env: {} });
-  expect(again.stderr).toBe('');
+  const again = await offsite(at, ['regrade', '--json']);
+  expect(again.stderr).not.toContain('error:');
   expect(again.exitCode).toBe(0);
   const regraded = JSON.parse(again.stdout);
   expect(regraded).toMatchObject({
@@ -69,4 +69,122 @@ test('grades what trials left again, with the verify of today, and replaces noth
   expect(shown.verdict).toBe('failed');
   const whole = JSON.parse((await offsite(at, ['show', '--json'])).stdout);
   expect([whole.passed, whole.failed, whole.unreported]).toEqual([1, 1, 0]);
+});
+
+test('shows the new grading beside the first one, and the whole workspace in a shell', slow, async () => {
+  const at = place();
+  const binary = "printf '\\0\\1\\2' > blob; echo hello > greeting";
+  const suite = at.suite({
+    cases: [{ id: 'one', variables: { act: binary }, verify: 'true\ntest -s missing' }],
+  });
+  await offsite(at, ['run', suite]);
+  at.suite({ cases: [{ id: 'one', variables: { act: binary }, verify: 'true\ntest -s blob' }] });
+  const again = await offsite(at, ['regrade', 'one#0']);
+  expect(again.stdout).toContain('one · worker #0  failed  → passed');
+  expect(again.stdout).toContain('1 trial graded again, 1 changed; pass rate 0 % → 100 %');
+  const shown = await offsite(at, ['show', 'one#0']);
+  expect(shown.stdout).toContain('✗ one · worker #0  failed');
+  expect(shown.stdout).toContain('graded again  1 time\n  ✓ passed, was failed');
+  expect(shown.stdout).toContain('verify: test -s missing  exit 1 → none');
+  const { gradings } = JSON.parse((await offsite(at, ['show', 'one#0', '--json'])).stdout);
+  expect(gradings).toMatchObject([{ verdict: 'passed', suite, failures: [] }]);
+  const command = ['shell', '--data-folder', at.dataFolder, 'one#0', '--', 'cksum', 'blob', 'greeting'];
+  const shell = await offsite(at, command, { dataFolder: null });
+  expect(shell.stdout).toMatch(/^\d+ 3 blob\n\d+ 6 greeting\n$/);
+  expect(shell.stderr).not.toContain('not restored');
+});
+
+test('leaves out what it cannot grade, and says why, while the others are graded', slow, async () => {
+  const at = place();
+  const suite = at.suite({ cases: cases('grep -qx Hello link/greeting') });
+  await offsite(at, ['run', suite]);
+  const other = at.write('other.yaml', readFileSync(suite, 'utf8').replace('id: idle', 'id: another'));
+  const again = await offsite(at, ['regrade', '--suite', other]);
+  expect(again.exitCode).toBe(0);
+  expect(again.stdout).toContain('left out 1 trial: the suite has no case idle\n  idle · worker #0');
+  expect(again.stdout).toContain(`graded as ${other} says`);
+  const missing = await offsite(at, ['regrade', '--suite', other, '--only-missing', '--json']);
+  expect(JSON.parse(missing.stdout)).toMatchObject({ graded: 0, leftOut: 2 });
+  expect(missing.exitCode).toBe(0);
+
+  const freed = await offsite(at, ['ledger', 'workspaces', '--free', '--json']);
+  expect(JSON.parse(freed.stdout)).toMatchObject({ freed: { count: 1 }, kept: { count: 0, bytes: 0 } });
+  const gone = await offsite(at, ['regrade', 'greet']);
+  expect(gone.exitCode).toBe(2);
+  expect(gone.stdout).toContain('left out 1 trial: what it left was removed to free disk space');
+  const unknown = await offsite(at, ['regrade', '--case', 'nope']);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining('no finished trial of a case nope'),
+  ]);
+});
+
+test('keeps nothing without a budget, and says so', slow, async () => {
+  const at = place();
+  const suite = at.suite({ cases: cases('true'), config: { workspaces: { budget: 0 } } });
+  await offsite(at, ['run', suite]);
+  const again = await offsite(at, ['regrade', '--json']);
+  expect(again.exitCode).toBe(2);
+  expect(JSON.parse(again.stdout).leftOutTrials[0]).toMatchObject({ why: 'what it left was not kept' });
+});
+
+test('that is interrupted keeps what is graded, and goes on when it is called again', slow, async () => {
+  const at = place();
+  const acts = ['quick', 'slow'].map((id) => ({
+    id,
+    variables: { act: `echo ${id} > name` },
+    verify: 'true',
+  }));
+  const suite = at.suite({ cases: acts });
+  await offsite(at, ['run', suite]);
+  const wait = 'grep -q quick name || sleep 120';
+  at.suite({ cases: acts.map((one) => ({ ...one, verify: wait })) });
+  const running = start(at, ['regrade', '-c', '2']);
+  const graded = async () => {
+    const shown = JSON.parse((await offsite(at, ['show', 'quick#0', '--json'])).stdout);
+    return shown.gradings.length === 1;
+  };
+  while (!(await graded()));
+  running.kill('SIGINT');
+  expect((await running.ended).exitCode).toBe(130);
+  at.suite({ cases: acts.map((one) => ({ ...one, verify: wait.replace('120', '0.1') })) });
+  const again = await offsite(at, ['regrade', '--json']);
+  expect(JSON.parse(again.stdout)).toMatchObject({ graded: 2, changed: 0 });
+});
+
+test('asks the judges of today, and no model of an agent', slow, async () => {
+  const at = place();
+  const answers = (score: number) =>
+    at.write(
+      'judge.yaml',
+      JSON.stringify({ turns: [{ repeat: true, text: answer(score) }], otherwise: 'no' }),
+    );
+  const answer = (score: number) => JSON.stringify({ reason: 'because', score });
+  const config = { models: { strict: { scripted: 'judge.yaml' } } };
+  at.suite({ cases: [], config });
+  const source = `import { validate } from 'offsite/validator';
+    validate('kind', async ({ read, judge }) => {
+      await judge({ rubric: 'It is kind.', material: { reply: await read('reply') }, threshold: 0.5 });
+    });`;
+  const suite = at.write(
+    'suite.yaml',
+    JSON.stringify({
+      suite: { id: 'judged', prompt: 'Do it.' },
+      judges: ['strict'],
+      variants: [{ name: 'worker', model: 'none', harness: 'command', profile: 'worker' }],
+      cases: [{ id: 'reply', variables: { act: 'echo sorry > reply' }, validator: { source } }],
+    }),
+  );
+  answers(0.1);
+  const ran = await offsite(at, ['run', suite, '--json']);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ failed: 1 });
+  answers(0.9);
+  const again = await offsite(at, ['regrade', '--planned', '--json']);
+  const { trials } = JSON.parse(again.stdout);
+  expect(trials).toMatchObject([{ was: { verdict: 'failed' }, now: { verdict: 'passed' } }]);
+  const { gradings } = JSON.parse((await offsite(at, ['show', 'reply#0', '--json'])).stdout);
+  const judgment = { kind: 'judgment', was: '0.1', now: '0.9', changed: true };
+  expect(gradings[0].checks).toContainEqual(expect.objectContaining(judgment));
+  const record = JSON.parse(readFileSync(gradings[0].recordBlob.path, 'utf8'));
+  expect(record.models.usage).toMatchObject([{ role: 'judge', model: 'strict', requests: 1 }]);
 });

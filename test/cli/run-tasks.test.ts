@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { unittestCommand, writeSweRow } from '../trial/swe-row.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 import { writeHarborTask, writeTaskConfig, writeTerminalBenchTask } from './task-folder.ts';
@@ -141,6 +142,55 @@ test('a separate verifier grades the artifacts, in an image of the tests or in a
   expect(check.exitCode, check.stdout).toBe(0);
   expect(check.stderr).toContain('own: ok');
   expect(check.stderr).toContain('fresh: ok');
+});
+
+test('a separate verifier may have services of its own', { timeout: 240_000 }, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'echo done > out');
+  const script = [
+    'ask="import urllib.request as r; print(r.urlopen(\'http://db:8000\').status)"',
+    'for n in $(seq 100); do python3 -c "$ask" && break; sleep 0.2; done 2>/dev/null',
+    'if grep -qx done /app/out && python3 -c "$ask" >&2; then echo 1; else echo 0; fi > /logs/verifier/reward.txt',
+  ];
+  writeHarborTask(place, 'served', {
+    'task.toml':
+      'artifacts = ["/app"]\n[agent]\ntimeout_sec = 60\n[verifier]\nenvironment_mode = "separate"\n',
+    'tests/Dockerfile': 'FROM ubuntu:24.04\nCOPY test.sh /tests/\n',
+    'tests/docker-compose.yaml':
+      'services:\n  main: { build: . }\n  db: { image: "ubuntu:24.04", command: [python3, -m, http.server] }\n',
+    'tests/test.sh': script.join('\n'),
+  });
+  const { exitCode, stdout, stderr } = await offsite(place, ['check', '--tasks', 'project/tasks', ...here]);
+  expect(exitCode, stdout + stderr).toBe(0);
+  expect(stderr).toContain('served: ok');
+});
+
+test('rows of SWE-bench are built, checked and run as the user says', { timeout: 240_000 }, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'sed -i "s/a - b/a + b/" calc/add.py');
+  const row = writeSweRow(join(place.folder, 'project/swe'));
+  place.write('rows.jsonl', `${JSON.stringify(row)}\n`);
+  const suite = place.write(
+    'suite.yaml',
+    'suite: { id: swe }\n' +
+      'tasks:\n  path: rows.jsonl\n  build: { context: swe, args: { BASE: "{base_commit}" } }\n' +
+      `  test: { parser: django, command: ${JSON.stringify(unittestCommand)} }\n` +
+      'variants: [{ name: worker, model: none, harness: command, profile: worker }]\n',
+  );
+  const checked = await offsite(place, ['check', suite]);
+  expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
+  expect(checked.stdout).toMatch(/org__calc-1\s+untouched\s+failed\s+org__calc-1\s+solved\s+passed/);
+  const ran = await offsite(place, ['run', suite]);
+  expect(ran.exitCode, ran.stderr).toBe(0);
+  expect(ran.stdout).toMatch(/org__calc-1 · worker\s+1\s+0\s+0/);
+
+  const rows = ['run', '--tasks', 'project/rows.jsonl', ...variant, ...here];
+  const unnamed = await offsite(place, rows);
+  expect(unnamed.exitCode).toBe(2);
+  expect(unnamed.stderr).toContain('the format names no environment: name an image or a build for the rows');
+  const missing = await offsite(place, [...rows, '--image', 'my/swe-{docker_id}', '--test-parser', 'django']);
+  expect(missing.exitCode).toBe(3);
+  expect(missing.stdout + missing.stderr).toContain('the engine has no image my/swe-org_1776_calc-1');
 });
 
 test('an imported suite is checked as the tasks are', {

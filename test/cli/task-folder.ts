@@ -20,7 +20,8 @@ export function writeHarborTask(place: Place, id: string, files: Record<string, 
 
 /** `offsite.yaml` for these tasks: their image is that of this machine. */
 export function writeTaskConfig(place: Place, run: string): void {
-  place.suite({ cases: [], run, config: { images: { 'ubuntu:24.04': 'offsite/base' } } });
+  const config = { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' };
+  place.suite({ cases: [], run, config });
 }
 
 /** A small task of Terminal-Bench with the same aim. */

@@ -101,3 +101,32 @@ test.each([
   expect(stderr).toContain(message);
   expect(exitCode).toBe(2);
 });
+
+test('foresees what a run would refuse, and what the engine does not have', {
+  timeout: 120_000,
+}, async () => {
+  using more = openTaskSet();
+  const toml = (environment: string) => `agent.timeout_sec = 1\n[environment]\n${environment}\n`;
+  more.harbor('mapped', { 'environment/Dockerfile': 'FROM ubuntu:24.04\n' });
+  more.harbor('absent', { 'environment/Dockerfile': '# first\nFROM nobody/has:this\n' });
+  more.harbor('large', {
+    'task.toml': toml('memory_mb = 99000000\ncpus = 9000'),
+    'environment/Dockerfile': 'FROM ubuntu:24.04\n',
+  });
+  more.harbor('key', { 'tests/expected': 'my secret-key-1234\n' });
+  const config = place.write('offsite.yaml', 'images: { "ubuntu:24.04": offsite/base }\n');
+  const env = { OFFSITE_API_KEY: 'secret-key-1234' };
+  const list = (...args: string[]) =>
+    offsite(place, ['tasks', more.folder, '--config', config, ...args], { env, dataFolder: null });
+  const plain = await list();
+  expect(plain.stdout).toContain('4 tasks: 3 can run here, 0 cannot, 1 cannot be read');
+  expect(plain.stderr).toMatch(/key\/tests\/expected:1:4: holds the key in OFFSITE_API_KEY/);
+  const { stdout } = await list('--engine', '--details');
+  expect(stdout).toContain('4 tasks: 1 can run here, 2 cannot, 1 cannot be read');
+  expect(line(stdout, 'mapped')).toMatch(/yes$/);
+  expect(stdout).toContain(
+    `${join(more.folder, 'absent/environment/Dockerfile')}:2:1: nobody/has:this: the engine does not have`,
+  );
+  expect(stdout).toMatch(/asks for 9000 processors, of \d+: the engine has less/);
+  expect(stdout).toMatch(/asks for 99000000 MiB of memory, of \d+ MiB: the engine has less/);
+});

@@ -11,7 +11,9 @@ const BASE_IMAGE = 'offsite/base';
 
 /** A real engine under an instance name of the test's own. It fails, not skips, where no engine runs. */
 export function testEngine(
-  options: Partial<Pick<ConnectOptions, 'host' | 'clock' | 'instance' | 'snapshots' | 'note'>> = {},
+  options: Partial<
+    Pick<ConnectOptions, 'host' | 'clock' | 'instance' | 'snapshots' | 'note' | 'pull' | 'env'>
+  > = {},
 ): Promise<Engine> {
   return connectEngine({ instance: `test-${randomUUID()}`, ...options });
 }

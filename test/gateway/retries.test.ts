@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { pacing } from '../../src/gateway/pacing.ts';
+import { Semaphore } from '../../src/semaphore.ts';
 import { gatewayClock } from './gateway-clock.ts';
 import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';
@@ -122,7 +123,7 @@ test('no more requests are sent to a model at a time than it takes, over all tri
 
 test('all requests wait during a back-off, and a second failure at the same time does not extend it', async () => {
   const clock = gatewayClock();
-  const way = pacing(undefined, { clock, random: () => 0 });
+  const way = pacing(new Semaphore(Number.POSITIVE_INFINITY), { clock, random: () => 0 });
   const { signal } = new AbortController();
   const [first, second] = [await way.acquire(signal), await way.acquire(signal)];
   first.backOff(10_000);
@@ -133,7 +134,7 @@ test('all requests wait during a back-off, and a second failure at the same time
 });
 
 test('a canceled wait passes its permit to the next request', async () => {
-  const way = pacing(1, { clock: gatewayClock(), random: () => 0 });
+  const way = pacing(new Semaphore(1), { clock: gatewayClock(), random: () => 0 });
   const { signal } = new AbortController();
   const impatient = new AbortController();
   const held = await way.acquire(signal);

@@ -50,3 +50,27 @@ test('commands that only the model traffic shows stand for those that a harness 
   });
   expect(timelineOf(record).map(({ title }) => title)).toEqual(['ls']);
 });
+
+test('the phases of steps say which step, and only that of a failed step has failed', () => {
+  const cause = { kind: 'agent' as const, phase: 'harness' as const, message: 'too slow' };
+  const record = recordOf({
+    verdict: 'failed',
+    cause: { ...cause, message: 'step two: too slow' },
+    ...{ startedAt: 0, finishedAt: 40, modelUnmeasured: false },
+    steps: [
+      { name: 'one', startedAt: 0, finishedAt: 10, verdict: 'passed', cause },
+      { name: 'two', startedAt: 10, finishedAt: 20, verdict: 'failed', cause },
+      { name: 'three' },
+    ],
+    phases: [
+      { name: 'harness', step: 'one', startedAt: 0, durationMs: 10 },
+      { name: 'harness', step: 'two', startedAt: 10, durationMs: 5 },
+      { name: 'validate', step: 'two', startedAt: 15, durationMs: 5 },
+    ],
+  });
+  expect(timelineOf(record).map(({ title, failed }) => [title, failed])).toEqual([
+    ['harness of one', false],
+    ['harness of two', true],
+    ['validate of two', false],
+  ]);
+});

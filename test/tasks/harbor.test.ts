@@ -324,6 +324,16 @@ describe('a separate verifier', () => {
     expect(taskOf(found).verifier.tests).toEqual([]);
   });
 
+  test('may have services beside it', () => {
+    const found = set.harbor('task', {
+      'task.toml': 'verifier.environment_mode = "separate"\n',
+      'tests/docker-compose.yaml':
+        'services:\n  main: { image: debian }\n  db: { image: debian, healthcheck: { test: "true" } }\n',
+    });
+    expect(taskOf(found).verifier.environment?.services.map(({ name }) => name)).toEqual(['db']);
+    expect(obstaclesOf(found)).toEqual([]);
+  });
+
   test('is implied by an environment of its own, whose image needs no script in the tests', () => {
     const found = set.harbor('task', {
       'tests/test.sh': null,
@@ -364,7 +374,7 @@ timeout_sec = 10
 [[steps]]
 name = "two"
 min_reward = { speed = 0.1, quality = 1 }
-artifacts = ["/app/two"]
+artifacts = [{ source = "/app/two", exclude = ["*.o"] }]
 [steps.verifier]
 timeout_sec = 9
 env = { LEVEL = "step" }
@@ -458,6 +468,7 @@ env = { LEVEL = "step" }
             thresholds: { byName: { speed: 0.1, quality: 1 } },
           },
           artifacts: ['/app/all', '/app/all/**', '/app/two', '/app/two/**'],
+          artifactsExcept: ['/app/two/**/*.o', '/app/two/**/*.o/**'],
           oracle: undefined,
         },
       ],

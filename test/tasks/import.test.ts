@@ -42,49 +42,48 @@ function imported(source: Partial<TasksSource> = {}, force = false) {
 
 function loaded(suite: string): PlannedCase[] {
   const config = loadConfig({ suiteFolder: out, env: {} });
-  const any = {
-    name: 'any',
-    wires: [],
-    continues: false,
-    mcp: ['stdio' as const, 'http' as const],
-    limits: [] as [],
-  };
+  const any = { name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] };
   return loadSuite(suite, { ...config, images: parts.images }, [any]).cases;
 }
 
 /** Without the names of places on this machine. */
 function comparable({ request, local }: PlannedCase): unknown {
-  const { environment, tests, oracle } = local;
+  const { environment, tests, oracle, agent = {}, artifactsExcept = [], steps, ...rest } = local;
   const { build, image, files } = environment;
   const sorted = (entries: readonly PlacedFile[] = []) =>
     entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   return {
     request,
     local: {
-      ...local,
+      ...rest,
+      ...{ agent: { user: undefined, ...agent }, artifactsExcept, steps },
       environment: {
         ...environment,
         ...(build && { build: { ...build, name: '', file: '', place: '', context: build.context.hash } }),
         ...(image && { image: { ...image, place: '' } }),
         files: sorted(files),
       },
-      tests: tests && { ...tests, files: sorted(tests.files) },
+      tests: tests && { collect: [], fresh: undefined, ...tests, files: sorted(tests.files) },
       oracle: oracle && { ...oracle, files: sorted(oracle.files) },
     },
   };
 }
 
 const full = `
-artifacts = ["/app/out/"]
+artifacts = [{ source = "/app/out/", exclude = ["*.o"] }]
 [task]
 name = "org/greet"
 keywords = ["small"]
 [agent]
 timeout_sec = 30.5
+user = "node"
 [verifier]
 timeout_sec = 20
 user = "nobody"
 env = { MODE = "hard", KEY = "\${KEY:-none}" }
+[[verifier.collect]]
+command = "dump > /app/out/dump"
+timeout_sec = 3
 [solution]
 env = { HOW = "well" }
 [environment]
@@ -96,6 +95,12 @@ memory_mb = 100
 storage_mb = 200
 env = { A = "b" }
 healthcheck = { command = "test -e /ready", interval_sec = 1, retries = 5 }
+skills_dir = "/skills"
+[[environment.mcp_servers]]
+name = "notes"
+transport = "stdio"
+command = "node"
+args = ["/notes.js"]
 `;
 
 function writeAll(): void {
@@ -161,9 +166,14 @@ test('a folder that is a link is not written to', () => {
 test('tasks that cannot be carried are left out with their reasons', () => {
   set.harbor('good');
   set.harbor('gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
+  const separate = 'artifacts = ["/app"]\n[verifier]\nenvironment_mode = "separate"\n';
+  set.harbor('separate', { 'task.toml': separate });
   const { imported: ids, leftOut } = imported();
   expect(ids).toEqual(['good']);
-  expect(leftOut).toMatchObject([{ id: 'gpu', state: 'does not run' }]);
+  expect(leftOut).toMatchObject([
+    { id: 'gpu', state: 'does not run' },
+    { id: 'separate', reasons: [{ message: 'a suite file cannot say tests.fresh' }] },
+  ]);
   rmSync(join(set.folder, 'good'), { recursive: true });
   expect(() => imported({}, true)).toThrow('none of these tasks can be imported');
 });

@@ -98,14 +98,17 @@ test('a separate verifier gets the artifacts, in an environment of its own or in
   expect(built?.tests).toMatchObject({
     files: [],
     emptied: ['/logs/verifier'],
-    fresh: { artifacts, sealed },
+    fresh: { brought: { artifacts, sealed } },
   });
   expect(built?.tests?.fresh?.environment).toMatchObject({
     build: { name: 'built/tests/Dockerfile' },
     ...{ workdir: '/check', env: { A: 'b' }, resources: {} },
   });
   expect(built?.environment).toMatchObject({ build: { name: 'built/environment/Dockerfile' } });
-  expect(fresh?.tests).toMatchObject({ emptied: sealed, fresh: { artifacts, environment: undefined } });
+  expect(fresh?.tests).toMatchObject({
+    emptied: sealed,
+    fresh: { brought: { artifacts }, environment: undefined },
+  });
   expect(fresh?.artifactsExcept).toEqual(['/app/**/*.o', '/app/**/*.o/**']);
   expect(leftOut).toMatchObject([
     {

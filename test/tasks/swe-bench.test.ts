@@ -1,7 +1,11 @@
 import { appendFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { findTasks } from '../../src/tasks/find-tasks.ts';
+import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
+import { logParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
+import type { NamedResult } from '../../src/tasks/swe-bench/named-results.ts';
 import { resolution } from '../../src/tasks/swe-bench/resolved.ts';
 import { openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
@@ -17,7 +21,7 @@ const row = {
   base_commit: 'abc',
   problem_statement: 'It fails.',
   patch: 'diff a',
-  test_patch: 'diff b',
+  test_patch: 'diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n@@ -1 +1 @@\n-a\n+b\n',
   FAIL_TO_PASS: '["t.py::a", "t.py::b"]',
   PASS_TO_PASS: ['t.py::c'],
   version: '1.2',
@@ -40,14 +44,14 @@ test('a row is a task, whose environment the format does not name', () => {
       mode: 'separate',
       reading: {
         kind: 'named-tests',
-        testPatch: 'diff b',
+        testPatch: row.test_patch,
         failToPass: ['t.py::a', 't.py::b'],
         passToPass: ['t.py::c'],
       },
     },
     metadata: { repo: 'org/repo', base_commit: 'abc', version: '1.2' },
   });
-  expect(task.obstacles.map(({ feature }) => feature)).toEqual(['unnamed-environment', 'named-tests']);
+  expect(task.obstacles.map(({ feature }) => feature)).toEqual(['unnamed-environment']);
 });
 
 test('each row is read at its place, between blank lines and without a last newline', () => {
@@ -144,32 +148,183 @@ test('thousands of rows take little memory', () => {
 });
 
 describe('resolved', () => {
-  const reading = {
-    kind: 'named-tests' as const,
-    testPatch: '',
-    failToPass: ['a', 'b'],
-    passToPass: ['c'],
-  };
-  const results = (statuses: Record<string, 'passed' | 'failed'>) => new Map(Object.entries(statuses));
+  const reading = { failToPass: ['a', 'b'], passToPass: ['c'], repo: 'org/repo' };
+  const resultsOf = (statuses: Record<string, NamedResult>) => (test: string) => statuses[test];
 
   test.each([
     [{ a: 'passed', b: 'passed', c: 'passed' }, true, []],
+    [{ a: 'passed', b: 'passed', c: 'skipped' }, true, []],
     [{ a: 'passed', b: 'passed', c: 'passed', d: 'failed' }, true, []],
     [{ a: 'passed', b: 'failed', c: 'passed' }, false, ['b']],
+    [{ a: 'passed', b: 'skipped', c: 'passed' }, false, ['b']],
     [{ a: 'passed', b: 'passed' }, false, ['c']],
     [{}, false, ['a', 'b', 'c']],
   ] as const)('%j', (statuses, resolved, failed) => {
-    expect(resolution(reading, results(statuses), 'org/repo')).toEqual({ resolved, failed });
+    expect(resolution(reading, resultsOf(statuses))).toEqual({ resolved, failed, counting: 3 });
   });
 
   test('by the tests to fix alone in some repositories', () => {
-    const statuses = results({ a: 'passed', b: 'passed', c: 'failed' });
-    expect(resolution(reading, statuses, 'markedjs/marked').resolved).toBe(true);
-    expect(resolution(reading, statuses, 'org/repo').resolved).toBe(false);
+    const statuses = resultsOf({ a: 'passed', b: 'passed', c: 'failed' });
+    expect(resolution({ ...reading, repo: 'markedjs/marked' }, statuses).resolved).toBe(true);
+    expect(resolution(reading, statuses).resolved).toBe(false);
   });
 
   test('never by no tests', () => {
     const none = { ...reading, failToPass: [], passToPass: [] };
-    expect(resolution(none, results({}), 'org/repo').resolved).toBe(false);
+    expect(resolution(none, resultsOf({})).resolved).toBe(false);
+  });
+});
+
+describe('a row with an environment that the user names', () => {
+  const planned = (change: object, setup: Partial<TasksSource>) => {
+    const path = set.write('rows.jsonl', lines({ ...row, test_patch: patch, ...change }));
+    return planTasks({ path, ...setup }, { except: [], images: {}, keys: undefined });
+  };
+  const patch = [
+    ...['diff --git a/tests/test_a.py b/tests/test_a.py', '--- a/tests/test_a.py', '+++ b/tests/test_a.py'],
+    ...['@@ -1,2 +1,2 @@', ' x', '--- a/none', '+++ b/none'],
+    ...['diff --git a/tests/old.py b/tests/new name.py', 'similarity index 100%'],
+    ...['rename from tests/old.py', 'rename to tests/new name.py'],
+    ...['diff --git a/tests/data.json b/tests/data.json', 'new file mode 100644', '--- /dev/null'],
+    ...['+++ b/tests/data.json', '@@ -0,0 +1 @@', '+{}', ''],
+  ].join('\n');
+
+  test('is a case: tests run in a fresh sandbox with the workspace, and the patch solves it', () => {
+    const image = 'my/swe.{docker_id}:{version}';
+    const { cases, leftOut } = planned({ instance_id: 'Org__repo-1' }, { image });
+    expect(leftOut).toEqual([]);
+    const [{ request, local } = {}] = cases;
+    expect(request?.variables).toEqual({ instruction: 'It fails.' });
+    expect(local?.environment.image?.name).toBe('my/swe.org_1776_repo-1:1.2');
+    expect(local?.tests).toMatchObject({
+      files: [],
+      emptied: ['/logs/verifier'],
+      command: ['bash', '-c', "pytest -rA tests/test_a.py 'tests/new name.py'"],
+      timeoutMs: 1_800_000,
+      reading: {
+        kind: 'named-tests',
+        parser: 'pytest',
+        failToPass: ['t.py::a', 't.py::b'],
+        repo: 'org/repo',
+      },
+      fresh: { brought: { kind: 'workspace', base: 'abc', testPatch: patch } },
+    });
+    expect(local?.oracle?.files[0]?.path).toBe('/solution/solution.patch');
+    expect(local?.oracle?.command.slice(0, 1)).toEqual(['git']);
+  });
+
+  test('may be built, with its commit as an argument, and its tests run as the user says', () => {
+    set.write('swe/Dockerfile', 'FROM debian\nARG AT\n');
+    const build = {
+      ...{ context: `${set.folder}/swe`, dockerfile: 'Dockerfile' },
+      args: { AT: '{repo}@{base_commit}' },
+    };
+    const test = {
+      parser: 'django' as const,
+      command: `run {print} --to {report} \${HOME} {modules}`,
+      timeout: 5_000,
+    };
+    const { local } = planned({}, { build, test }).cases[0] ?? {};
+    expect(local?.environment.build).toMatchObject({ args: { AT: 'org/repo@abc' } });
+    expect(local?.tests).toMatchObject({
+      command: ['bash', '-c', `run {print} --to /logs/verifier/report.xml \${HOME} test_a 'new name'`],
+      ...{ timeoutMs: 5_000, reading: { parser: 'django' } },
+    });
+  });
+
+  test('is told what is wrong with it', () => {
+    const outside = patch.replaceAll('tests/test_a.py', '../../etc/passwd');
+    const { leftOut } = planned({ test_patch: outside }, { image: 'a' });
+    expect(leftOut[0]?.reasons[0]?.message).toMatch(/"..\/..\/etc\/passwd" is no file of the repository/);
+    const inGit = patch.replaceAll('tests/test_a.py', '.git/config');
+    expect(planned({ test_patch: inGit }, { image: 'a' }).leftOut).toHaveLength(1);
+    const unknown = planned({}, { image: 'a:{commit}' });
+    expect(unknown.leftOut[0]?.reasons[0]?.message).toBe('tasks.image: {commit} is not known');
+  });
+});
+
+describe('what test runners print', () => {
+  const resultsOf = (parser: keyof typeof logParsers, output: string, names: string[]) => {
+    const read = logParsers[parser](output);
+    return read.kind === 'none' ? read.problem : names.map((name) => read.results.of(name));
+  };
+
+  test('pytest in its short summary', () => {
+    const output = [
+      '=== PASSES ===',
+      'PASSED t.py::printed',
+      '\u001b[36m=== short test summary info ===\u001b[0m',
+      '\u001b[32mPASSED\u001b[0m t.py::a',
+      'PASSED t.py::p[x y]',
+      'PASSED t.py::p[x z]',
+      'PASSED t.py::q[1 - 2]',
+      'FAILED t.py::b - assert 1 == 2',
+      'FAILED t.py::q[1 - 3] - assert 1',
+      'ERROR t.py::c - fixture',
+      'XFAIL t.py::d - not yet',
+      'XPASS t.py::e',
+      'SKIPPED [1] t.py:3: no',
+      'PASSED t.py::twice',
+      'FAILED t.py::twice',
+      '=== 1 failed in 1s ===',
+      'PASSED t.py::after',
+    ].join('\r\n');
+    const names = ['t.py::a', 't.py::p[x', 't.py::p[x y]', 't.py::q[1 - 2]', 't.py::b', 't.py::q[1'];
+    const more = ['t.py::c', 't.py::d', 't.py::e', 't.py::twice', 't.py::printed', 't.py::after', '[1]'];
+    expect(resultsOf('pytest', output, [...names, ...more])).toEqual([
+      ...['passed', 'passed', 'passed', 'passed', 'failed', 'failed'],
+      ...['failed', 'passed', 'failed', 'failed', undefined, undefined, undefined],
+    ]);
+  });
+
+  test('pytest -v in its lines', () => {
+    const output = [
+      't.py::a PASSED                            [ 10%]',
+      't.py::p[x y] FAILED [ 20%]',
+      't.py::s SKIPPED (no reason)               [ 30%]',
+      't.py::u PASSED',
+      'print PASSED',
+    ].join('\n');
+    expect(resultsOf('pytest-v', output, ['t.py::a', 't.py::p[x', 't.py::s', 't.py::u', 'print'])).toEqual([
+      ...['passed', 'failed', 'skipped', 'passed', undefined],
+    ]);
+  });
+
+  test('Django and unittest, with what the tests print between name and result', () => {
+    const output = [
+      'test_a (m.C) ... ok',
+      'test_b (m.C)',
+      'It has a description. ... ok',
+      'test_c (m.C) ... Testing against Django',
+      'ok',
+      'test_d (m.C) ... FAIL',
+      "test_e (m.C) ... skipped 'no'",
+      'test_f (m.C) ... printed',
+      'ERROR',
+      'test_g (m.C) ... expected failure',
+      'test_h (m.C) ... unexpected success',
+      'test_i (m.C) ... ',
+      '',
+      'ERROR: test_j (m.C)',
+    ].join('\n');
+    const names = [...'acdefghij'].map((letter) => `test_${letter} (m.C)`);
+    expect(resultsOf('django', output, [...names, 'It has a description.'])).toEqual([
+      ...[
+        'passed',
+        'passed',
+        'failed',
+        'skipped',
+        'failed',
+        'passed',
+        'failed',
+        undefined,
+        'failed',
+        'passed',
+      ],
+    ]);
+  });
+
+  test.each(['pytest', 'pytest-v', 'django'] as const)('nothing, which is no result: %s', (parser) => {
+    expect(resultsOf(parser, 'Segmentation fault\n', [])).toBe('the output names no test with its result');
   });
 });

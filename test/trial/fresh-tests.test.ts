@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CaseTests, FreshTests } from '../../src/suite/case-tests.ts';
+import type { BroughtArtifacts, CaseTests, FreshTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
 
@@ -10,7 +10,11 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose](), 60_000);
 
 /** Tests of one script that run in a fresh sandbox, with artifacts at these paths. */
-function tests(script: string, paths: string[], change: Partial<FreshTests> = {}): CaseTests {
+function tests(
+  script: string,
+  paths: string[],
+  { environment, ...change }: Partial<BroughtArtifacts & FreshTests> = {},
+): CaseTests {
   return {
     files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
     emptied: ['/tests', '/logs/verifier'],
@@ -24,10 +28,13 @@ function tests(script: string, paths: string[], change: Partial<FreshTests> = {}
     },
     thresholds: { default: 1, byName: {} },
     fresh: {
-      environment: undefined,
-      artifacts: paths.map((path) => ({ path, exclude: [] })),
-      sealed: ['/tests', '/logs/verifier'],
-      ...change,
+      environment,
+      brought: {
+        kind: 'artifacts',
+        artifacts: paths.map((path) => ({ path, exclude: [] })),
+        sealed: ['/tests', '/logs/verifier'],
+        ...change,
+      },
     },
   };
 }

@@ -156,6 +156,18 @@ describe('what an agent left', { timeout: 240_000 }, () => {
     expect(partial).toEqual([]);
   });
 
+  test('is kept as what changed if its workspace is large and mostly as prepare made it', async () => {
+    const prepare = 'head -c 60M /dev/zero > large; mkdir d; echo a > d/a; echo b > d/b';
+    const first = await trial('rm d/a; echo c > d/b', { prepare, verify: 'false', protected: ['d/*'] });
+    expect(first.left).toMatchObject({ kind: 'image' });
+    const again = await regrade(first, { prepare, verify: `${listing}; test ! -e d/a; grep -q c d/b` });
+    expect(again.verdict).toBe('passed');
+    expect(again.filesChanged).toEqual(first.filesChanged);
+    const guarded = await regrade(first, { prepare, verify: 'true', protected: ['d/*'] });
+    expect(guarded.verdict).toBe('failed');
+    expect(guarded.cause?.message).toContain('"d/a", "d/b"');
+  });
+
   test('can be many bytes in few on the disk, of which no more than there were come back', async () => {
     const first = await trial('head -c 200M /dev/zero > zeros', {
       verify: 'test $(stat -c %s zeros) = 209715200',

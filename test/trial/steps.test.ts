@@ -156,6 +156,35 @@ describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
   );
 });
 
+describe.concurrent('steps whose tests run in a fresh sandbox', { timeout: 180_000 }, () => {
+  test('get the artifacts of their step, and the next step runs in the sandbox of the agent', async () => {
+    const fresh = {
+      environment: undefined,
+      brought: {
+        kind: 'artifacts' as const,
+        artifacts: [{ path: '/work', exclude: [] }],
+        sealed: ['/tests', '/logs/verifier'],
+      },
+    };
+    const separate = (script: string) => ({ tests: { ...tests(script), fresh } });
+    const result = await trial('mkdir -p /work; echo "$OFFSITE_PROMPT" >> /work/said; echo > /etc/mine', [
+      step('first', '', separate(`cat /work/said; ls /etc/mine; ${reward(1)}`)),
+      step('second', `cat /work/said; ls /etc/mine; ${reward(1)}`),
+      step('third', '', separate(`cat /work/said; ls /etc/mine; ${reward(1)}`)),
+    ]);
+    expect(result.cause).toBeUndefined();
+    expect(result.verdict).toBe('passed');
+    const printed = result.validations?.map(({ logs }) => logs?.[0]?.value?.text);
+    const missing = "ls: cannot access '/etc/mine': No such file or directory\n";
+    expect(printed).toEqual([
+      `do first\n${missing}`,
+      'do first\ndo second\n/etc/mine\n',
+      `do first\ndo second\ndo third\n${missing}`,
+    ]);
+    expect(result.validatedIn).toBe('fresh');
+  });
+});
+
 describe.concurrent('an agent in the steps of a trial', { timeout: 180_000 }, () => {
   test('sees neither earlier tests nor what they wrote', async () => {
     const look = 'find / -xdev \\( -name secret -o -name test.sh -o -name reward.txt -o -name note \\)';

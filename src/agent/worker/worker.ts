@@ -1,6 +1,6 @@
 import { pause } from '../../abortable.ts';
 import type { Spent } from '../../gateway/budget.ts';
-import type { BatchKey } from '../../ledger/batches.ts';
+import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/build-event.ts';
@@ -8,6 +8,7 @@ import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import { type CircuitEvent, Circuits } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
+import type { NotClaimed } from '../not-claimed.ts';
 import { MachineCheck } from '../specify.ts';
 import { Ahead } from './ahead.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
@@ -162,6 +163,21 @@ export class Worker implements AsyncDisposable {
     for (const key of open) flight.get(key)?.canceling.abort(reason);
     waiting.forget(runId);
     return open.length;
+  }
+
+  /**
+   * Leaves a trial that this agent must not run any more: removes it from the queue, and ends it if it runs.
+   * Resolves when its sandbox is gone. A result that is already stored stays.
+   */
+  async leave(key: TrialKey, reason: NotClaimed): Promise<void> {
+    const { ledger, flight } = this.#parts;
+    const one = flight.get(key);
+    if (!one) {
+      if (ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'elsewhere');
+      return;
+    }
+    one.canceling.abort(reason);
+    await one.ended;
   }
 
   /** Resolves when no trial is in flight. */

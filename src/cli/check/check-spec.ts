@@ -73,9 +73,10 @@ function oracleProfile({ profile }: TrialSpec, { command, env }: CaseOracle): Pr
 
 /** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
 function withOracle(spec: TrialSpec, oracle: CaseOracle): TrialSpec {
-  const { environment } = spec;
+  const { environment, sandbox, testsIn = { environment, sandbox } } = spec;
   return {
     ...spec,
+    testsIn,
     environment: { ...environment, files: [...(environment.files ?? []), ...oracle.files] },
     profile: oracleProfile(spec, oracle),
   };

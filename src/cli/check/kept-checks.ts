@@ -5,6 +5,7 @@ import { openDataFolder } from '../../ledger/data-folder.ts';
 import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
+import type { CaseEnvironment } from '../../suite/environment.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { StateToCheck } from './check-spec.ts';
 import { CheckedState } from './checked-state.ts';
@@ -57,9 +58,9 @@ export class KeptChecks {
     }
   }
 
-  /** Keeps a result, unless the machine is at fault for it. */
+  /** Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept. */
   keep(key: string, state: CheckedState): void {
-    if (state.causeKind === 'infrastructure' || state.causeKind === 'model') return;
+    if (state.verdicts.includes('void') && !state.asExpected) return;
     const { redactor } = this.#options;
     const file = this.#fileOf(key);
     const fresh = `${file}.${randomUUID()}`;
@@ -86,24 +87,32 @@ export class KeptChecks {
 /** Raise it when grading itself changes. */
 const version = 1;
 
-/** The images that the environment begins with. */
-function imagesOf({ sandbox, environment: { build } }: TrialSpec): string[] {
-  if (!build) return [sandbox.image];
+/** The images that the environments of the agent and of the tests begin with. */
+function imagesOf({ sandbox, environment, tests }: TrialSpec): string[] {
+  const own = tests?.fresh?.environment;
+  const all = [...(imagesIn(environment) ?? [sandbox.image]), ...((own && imagesIn(own)) ?? [])];
+  return [...new Set(all)];
+}
+
+function imagesIn({ build, image }: CaseEnvironment): string[] | undefined {
+  if (!build) return image && [image.mappedTo ?? image.name];
   const { dockerfile, args, images } = build;
-  return [...new Set(usedImages(dockerfile, args).map(({ name }) => images[name] ?? name))];
+  return usedImages(dockerfile, args).map(({ name }) => images[name] ?? name);
 }
 
 /** What of a trial decides its result, without the names of places, which change with any edit of the suite. */
-function ownParts({ batchId, runId, taskIndex, ordinal, environment, ...spec }: TrialSpec): unknown {
-  const { build, image, source, ...rest } = environment;
+function ownParts({ batchId, runId, taskIndex, ordinal, environment, tests, ...spec }: TrialSpec): unknown {
+  const own = tests?.fresh?.environment;
+  const fresh = tests?.fresh && { ...tests.fresh, environment: own && withoutPlaces(own) };
+  return { ...spec, environment: withoutPlaces(environment), tests: tests && { ...tests, fresh } };
+}
+
+function withoutPlaces({ build, image, source, ...rest }: CaseEnvironment): unknown {
   return {
-    ...spec,
-    environment: {
-      ...rest,
-      image: image && [image.name, image.mappedTo],
-      source: source && [source.commit, source.history],
-      build: build && [build.dockerfile, build.target, build.args, build.images, build.context.hash],
-    },
+    ...rest,
+    image: image && [image.name, image.mappedTo],
+    source: source && [source.commit, source.history],
+    build: build && [build.dockerfile, build.target, build.args, build.images, build.context.hash],
   };
 }
 

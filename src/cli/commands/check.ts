@@ -4,6 +4,7 @@ import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/base-image.ts';
+import type { ObserveBuild } from '../../trial/build-event.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
@@ -59,12 +60,13 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   const passed = passedEnvironment(sandbox, host);
+  const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   const engine = await progress.step('connecting to the engine', () => context.engine(signal));
-  await checkSandboxes(engine, { variants: [{ sandbox }], cases: plan.cases }, signal);
+  const planned = { variants: [{ sandbox }], cases: plan.cases };
+  await checkSandboxes(engine, planned, signal, observeBuild);
   await using gateway = await context.gateway();
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
-    ...{ runners, host, clock },
-    observeBuild: (build) => progress.event({ kind: 'build', build }),
+    ...{ runners, host, clock, observeBuild },
   });
   const batch = openBudget({}, clock.now());
   const judges = plan.judges.map((name) => config.models[name]);

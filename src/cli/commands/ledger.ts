@@ -4,6 +4,7 @@ import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
+import { ByteSize } from '../../suite/quantities.ts';
 import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -14,9 +15,9 @@ import type { Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {
   const ledger = new Command('ledger').description(
-    'the record of all batches and results in the data folder: check it, back it up, remove old batches',
+    'the record of all batches and results in the data folder: check it, back it up, remove what is old',
   );
-  for (const command of [checkCommand(), backUpCommand(), pruneCommand()]) {
+  for (const command of [checkCommand(), backUpCommand(), pruneCommand(), workspacesCommand()]) {
     ledger.addCommand(command as unknown as Command);
   }
   return ledger;
@@ -78,6 +79,33 @@ function pruneCommand() {
     );
 }
 
+function workspacesCommand() {
+  return withConfigAndData(new Command('workspaces'))
+    .description(
+      'what trials left, kept for `offsite regrade`: say how much disk it takes, or remove the oldest; ' +
+        'images of sandboxes are among those of `offsite images`',
+    )
+    .option('--free', 'remove all of it')
+    .option('--budget <size>', 'remove the oldest until the others take no more than this', byteSize)
+    .option('--json', 'print one JSON document on stdout')
+    .action((options) =>
+      withLedger(options, async ({ ledger, out }) => {
+        const { workspaces } = ledger;
+        const budget = options.free ? 0 : options.budget;
+        const freed = budget === undefined ? { count: 0, bytes: 0 } : await workspaces.free(budget);
+        if (budget !== undefined) await workspaces.removeLost(systemClock.now());
+        const kept = workspaces.sum();
+        if (options.json) {
+          out.json({ freed, kept, folder: workspaces.folder });
+          return;
+        }
+        if (budget !== undefined)
+          out.print(`removed ${plural(freed.count, 'workspace')}, ${size(freed.bytes)}`);
+        out.print(`${plural(kept.count, 'workspace')} kept, ${size(kept.bytes)} in ${workspaces.folder}`);
+      }),
+    );
+}
+
 async function withLedger(
   options: { config?: string | undefined; dataFolder?: string | undefined },
   work: (parts: Terminal & { ledger: Ledger; signal: AbortSignal }) => Promise<void>,
@@ -108,6 +136,12 @@ function described(found: CheckedLedger): Content {
 
 function size(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+function byteSize(text: string): number {
+  const parsed = ByteSize.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('expected a size such as 512m or 10g.');
+  return parsed.data;
 }
 
 const units = { d: 24 * 60 * 60_000, h: 60 * 60_000, m: 60_000 } as const;

@@ -1,11 +1,19 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
-import { countTasks, type ListedTask, listTasks } from '../../tasks/list-tasks.ts';
+import {
+  countTasks,
+  type ListedTask,
+  listedFor,
+  listTasks,
+  type TaskListOptions,
+} from '../../tasks/list-tasks.ts';
+import type { Machine } from '../../tasks/needs.ts';
+import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { seed, wholeNumber } from '../options.ts';
+import { seed, suiteOptions, wholeNumber } from '../options.ts';
 import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
-import { openTerminal } from '../terminal.ts';
+import type { Terminal } from '../terminal.ts';
 
 export function tasksCommand() {
   return new Command('tasks')
@@ -18,18 +26,33 @@ export function tasksCommand() {
     .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
     .option('--limit <n>', 'at most this many tasks', wholeNumber)
     .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
+    .option('--engine', 'also ask the engine whether it has the images, and enough processors and memory')
+    .option(
+      '--config <file>',
+      'the configuration (default: offsite.yaml here, or in ~/.config/offsite), whose `images` hold',
+    )
     .option('--details', 'print every note and every reason with its place')
     .option('--json', 'print one JSON document on stdout')
-    .action((path, options) => {
-      process.exitCode = listTasksOf(path, options);
+    .action(async (path, options) => {
+      process.exitCode = await listTasksOf(path, options);
     });
 }
 
-type TasksOptions = Parameters<typeof listTasks>[1] & { details?: true; json?: true };
+interface TasksOptions extends TaskListOptions {
+  engine?: true;
+  config?: string | undefined;
+  details?: true;
+  json?: true;
+}
 
-function listTasksOf(path: string, { details, json, ...options }: TasksOptions): number {
-  const { out, err } = openTerminal();
-  const { tasks, notes } = listTasks(path, options);
+async function listTasksOf(path: string, options: TasksOptions): Promise<number> {
+  const { engine: asksEngine, config: file, details, json, ...chosen } = options;
+  await using context = CommandContext.open({ config: file });
+  const { config, dataFolder, host, out, err } = context;
+  const { except = [], keys } = suiteOptions({}, dataFolder, host);
+  const list = listTasks(path, chosen, { except, keys, images: config.images });
+  const { notes } = list;
+  const tasks = asksEngine ? await listedFor(list.tasks, await machineOf(context)) : list.tasks;
   const totals = countTasks(tasks);
   const exitCode = totals.unreadable > 0 ? exitCodes.badInput : exitCodes.done;
   if (json) {
@@ -43,6 +66,22 @@ function listTasksOf(path: string, { details, json, ...options }: TasksOptions):
   return exitCode;
 }
 
-function printDetails(task: ListedTask, out: ReturnType<typeof openTerminal>['out']): void {
+/** What the engine has; each image is looked up once. */
+async function machineOf(context: CommandContext): Promise<Machine> {
+  const { signal } = context.interruption();
+  const engine = await context.engine(signal);
+  const images = new Map<string, Promise<boolean>>();
+  const { cpus, memoryBytes } = engine.capabilities;
+  return {
+    ...{ cpus, memoryBytes },
+    hasImage(name) {
+      const known = images.get(name) ?? engine.findImage(name, signal).then((image) => image !== undefined);
+      images.set(name, known);
+      return known;
+    },
+  };
+}
+
+function printDetails(task: ListedTask, out: Terminal['out']): void {
   if (task.notes.length + task.obstacles.length > 0) out.print(taskDetails(task));
 }

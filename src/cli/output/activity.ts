@@ -123,7 +123,10 @@ export class Activity {
   }
 
   #build({ id, what, state }: BuildEvent, since: number): void {
-    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, since });
+    const known = this.#builds.get(id);
+    // What a build says of its progress does not begin it anew.
+    if (isOpen(state) && known?.state === state.kind) known.what = what;
+    else if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, since });
     else this.#builds.delete(id);
   }
 

@@ -3,12 +3,14 @@ import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { KeptWorkspace } from '../../ledger/workspaces.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { SandboxConfig } from '../../suite/config-file.ts';
 import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { containerSpec, usualPlace } from '../../trial/container-spec.ts';
+import { obstacleOf, restoreArchive } from '../../trial/restore-left.ts';
 import { restoreWorkspace, type Unrestored } from '../../trial/restore-workspace.ts';
 import { type StartSpec, startOf } from '../../trial/start-image.ts';
 import { firstOf } from '../show/layout.ts';
@@ -33,7 +35,10 @@ export async function openSandbox(
   shown: ShownTrial,
 ): Promise<OpenedSandbox> {
   const { record } = shown;
+  const kept = await keptOf({ ledger, engine, signal }, shown);
   const image = await imageOf(engine, shown, signal);
+  // It has the whole sandbox as the agent left it.
+  const imageId = kept?.kind === 'image' && kept.name !== undefined ? kept.name : image.id;
   const planned = plannedSandbox(ledger, shown);
   const environment = planned?.environment ?? noEnvironment;
   const sandbox = planned?.sandbox ?? { ...SandboxConfig.parse({}), name: 'local' };
@@ -42,33 +47,71 @@ export async function openSandbox(
   const labels = { 'offsite.run': shown.run.id };
   const env = { ...environment.env, ...start.env };
   const spec = containerSpec(sandbox, { ...start, env }, { network: 'none', labels });
-  const container = await engine.createContainer({ ...spec, imageId: image.id }, signal);
+  const container = await engine.createContainer({ ...spec, imageId }, signal);
   try {
     await container.start(signal);
-    const read = (sha256: string) => ledger.blobs.tryRead(sha256);
-    const unrestored = await restoreWorkspace(container, record, { read, signal });
-    const count = record.filesChangedCount ?? 0;
-    const described = record.changes?.length ?? record.filesChanged?.length ?? 0;
     const notes = [
       ...(planned ? [] : ['its limits are the default ones: the ledger does not have those of the trial']),
       ...(record.environment?.some(({ phase, image }) => phase === 'prepare' && image === undefined)
         ? ['prepare ran in the sandbox itself, so what it left outside of the changed files is missing']
         : []),
-      ...(record.changes ? [] : ['the ledger has no contents of its changed files, except artifacts']),
-      ...(count > described ? [`${count - described} further changed files are not known`] : []),
-    ].map(ours);
-    const isGit = ({ path }: Unrestored) => /(^|\/)\.git\//.test(path);
-    const ofGit = unrestored.filter(isGit).length;
-    const others = unrestored.filter((one) => !isGit(one));
-    const missing = [
-      ...firstOf(others, named, ({ path, why }) => text`not restored: ${path}: ${why}`),
-      ...(ofGit > 0 ? [ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`)] : []),
     ];
-    return { container, notes: [...notes, ...missing.map((line) => text`${line}`)] };
+    const restored =
+      kept?.kind === 'image' || (await restoredWhole(container, kept, ledger, signal))
+        ? []
+        : await restoreFromRecord(container, shown, ledger, signal);
+    return { container, notes: [...notes.map(ours), ...restored] };
   } catch (error) {
     await container.remove();
     throw error;
   }
+}
+
+/** Whether the whole workspace was kept and is there now. */
+async function restoredWhole(
+  container: Container,
+  kept: KeptWorkspace | undefined,
+  { workspaces }: Ledger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kept?.kind === 'archive') await restoreArchive(container, kept, workspaces, signal);
+  return kept !== undefined;
+}
+
+/** Restores what the record has of the workspace. Resolves with what is missing. */
+async function restoreFromRecord(
+  container: Container,
+  { record }: ShownTrial,
+  ledger: Ledger,
+  signal: AbortSignal,
+): Promise<Printable[]> {
+  const read = (sha256: string) => ledger.blobs.tryRead(sha256);
+  const unrestored = await restoreWorkspace(container, record, { read, signal });
+  const count = record.filesChangedCount ?? 0;
+  const described = record.changes?.length ?? record.filesChanged?.length ?? 0;
+  const notes = [
+    ...(record.changes ? [] : ['the ledger has no contents of its changed files, except artifacts']),
+    ...(count > described ? [`${count - described} further changed files are not known`] : []),
+  ].map(ours);
+  const isGit = ({ path }: Unrestored) => /(^|\/)\.git\//.test(path);
+  const ofGit = unrestored.filter(isGit).length;
+  const others = unrestored.filter((one) => !isGit(one));
+  const missing = [
+    ...firstOf(others, named, ({ path, why }) => text`not restored: ${path}: ${why}`),
+    ...(ofGit > 0 ? [ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`)] : []),
+  ];
+  return [...notes, ...missing.map((line) => text`${line}`)];
+}
+
+/** What was kept of a trial, if it is still there. */
+async function keptOf(
+  { ledger, engine, signal }: { ledger: Ledger; engine: Engine; signal: AbortSignal },
+  { trial }: ShownTrial,
+): Promise<KeptWorkspace | undefined> {
+  const kept = ledger.workspaces.of(trial.key);
+  if (kept === undefined || obstacleOf(kept, ledger.workspaces) !== undefined) return undefined;
+  if (kept.kind === 'image' && !(await engine.findImage(kept.name ?? '', signal))) return undefined;
+  return kept;
 }
 
 async function imageOf(

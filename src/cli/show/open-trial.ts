@@ -1,6 +1,7 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, shortBatchIds } from '../../ledger/find.ts';
 import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
+import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { recordOfTrial } from '../output/stored-batch.ts';
@@ -45,6 +46,7 @@ export function shownTrial(
       attempts: attemptsOf(ledger, trial.key),
       record: storedBlob(ledger, result),
     },
+    gradings: laterGradings(ledger, trial.key, record),
     words: wordsFor(trial, short),
     read: (sha256) => ledger.blobs.tryReadClean(sha256)?.toString('utf8'),
   };

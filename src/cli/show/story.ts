@@ -1,11 +1,13 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
-import type { TrialRecord } from '../../record/trial-record.ts';
+import type { LaterGrading } from '../../record/later-grading.ts';
+import type { ServiceRecord, TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
+import { gradingsSection } from './gradings.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
 import { stepsSection } from './steps.ts';
@@ -24,6 +26,8 @@ export interface ShownTrial {
   trial: ListedTrial;
   record: TrialRecord;
   details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
+  /** Later gradings, oldest first. */
+  gradings: LaterGrading[];
   /** How to name the trial in further commands. */
   words: string;
   read: ReadText;
@@ -36,6 +40,7 @@ export function storyOf(shown: ShownTrial): Printable {
     headOf(shown),
     whySection(record),
     stepsSection(record),
+    gradingsSection(record.verdict, shown.gradings),
     ...checkSections(record, false),
     changesSection(record, read, false),
     triedSection(shown),
@@ -90,6 +95,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     turns,
     sandboxLacks = [],
     mappedImages = [],
+    images = [],
     deviations = [],
     source,
   } = record;
@@ -104,14 +110,25 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
     text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
+    ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...(record.services ?? []).map(serviceLine),
     ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
   ];
   return section('tried', '', body);
+}
+
+function serviceLine({ name, image, healthyAfterMs, exitCode, outOfDisk }: ServiceRecord): Printable {
+  const facts = [
+    ...(healthyAfterMs === undefined ? [] : [ours(`healthy after ${duration(healthyAfterMs)}`)]),
+    ...(outOfDisk ? [ours('ended for writing more than it may')] : []),
+    ...(exitCode === undefined ? [] : [ours(`exit ${exitCode}`)]),
+  ];
+  return text`service  ${name}: ${joinedByComma([text`${image}`, ...facts])}`;
 }
 
 function subjectPrompt({ subject }: TrialRecord): Printable | undefined {
@@ -145,10 +162,19 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
   ]);
 }
 
-function moreSection({ batch, run, details, words }: ShownTrial): Printable {
+/** Only if what it left can be graded again. */
+function regradeLine({ record: { left }, words }: ShownTrial): Value[] {
+  if (left === undefined) return [];
+  if (left.kind === 'not-kept') return [text`regrade  not possible: ${left.why}`];
+  return [text`regrade  offsite regrade ${words}`];
+}
+
+function moreSection(shown: ShownTrial): Printable {
+  const { batch, run, details, words } = shown;
   return section('more', '', [
     text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
     text`shell    offsite shell ${words}`,
+    ...regradeLine(shown),
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,
   ]);

@@ -25,9 +25,12 @@ export function transcriptSection(record: TrialRecord, read: ReadText): Printabl
   const happened = timelineOf(record)
     .filter(({ kind }) => !['exchange', 'connection', 'verify', 'validation'].includes(kind))
     .map((one) => entryOf(one, record));
+  const services = (record.services ?? []).map(({ name, log, exitCode }) =>
+    entry(text`${styled('bold', text`log of the service ${name}`)}`, log && read(log), exitCode),
+  );
   const output =
     record.harnessOutput === undefined ? [] : [entry('output of the harness', record.harnessOutput)];
-  const all = [...environment, ...happened, ...output];
+  const all = [...environment, ...happened, ...output, ...services];
   return all.length === 0 ? undefined : section('transcript', '', all);
 }
 

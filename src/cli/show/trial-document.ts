@@ -30,6 +30,7 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
       events: record.events ?? [],
       harnessOutput: record.harnessOutput,
       environment: record.environment?.map((step) => ({ ...step, blob: blob(step.log) })),
+      services: record.services?.map((service) => ({ ...service, blob: blob(service.log) })),
     }),
     model: () => ({ models: record.models }),
   };
@@ -47,7 +48,11 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
     ...(kept && { record: attemptRecord(ledger, kept.sha256), recordBlob: kept }),
   }));
   const { artifacts } = details;
-  return { ...named, attempts, record, timeline: timelineOf(record), ...whole.diff(), artifacts };
+  const gradings = shown.gradings.map(({ record: sha256, ...grading }) => ({
+    ...grading,
+    recordBlob: { sha256, path: ledger.blobs.pathOf(sha256) },
+  }));
+  return { ...named, attempts, gradings, record, timeline: timelineOf(record), ...whole.diff(), artifacts };
 }
 
 /** What an attempt that does not count had found; undefined if it cannot be read. */

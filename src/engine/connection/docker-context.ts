@@ -52,7 +52,8 @@ export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Pr
   };
 }
 
-async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
+/** Undefined if there is no such file. */
+export async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');

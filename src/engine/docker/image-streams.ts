@@ -1,25 +1,39 @@
 import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
+import { registryLayers } from '../../bounds/suite.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { BuildRequest, ImportRequest, PullOptions } from '../port/images.ts';
+import type { BuildRequest, ImportRequest, PullOptions, RegistryLogin } from '../port/images.ts';
 import type { DockerClient } from './client.ts';
 import { engineLines } from './engine-lines.ts';
-import { engineMessage } from './failure.ts';
+import { engineMessage, engineStatus } from './failure.ts';
+import { LayerProgress } from './layer-progress.ts';
 
 /** Milliseconds that a build step may print nothing. */
 const buildSilenceMs = 300_000;
 /** The same for an import: the engine answers only once, after the import. */
 const importSilenceMs = 600_000;
 
-/** Pulls an image through the engine. Throws an infrastructure `OffsiteError` that says why it failed. */
+/**
+ * Pulls an image through the engine. Throws an `OffsiteError` that says why it failed: `IMAGE_REFUSED`, of kind
+ * `input`, if a registry said no, else `IMAGE_PULL_FAILED`.
+ */
 export async function pullImage(
   client: DockerClient,
   name: string,
-  { signal, firstWordMs = 15_000, silenceMs = 180_000 }: PullOptions = {},
+  { signal, login, onProgress, ...times }: PullOptions = {},
 ): Promise<void> {
-  const stream = await firstWord(client, name, firstWordMs, signal);
-  for await (const _ of engineLines(stream, { purpose: `pull ${name}`, silenceMs, signal })) {
-    // The lines are progress bars of layers. The pull succeeds if no line is an error and the stream ends.
+  const { firstWordMs = 15_000, silenceMs = 180_000, totalMs = registryLayers.time.pull } = times;
+  const late = AbortSignal.timeout(totalMs);
+  const within = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const layers = new LayerProgress();
+  try {
+    const stream = await firstWord(client, name, { login, ms: firstWordMs, signal: within });
+    const options = { purpose: `pull ${name}`, silenceMs, signal: within, failure: pullFailure };
+    // The pull succeeds if no line is an error and the stream ends.
+    for await (const line of engineLines(stream, options)) if (layers.take(line)) onProgress?.(layers.sum());
+  } catch (error) {
+    if (!late.aborted || signal?.aborted) throw error;
+    throw pullFailure(`Could not pull ${name}: it took longer than ${totalMs / 60_000} min`);
   }
 }
 
@@ -27,26 +41,35 @@ export async function pullImage(
 async function firstWord(
   { docker }: DockerClient,
   name: string,
-  ms: number,
-  signal?: AbortSignal,
+  { login, ms, signal }: { login: RegistryLogin | undefined; ms: number; signal: AbortSignal },
 ): Promise<Readable> {
-  signal?.throwIfAborted();
+  signal.throwIfAborted();
   const late = AbortSignal.timeout(ms);
-  const abortSignal = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const abortSignal = AbortSignal.any([signal, late]);
   // The request listens to this signal while its answer streams, so it must not be the signal that times out.
   const request = new AbortController();
   const abort = () => request.abort(abortSignal.reason);
   abortSignal.addEventListener('abort', abort, { once: true });
   try {
-    return (await docker.pull(name, { abortSignal: request.signal })) as Readable;
+    const options = { abortSignal: request.signal, ...(login && { authconfig: login }) };
+    return (await docker.pull(name, options)) as Readable;
   } catch (cause) {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const reason = late.aborted ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
-    const message = `Could not pull ${name}: ${reason}`;
-    throw new OffsiteError(message, { code: 'IMAGE_PULL_FAILED', kind: 'infrastructure', cause });
+    throw pullFailure(`Could not pull ${name}: ${reason}`, cause);
   } finally {
     abortSignal.removeEventListener('abort', abort);
   }
+}
+
+/** What registries say of images that they do not have, or do not give to this user, in the engine's words. */
+const refusals =
+  /denied|unauthorized|forbidden|manifest unknown|manifest for .* not found|name unknown|not found: manifest|no matching manifest|no basic auth|authentication required|invalid reference format/i;
+
+function pullFailure(message: string, cause?: unknown): OffsiteError {
+  if (refusals.test(message) || engineStatus(cause) === 404)
+    return new OffsiteError(message, { code: 'IMAGE_REFUSED', kind: 'input', cause });
+  return new OffsiteError(message, { code: 'IMAGE_PULL_FAILED', kind: 'infrastructure', cause });
 }
 
 export async function buildImage(

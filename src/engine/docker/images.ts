@@ -47,7 +47,9 @@ async function findImage(
     return {
       id: found.Id,
       names: found.RepoTags ?? [],
+      digests: found.RepoDigests ?? [],
       arch: found.Architecture,
+      platform: [found.Os, found.Architecture, found.Variant].filter(Boolean).join('/'),
       bytes: found.Size,
       madeAt,
       namedAt: Math.max(madeAt, namedAt(found)),

@@ -5,7 +5,11 @@ export interface Image {
   id: string;
   /** The names it has now. */
   names: string[];
+  /** Its names in registries with the digests that it has there: `name@sha256:...`. Empty for a local image. */
+  digests: string[];
   arch: string;
+  /** What its programs are made for: `linux/amd64`. */
+  platform: string;
   bytes: number;
   /** Epoch milliseconds. */
   madeAt: number;
@@ -52,12 +56,29 @@ export interface ListedImage {
   createdAt: number;
 }
 
+/** What the user is to a registry. Never printed, kept or put into a container. */
+export type RegistryLogin = { serveraddress: string } & (
+  | { username: string; password: string }
+  | { identitytoken: string }
+);
+
+/** Bytes of the layers that are known so far. */
+export interface PullProgress {
+  bytes: number;
+  total: number;
+}
+
 export interface PullOptions {
+  login?: RegistryLogin | undefined;
+  /** Called as layers arrive. */
+  onProgress?: ((progress: PullProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
   /** Milliseconds until the registry's first answer. A network that is cut off gives no error. */
   firstWordMs?: number;
   /** Milliseconds that it may be silent after that: an engine does not always report a layer's extraction. */
   silenceMs?: number;
+  /** Milliseconds for all of it. */
+  totalMs?: number;
 }
 
 /** An archive that becomes an image of one layer. */

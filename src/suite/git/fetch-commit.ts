@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gitSources } from '../../bounds/suite.ts';
@@ -41,8 +41,13 @@ export async function fetchCommit(
     ? { name: ref.toLowerCase(), commit: ref.toLowerCase() }
     : await found(ref, address, { env, reach, signal });
   const kept = keptAt(parts.folder, address, wanted.commit);
-  if (existsSync(kept)) return { commit: wanted.commit, repository: kept };
+  if (existsSync(kept)) {
+    const now = new Date();
+    utimesSync(kept, now, now);
+    return { commit: wanted.commit, repository: kept };
+  }
   mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
+  removeUnused(parts.folder);
   const fresh = mkdtempSync(join(parts.folder, 'fetching-'));
   try {
     const commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts);
@@ -55,6 +60,17 @@ export async function fetchCommit(
     return { commit, repository };
   } finally {
     rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** How long a commit that no suite names is kept, in milliseconds. */
+const keptFor = 90 * 24 * 3_600_000;
+
+function removeUnused(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found && found.mtimeMs < Date.now() - keptFor) rmSync(path, { recursive: true, force: true });
   }
 }
 

@@ -22,8 +22,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   const path = step?.path ?? ['verifier'];
   const at = (key: string, message = '') => document.issue([...path, key], message);
   const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
-  const separately = step ? 'separate-step-verifier' : 'separate-verifier';
-  remarks.uses(mode === 'separate' ? separately : 'shared-verifier', at('environment_mode'));
+  remarks.uses(mode === 'separate' ? 'separate-verifier' : 'shared-verifier', at('environment_mode'));
   const user = table.user ?? toml.verifier.user;
   if (user !== undefined) remarks.uses('verifier-user', at('user', user));
   const separate = mode === 'separate' ? readSeparate(source, request) : undefined;

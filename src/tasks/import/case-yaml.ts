@@ -24,8 +24,10 @@ export class NotCarried extends Error {}
  */
 export function caseYaml({ request, local }: PlannedCase, folder: string): ImportedCase {
   refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
-  const { artifacts, environment, tests, oracle } = local;
-  refuseOthers(local, ['artifacts', 'environment', 'tests', 'oracle', ...usual], '');
+  const { artifacts, artifactsExcept = [], environment, agent = {}, tests, oracle } = local;
+  const known = ['artifacts', 'artifactsExcept', 'environment', 'agent', 'tests', 'oracle', ...usual];
+  refuseOthers(local, known, '');
+  refuseOthers(agent, ['user', 'mcpServers', 'skills'], 'agent.');
   const files: ImportedCase['files'] = [];
   const put = (name: string, entries: PlacedFile[]) => {
     files.push({ folder: name, entries });
@@ -42,7 +44,9 @@ export function caseYaml({ request, local }: PlannedCase, folder: string): Impor
       environment: given(environmentYaml(environment, folder, put)),
       tests: tests && given(testsYaml(tests, put)),
       solution: oracle && given(oracleYaml(oracle, put)),
-      artifacts: artifacts.length > 0 ? artifacts : undefined,
+      agent: nonEmpty(given({ ...agent })),
+      artifacts: nonEmptyList(artifacts),
+      artifactsExcept: nonEmptyList(artifactsExcept),
     }),
     files,
     context,
@@ -96,12 +100,19 @@ function environmentYaml(environment: CaseEnvironment, folder: string, put: Put)
 }
 
 function testsYaml(tests: CaseTests, put: Put) {
-  const { files, emptied, command, env, user, timeoutMs, reading, thresholds } = tests;
-  refuseOthers(
-    tests,
-    ['files', 'emptied', 'command', 'env', 'user', 'timeoutMs', 'reading', 'thresholds'],
-    'tests.',
-  );
+  const { files, emptied, command, env, user, timeoutMs, reading, thresholds, collect = [] } = tests;
+  const known = [
+    'files',
+    'emptied',
+    'command',
+    'env',
+    'user',
+    'timeoutMs',
+    'reading',
+    'thresholds',
+    'collect',
+  ];
+  refuseOthers(tests, known, 'tests.');
   if (reading.kind !== 'reward-files' && reading.kind !== 'printed-tests')
     throw new NotCarried('its tests are read in a way that a suite file does not have');
   return {
@@ -110,6 +121,9 @@ function testsYaml(tests: CaseTests, put: Put) {
     env: nonEmpty(env),
     user,
     timeout: duration(timeoutMs),
+    collect: nonEmptyList(
+      collect.map(({ timeoutMs, ...each }) => given({ ...each, timeout: duration(timeoutMs) })),
+    ),
     ...(reading.kind === 'reward-files'
       ? { rewards: { json: reading.json, text: reading.text } }
       : { prints: reading.parser }),
@@ -147,7 +161,9 @@ function foldersYaml(
   return nonEmpty(folders);
 }
 
-function thresholdYaml({ default: usualThreshold, byName }: Thresholds): unknown {
+function thresholdYaml({ default: usualThreshold, byName, required }: Thresholds): unknown {
+  if (required || usualThreshold === undefined)
+    throw new NotCarried('its thresholds are those of a step, which a suite file does not have');
   const names = nonEmpty(byName);
   if (names && usualThreshold !== 1) throw new NotCarried('its thresholds are both by name and not 1');
   return names ?? (usualThreshold === 1 ? undefined : usualThreshold);
@@ -162,8 +178,14 @@ function insideOf(folder: string, file: string): string {
 
 /** Throws for a key that has a value and that is not written. */
 function refuseOthers(value: object, known: readonly string[], where: string): void {
-  const other = Object.entries(value).find(([key, each]) => each !== undefined && !known.includes(key));
+  const other = Object.entries(value).find(([key, each]) => saysSomething(each) && !known.includes(key));
   if (other) throw new NotCarried(`a suite file cannot say ${where}${other[0]}`);
+}
+
+/** Whether a value has any content, at some depth. */
+function saysSomething(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return value !== undefined && value !== null;
+  return Object.values(value).some(saysSomething);
 }
 
 /** Without keys that have no value. */

@@ -1,6 +1,4 @@
-import type { RewardReading } from '../task.ts';
-
-type NamedTests = Extract<RewardReading, { kind: 'named-tests' }>;
+import type { NamedResult } from './named-results.ts';
 
 /** Repositories whose tests are graded by those that the patch should fix, and no others. */
 const failToPassOnly: ReadonlySet<string> = new Set([
@@ -9,24 +7,35 @@ const failToPassOnly: ReadonlySet<string> = new Set([
   'processing/p5.js',
 ]);
 
+interface NamedTests {
+  failToPass: readonly string[];
+  passToPass: readonly string[];
+  /** As the row names it. */
+  repo: string;
+}
+
 export interface Resolution {
   /** Whether all tests that count have passed. */
   resolved: boolean;
   /** The tests that count and did not pass. A test without a result is among them. */
   failed: readonly string[];
+  /** How many tests count. */
+  counting: number;
 }
 
 /**
- * Whether a row of SWE-bench is resolved, by the results of tests after its test patch.
- *
- * @param repo as the row names it
+ * Whether a row of SWE-bench is resolved, by the results of tests after its test patch. A test that passed
+ * before may also be skipped.
  */
 export function resolution(
-  { failToPass, passToPass }: NamedTests,
-  results: ReadonlyMap<string, 'passed' | 'failed'>,
-  repo: string,
+  { failToPass, passToPass, repo }: NamedTests,
+  resultOf: (test: string) => NamedResult | undefined,
 ): Resolution {
-  const counting = failToPassOnly.has(repo) ? failToPass : [...failToPass, ...passToPass];
-  const failed = counting.filter((test) => results.get(test) !== 'passed');
-  return { resolved: counting.length > 0 && failed.length === 0, failed };
+  const kept = failToPassOnly.has(repo) ? [] : passToPass;
+  const failed = [
+    ...failToPass.filter((test) => resultOf(test) !== 'passed'),
+    ...kept.filter((test) => !['passed', 'skipped'].includes(resultOf(test) ?? 'failed')),
+  ];
+  const counting = failToPass.length + kept.length;
+  return { resolved: counting > 0 && failed.length === 0, failed, counting };
 }

@@ -7,6 +7,8 @@ import { BadFile } from '../../suite/file-issues.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import { Remarks } from '../supported.ts';
 import type { Task } from '../task.ts';
+import { patchedFiles } from './patched-files.ts';
+import { type RowSetup, sourceOf, testRunOf } from './setup.ts';
 
 const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
 
@@ -57,16 +59,25 @@ export function rowId(text: string, place: RowPlace): string {
   throw new BadFile([{ ...place, column: 1, path: 'instance_id', message: 'is required: expected a text' }]);
 }
 
+/** Where tests write a report, if they write one. */
+const report = '/logs/verifier/report.xml';
+
 /** Reads a row in the format of SWE-bench. Throws {@link BadFile} with its problems, at its line. */
-export function readRow(text: string, place: RowPlace): Task {
+export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Task {
   const document = parseRow(text, place);
   const remarks = new Remarks();
   const row = checkDocument(document, Row, remarks);
   const { repo, base_commit, version, environment_setup_commit } = row;
   const tests = [...row.FAIL_TO_PASS, ...row.PASS_TO_PASS];
   if (tests.length === 0) remarks.uses('no-tests', document.issue(['FAIL_TO_PASS'], 'the row names no test'));
-  remarks.uses('unnamed-environment', document.issue([], ''));
+  const source = sourceOf(setup, row);
+  if (source.kind === 'unnamed') remarks.uses('unnamed-environment', document.issue([], ''));
+  else remarks.uses(source.kind, document.issue([], ''));
   remarks.uses('named-tests', document.issue(['FAIL_TO_PASS'], ''));
+  const patched = patchedFiles(row.test_patch);
+  if ('problem' in patched) remarks.uses('test-patch', document.issue(['test_patch'], patched.problem));
+  const files = 'problem' in patched ? [] : patched.after;
+  const { command, timeoutMs, ...reading } = testRunOf(setup, files, report);
   return {
     id: row.instance_id,
     name: row.instance_id,
@@ -75,7 +86,7 @@ export function readRow(text: string, place: RowPlace): Task {
     description: undefined,
     instruction: row.problem_statement,
     environment: {
-      source: { kind: 'unnamed' },
+      source,
       services: [],
       main: undefined,
       files: undefined,
@@ -97,15 +108,16 @@ export function readRow(text: string, place: RowPlace): Task {
     verifier: {
       mode: 'separate',
       environment: undefined,
-      timeoutMs: 1_800_000,
+      timeoutMs,
       env: {},
       user: undefined,
       network: undefined,
       tests: [],
-      command: undefined,
+      command: ['bash', '-c', command],
       reading: {
         kind: 'named-tests',
         testPatch: row.test_patch,
+        ...{ base: base_commit, repo, report, ...reading },
         failToPass: row.FAIL_TO_PASS,
         passToPass: row.PASS_TO_PASS,
       },

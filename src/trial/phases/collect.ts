@@ -20,7 +20,9 @@ export const collect: Phase = { name: 'collect', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   const ms = workspaceFiles.time.reading;
-  const notes = await runCollectCommands(input.container, input.spec.tests?.collect ?? [], parts, signal);
+  // What was kept of a trial was kept after them.
+  const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
+  const notes = await runCollectCommands(input.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();

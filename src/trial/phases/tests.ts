@@ -11,8 +11,10 @@ import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { capturedText } from '../../validate/record.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { bringArtifacts } from '../bring-artifacts.ts';
+import { bringWorkspace, ofWorkspace } from '../bring-workspace.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { putTests } from '../put-tests.ts';
+import { type Resolved, resolvedRewards } from '../resolved-rewards.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { writtenRewards } from '../written-rewards.ts';
 import { largestWorkspace } from './largest-workspace.ts';
@@ -51,11 +53,16 @@ async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
 }
 
 async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
-  const { sandboxes, signal } = input;
-  const container = await sandboxes.tests.container();
+  const { sandboxes, found, signal } = input;
+  const sandbox = await sandboxes.tests.sandbox();
+  const { container } = sandbox;
   const maxBytes = await largestWorkspace(input);
-  const brought = await bringArtifacts(input.container, container, fresh, { maxBytes, signal });
-  if (brought.kind === 'refused') return { kind: 'refused', why: `the artifact ${brought.why}` };
+  const limits = { maxBytes, signal };
+  const brought =
+    fresh.brought.kind === 'artifacts'
+      ? await bringArtifacts(input.container, container, fresh.brought, limits)
+      : await bringWorkspace(input.container, sandbox, fresh.brought, { carry: found.carry, ...limits });
+  if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   const diskBytes = await roomIn(container, input);
   return { kind: 'ran', leftOut: brought.leftOut, ...(await run(tests, container, { diskBytes, signal })) };
@@ -82,7 +89,8 @@ async function run(tests: CaseTests, container: Container, options: RunOptions):
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
   const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
-  return { validations: [validationOf(result, judgments)], judgments, failure: undefined };
+  const told = 'told' in rewards ? rewards.told : undefined;
+  return { validations: [validationOf(result, judgments, told)], judgments, failure: undefined };
 }
 
 async function changesOf({
@@ -105,13 +113,17 @@ const together = 'exec "$@" 2>&1 < /dev/null';
 async function runTests(tests: CaseTests, container: Container, { diskBytes, signal }: RunOptions) {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', together, 'sh', ...tests.command],
-    env: { ...gradingEnvironment({}, container), ...tests.env },
+    env: {
+      ...gradingEnvironment({}, container),
+      ...(tests.fresh?.brought.kind === 'workspace' && ofWorkspace),
+      ...tests.env,
+    },
     cwd: container.workingDir,
     ...(tests.user !== undefined && { user: tests.user }),
     timeoutMs: tests.timeoutMs,
     ...(diskBytes !== undefined && { diskBytes }),
     // Results in the middle must not be lost.
-    ...(tests.reading.kind === 'printed-tests' && { capBytes: programOutput.bytes.kept }),
+    ...(tests.reading.kind !== 'reward-files' && { capBytes: programOutput.bytes.kept }),
     signal,
   });
   signal.throwIfAborted();
@@ -122,9 +134,10 @@ async function rewardsOf(
   { stdout }: ExecResult,
   { reading }: CaseTests,
   { container, signal }: Pick<PhaseInput, 'container' | 'signal'>,
-): Promise<Rewards> {
+): Promise<Rewards | Resolved> {
   if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
   if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
+  if (reading.kind === 'named-tests') return resolvedRewards(container, reading, stdout.text, signal);
   const read = printedTestParsers[reading.parser](stdout.text);
   if (read.kind === 'none') return read;
   const passed = [...read.tests.values()].filter((status) => status === 'passed').length;
@@ -134,7 +147,7 @@ async function rewardsOf(
 /** The exit code of the tests does not count. */
 function failureOf(
   result: ExecResult,
-  rewards: Rewards,
+  rewards: Rewards | Resolved,
   { timeoutMs }: CaseTests,
 ): GradingFailure | undefined {
   const output = result.stdout.text;
@@ -181,12 +194,12 @@ function thresholdOf(name: string, { default: usual, byName }: Thresholds): numb
 function validationOf(
   { stdout, startedAt, finishedAt }: ExecResult,
   judgments: readonly Judgment[],
+  told: string | undefined,
 ): Validation {
   const low = judgments.filter((judgment) => !reachesThreshold(judgment));
   const passed = low.length === 0;
-  const told = low
-    .map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`)
-    .join('; ');
+  const why = low.map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`);
+  const message = [...why, ...(told === undefined ? [] : [told])].join('; ');
   return {
     id: 'validation-0',
     index: 0,
@@ -197,7 +210,7 @@ function validationOf(
     durationMs: Math.round(finishedAt - startedAt),
     exitCode: passed ? 0 : 1,
     truncated: stdout.truncated,
-    ...(!passed && { message: told }),
+    ...(!passed && { message }),
     logs: [{ index: 0, at: startedAt, level: 'stdout', value: capturedText(stdout.text) }],
   };
 }

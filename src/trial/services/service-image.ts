@@ -5,13 +5,13 @@ import { networkObstacle } from '../../engine/network/network.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { EnvironmentStep } from '../../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
 import { builtImage } from '../built-image.ts';
 import { TrialFailure } from '../failure.ts';
 import type { ImageParts, PreparationOptions } from '../image-parts.ts';
+import { blameFor, noImage, obtainImage, usedImage } from '../obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
-import { missingImage } from '../start-image.ts';
 
 /** A service with its image, ready to be started. */
 export interface ServiceImage {
@@ -23,13 +23,15 @@ export interface ServiceImage {
 
 export interface ServiceImages {
   services: ServiceImage[];
+  /** What they were made of first. */
+  images: UsedImage[];
   /** The builds of their images. */
   steps: EnvironmentStep[];
 }
 
 /**
- * Finds or builds the images of a case's services. Throws a {@link TrialFailure} of kind `task` if one is
- * missing, cannot be built, or cannot be run here.
+ * Finds, pulls or builds the images of a case's services. Throws a {@link TrialFailure} if one is missing,
+ * cannot be built, or cannot be run here.
  *
  * @param passed the variables that the host passes in, among them those of proxies
  */
@@ -42,20 +44,39 @@ export async function serviceImages(
 ): Promise<ServiceImages> {
   const { services: planned = [] } = spec.environment;
   const steps: EnvironmentStep[] = [];
+  const images: UsedImage[] = [];
   const services: ServiceImage[] = [];
   for (const service of planned) {
     const { image, build, place } = service;
     // The build's own place and files say which one it is.
     const environment = { ...spec.environment, build };
     const built = await builtImage(parts, { ...spec, environment }, passed, signal, options);
-    if (built) steps.push(built);
-    const name = built?.image ?? image?.mappedTo ?? image?.name ?? '';
-    const found = await parts.engine.findImage(name, signal);
-    if (!found && built) throw imageGone(name);
-    if (!found) throw unusable(`${image?.place ?? place}: ${missingImage(image?.name ?? '', name)}`);
+    if (built) steps.push(built.step);
+    const name = image?.mappedTo ?? image?.name ?? '';
+    const found = built
+      ? await ofBuild(parts.engine, built.step.image, signal)
+      : await named(parts, { name, given: image?.name ?? '', place: image?.place ?? place }, signal);
+    images.push(...(built?.bases ?? [usedImage(name, found)]));
     services.push(await usable(parts.engine, spec, service, found, signal));
   }
-  return { services, steps };
+  return { services, images, steps };
+}
+
+async function ofBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
+  const found = await engine.findImage(id, signal);
+  if (found) return found;
+  throw imageGone(id);
+}
+
+async function named(
+  parts: ImageParts,
+  { name, given, place }: { name: string; given: string; place: string },
+  signal: AbortSignal,
+): Promise<Image> {
+  const obtained = await obtainImage(parts, name, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const message = `${place}: ${noImage(obtained, given, name)}`;
+  throw new TrialFailure({ kind: blameFor(obtained), phase: 'sandbox', message });
 }
 
 async function usable(

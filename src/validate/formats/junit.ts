@@ -3,7 +3,7 @@ import { messageOf } from '../../offsite-error.ts';
 import type { ReportedTest, TestReport } from './reported-test.ts';
 
 /** An element may occur once or several times. Attributes are strings. */
-type Element = { [name: string]: Element[] | string | undefined };
+export type Element = { [name: string]: Element[] | string | undefined };
 
 const lists = new Set(['testsuites', 'testsuite', 'testcase', 'failure', 'error', 'skipped']);
 
@@ -12,8 +12,14 @@ const lists = new Set(['testsuites', 'testsuite', 'testcase', 'failure', 'error'
  * `skipped` inside.
  */
 export function readJunit(text: string): TestReport {
+  const read = junitElements(text);
+  return 'problem' in read ? { format: 'junit', ...read } : { format: 'junit', tests: read.map(testOf) };
+}
+
+/** The `testcase` elements of a report, or why it cannot be read. */
+export function junitElements(text: string): Element[] | { problem: string } {
   const valid = XMLValidator.validate(text);
-  if (valid !== true) return { format: 'junit', problem: `line ${valid.err.line}: ${valid.err.msg}` };
+  if (valid !== true) return { problem: `line ${valid.err.line}: ${valid.err.msg}` };
   const parser = new XMLParser({
     ignoreAttributes: false,
     attributeNamePrefix: '@',
@@ -24,26 +30,25 @@ export function readJunit(text: string): TestReport {
     alwaysCreateTextNode: true,
     isArray: (name) => lists.has(name),
   });
-  const tests: ReportedTest[] = [];
+  const tests: Element[] = [];
   try {
     collect(parser.parse(text) as Element, tests);
   } catch (error) {
     // The parser throws plain errors, for example for a document that refers to files.
-    return { format: 'junit', problem: messageOf(error) };
+    return { problem: messageOf(error) };
   }
-  return { format: 'junit', tests };
+  return tests;
 }
 
-function collect(element: Element, tests: ReportedTest[]): void {
+function collect(element: Element, tests: Element[]): void {
   for (const name of ['testsuites', 'testsuite'] as const) {
     for (const inner of children(element, name)) collect(inner, tests);
   }
-  for (const test of children(element, 'testcase')) tests.push(testOf(test));
+  for (const test of children(element, 'testcase')) tests.push(test);
 }
 
 function testOf(test: Element): ReportedTest {
-  const [problem] = [...children(test, 'failure'), ...children(test, 'error')];
-  const [skipped] = children(test, 'skipped');
+  const { problem, skipped } = outcomeOf(test);
   const message = problem
     ? (text(problem['@message']) ?? text(problem['#text'])?.split('\n', 1)[0] ?? 'failed')
     : skipped && `skipped: ${text(skipped['@message']) ?? ''}`;
@@ -56,6 +61,13 @@ function testOf(test: Element): ReportedTest {
     ...(Number.isFinite(seconds) && { durationMs: Math.round(seconds * 1000) }),
     ...(detail && { detail }),
   };
+}
+
+/** What a test has if it did not simply pass. */
+export function outcomeOf(test: Element): { problem: Element | undefined; skipped: Element | undefined } {
+  const [problem] = [...children(test, 'failure'), ...children(test, 'error')];
+  const [skipped] = children(test, 'skipped');
+  return { problem, skipped };
 }
 
 function children(element: Element, name: string): Element[] {

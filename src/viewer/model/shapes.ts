@@ -1,3 +1,4 @@
+import type { LaterGrading } from '../../record/later-grading.ts';
 import type { Cause, TrialRecord } from '../../record/trial-record.ts';
 
 /**
@@ -92,6 +93,8 @@ export interface TrialPage {
   batch: BatchName;
   trial: TrialRow;
   attempts: AttemptRow[];
+  /** Later gradings of what the trial left, oldest first. */
+  gradings: LaterGrading[];
   /** The attempt that `found` belongs to; absent for the trial's own result. */
   attempt?: number | undefined;
   /** Absent until there is a result. */

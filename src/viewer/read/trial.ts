@@ -1,7 +1,9 @@
 import { listAttempts } from '../../ledger/find.ts';
+import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { trialByKey } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { LaterGrading } from '../../record/later-grading.ts';
 import {
   type CutLimits,
   cutMiddle,
@@ -34,9 +36,25 @@ export function readTrial(
     attempts: attempts.map(({ number, startedAt, endedAt, ending, cause, result }) => ({
       ...{ number, startedAt, endedAt, ending, cause: causeOf(cause), hasRecord: result !== undefined },
     })),
+    gradings: gradingsOf(ledger, reader, trial),
     attempt,
     ...(sha256 !== undefined && found(reader, sha256, limits)),
   };
+}
+
+function gradingsOf(
+  ledger: Ledger,
+  reader: RecordReader,
+  { key, result }: { key: number; result: string | undefined },
+): LaterGrading[] {
+  if (result === undefined || ledger.gradings.of(key).length === 0) return [];
+  try {
+    return laterGradings(ledger, key, reader.read(result));
+  } catch (error) {
+    // The page says that the record cannot be read.
+    if (error instanceof OffsiteError || error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
 
 function found(

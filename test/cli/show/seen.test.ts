@@ -140,7 +140,20 @@ describe('a shell', () => {
     return offsite(place, args, { dataFolder: null });
   };
 
-  test('runs a command in the workspace as the agent left it, without a network', async () => {
+  test('has the whole workspace, while that is kept', async () => {
+    const { stdout, stderr, exitCode } = await shell(
+      'sh',
+      '-c',
+      'cat answer.txt; wc -c < lost.bin; ls gone.txt',
+    );
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('start\n43\n2\n');
+    expect(stderr).not.toContain('not restored');
+    await offsite(place, ['ledger', 'workspaces', '--free']);
+    await nothingLeft();
+  });
+
+  test('runs a command in the workspace as the record has it, without a network', async () => {
     const look =
       'cat answer.txt; ls; readlink link; stat -c %a answer.txt; wc -c < out/kept.bin; cat /proc/net/dev; exit 7';
     const { stdout, stderr, exitCode } = await shell('bash', '-c', look);

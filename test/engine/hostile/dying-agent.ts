@@ -22,6 +22,18 @@ switch (phase) {
     await engine.createContainer(await testSpec(engine));
     await reached();
     break;
+  case 'services': {
+    const { signal } = new AbortController();
+    const spec = await testSpec(engine);
+    const network = await engine.openNetwork({ imageId: spec.imageId, labels: {} }, signal);
+    const member = { address: '10.213.0.2', hostName: 'db', network: 'none' as const, hosts: {} };
+    const joined = await network.join(member, signal);
+    const program = { command: ['sleep', 'infinity'], env: {}, memoryFolders: [] };
+    const service = await engine.createService({ ...spec, ...joined, service: program }, signal);
+    await service.start(signal);
+    await reached();
+    break;
+  }
   case 'start':
     await startedContainer(engine);
     await reached();

@@ -43,7 +43,7 @@ async function markerEnded(instance: string): Promise<void> {
 
 test('the next agent removes everything of an agent that was killed in any phase', async () => {
   const instances = await Promise.all(
-    ['create', 'start', 'exec', 'snapshot'].map((phase) => killedIn(phase, randomUUID())),
+    ['create', 'start', 'services', 'exec', 'snapshot'].map((phase) => killedIn(phase, randomUUID())),
   );
   await Promise.all(instances.map(markerEnded));
   await engine.sweep();

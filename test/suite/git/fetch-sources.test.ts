@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
@@ -135,8 +136,20 @@ describe('a source', () => {
     const kept = join(folder, 'data', 'sources');
     const before = readdirSync(kept);
     renameSync(join(repository.path, '.git', 'objects', 'pack'), join(folder, 'away'));
+    // One that was used a moment ago stays, and one that nobody used for months goes.
+    const old = new Date('2001-01-01');
+    utimesSync(join(kept, before[0] ?? ''), old, old);
     const [two] = await sourcesOf([`{ git: repo, ref: ${commit} }`]);
     expect(two).toEqual(one);
+    mkdirSync(join(kept, 'unused'));
+    utimesSync(join(kept, 'unused'), old, old);
+    makeRepository(join(suiteFolder, 'other')).commit({ a: '1' });
+    await sourcesOf(['{ git: other }']);
+    expect(existsSync(join(kept, 'unused'))).toBe(false);
+    expect(readdirSync(kept)).toHaveLength(2);
+    rmSync(join(kept, readdirSync(kept).find((name) => !before.includes(name)) ?? 'none'), {
+      recursive: true,
+    });
     expect(readdirSync(kept)).toEqual(before);
     expect(before).toHaveLength(1);
   });
@@ -185,6 +198,13 @@ describe('a source is refused, with its place', () => {
     );
     makeRepository(join(suiteFolder, 'bare'));
     expect(await problemOf('{ git: bare }')).toContain('the repository has no commit at its HEAD');
+  });
+
+  test('if there is no git', async () => {
+    makeRepository(join(suiteFolder, 'repo')).commit({ a: '1' });
+    expect(await problemOf('{ git: repo }', { env: { PATH: '/nowhere' } })).toContain(
+      'git is not on the PATH',
+    );
   });
 
   test('if it, its ref or its protocol could be an option or a program', async () => {

@@ -8,11 +8,13 @@ export function Task() {
   const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
     record;
   const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
+  const digests = record.images?.flatMap(({ name, digest }) => (digest ? [`${name}@${digest}`] : []));
   const facts = [
     ['Model', subject?.model],
     ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
     ['Profile', subject?.profile],
     ['Image', subject?.image],
+    ['Digests', digests?.join(', ')],
     ['Images that the configuration replaces', mapped?.join(', ')],
     ['Workspace', record.workspace],
     ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
@@ -20,6 +22,7 @@ export function Task() {
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
+    ['Services', record.services?.map(({ name, image }) => `${name}: ${image}`).join(', ')],
     ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
     ['What the harness did not get', record.deviations?.join(', ')],
   ].filter((fact): fact is [string, string] => Boolean(fact[1]));

@@ -9,6 +9,7 @@ import { Attempts } from './attempts.tsx';
 import { Changes } from './changes.tsx';
 import { Checks } from './checks.tsx';
 import { Environment } from './environment.tsx';
+import { Gradings } from './gradings.tsx';
 import { Raw } from './raw.tsx';
 import { useRecord } from './record-context.ts';
 import { Task } from './task.tsx';
@@ -92,6 +93,12 @@ function tabsOf(page: TrialPage, record: TrialRecord, query: URLSearchParams): T
       count: page.attempts.length,
       content: () => <Attempts page={page} />,
     },
+    ...(page.gradings.length > 0 ? [gradingsTab(page)] : []),
     { name: 'raw', title: 'Raw', content: () => <Raw /> },
   ];
+}
+
+function gradingsTab(page: TrialPage): Tab {
+  const { length: count } = page.gradings;
+  return { name: 'gradings', title: 'Graded again', count, content: () => <Gradings page={page} /> };
 }

@@ -1,0 +1,32 @@
+import { bytes, channel, characters, GiB, KiB, milliseconds, times } from './channel.ts';
+
+/** Bounds for what other machines of a fleet send, through the storage and through Temporal. */
+
+export const fleetStorage = channel({
+  sender: 'the fleet',
+  over: 'contents and results in the shared storage',
+  bytes: {
+    content: bytes(2 * GiB, 'a content: a plan with its files, or an artifact'),
+    result: bytes(16 * KiB, 'an entry of the index'),
+    name: characters(1024, 'an id in an entry'),
+  },
+  time: 'the machine’s own file system is asked, which bounds no time',
+  count: { documents: times(4, 'plans of batches that a worker keeps in memory') },
+});
+
+export const fleetMessages = channel({
+  sender: 'the fleet',
+  over: 'orders, summaries and queries through Temporal',
+  bytes: {
+    // Temporal itself refuses a payload of more than 2 MiB.
+    text: characters(1000, 'a reason in a summary'),
+  },
+  time: {
+    call: milliseconds(10_000, 'a call'),
+  },
+  count: {
+    page: times(200, 'trials or results in one payload'),
+    listed: times(1_000, 'batches in a list'),
+    lost: times(100, 'trials without a result that a batch names'),
+  },
+});

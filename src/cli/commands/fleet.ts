@@ -1,0 +1,87 @@
+import { Command } from '@commander-js/extra-typings';
+import { withTemporal } from '../../fleet/packages.ts';
+import { rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
+import { withTasks } from '../planned-suite.ts';
+
+export function fleetCommand() {
+  const fleet = new Command('fleet')
+    .description('run batches on many machines at once, with Temporal as the queue: docs/fleet.md')
+    .enablePositionalOptions();
+  fleet.addCommand(worker());
+  fleet.addCommand(run());
+  fleet.addCommand(attach());
+  fleet.addCommand(
+    withService(new Command('status'))
+      .description('show the workers and the batches in progress')
+      .action(async (options) => {
+        process.exitCode = await (await withTemporal(() => import('../fleet/status.ts'))).showFleet(options);
+      }),
+  );
+  fleet.addCommand(
+    withService(new Command('pull'))
+      .description("bring a batch's records and artifacts from the storage into this data folder")
+      .argument('<batch>', "the batch's id")
+      .action(async (batch, options) => {
+        process.exitCode = await (await withTemporal(() => import('../fleet/pull.ts'))).pull(batch, options);
+      }),
+  );
+  const controls = {
+    pause: 'schedule no more trials of a batch; those that workers hold continue',
+    unpause: 'schedule trials of a paused batch again',
+    cancel: 'end the running trials of a batch, and schedule no others',
+  } as const;
+  for (const [name, description] of Object.entries(controls)) {
+    fleet.addCommand(
+      withConfigAndData(new Command(name))
+        .description(description)
+        .argument('<batch>', "the batch's id")
+        .action(async (batch, options) => {
+          const { control } = await withTemporal(() => import('../fleet/control.ts'));
+          await control(name as keyof typeof controls, batch, options);
+        }),
+    );
+  }
+  return fleet;
+}
+
+function worker() {
+  return withConfigAndData(new Command('worker'))
+    .description('run trials of the fleet on this machine until it is told to stop')
+    .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
+    .option('--pool <name...>', 'the pools to join (default: fleet.pools)')
+    .action(async (options) => {
+      process.exitCode = await (await withTemporal(() => import('../fleet/worker.ts'))).runWorker(options);
+    });
+}
+
+function run() {
+  return withTasks(withAllowOutside(withService(new Command('run'))))
+    .description('start a suite on the fleet, and watch it; Ctrl-C only stops watching')
+    .argument('[file]', 'the suite file (YAML)')
+    .option('--pool <name>', 'the pool whose workers run it', 'default')
+    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
+    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .option('--detach', 'do not watch it')
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .action(async (file, options) => {
+      process.exitCode = await (await withTemporal(() => import('../fleet/run.ts'))).runOnFleet(
+        file,
+        options,
+      );
+    });
+}
+
+function attach() {
+  return withService(new Command('attach'))
+    .description('watch a batch of the fleet, and print its results at its end')
+    .argument('<batch>', "the batch's id")
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .action(async (batch, options) => {
+      process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).attachTo(
+        batch,
+        options,
+      );
+    });
+}

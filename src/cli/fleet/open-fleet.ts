@@ -1,0 +1,23 @@
+import { connectFleet, type FleetConnection } from '../../fleet/connect.ts';
+import { folderStorage } from '../../fleet/storage/folder-storage.ts';
+import type { FleetStorage } from '../../fleet/storage/storage.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { CommandContext } from '../context.ts';
+
+/** Connects to the fleet's server. The context closes the connection. */
+export async function openFleet(context: CommandContext, name?: string): Promise<FleetConnection> {
+  const connection = await connectFleet(context.config.fleet, context.env, name);
+  context.closeWith(connection);
+  return connection;
+}
+
+/** The storage that the configuration names. Throws `FLEET_STORAGE_MISSING` if it names none. */
+export function openStorage({ config }: CommandContext): FleetStorage {
+  const { storage } = config.fleet;
+  if (storage) return folderStorage(storage.folder);
+  throw new OffsiteError('the fleet has no storage for plans and records', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'input',
+    hint: 'Name a folder that all machines reach in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}.',
+  });
+}

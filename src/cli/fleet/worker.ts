@@ -1,0 +1,99 @@
+import { hostname } from 'node:os';
+import { ConfigRevisions } from '../../agent/config-revision.ts';
+import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
+import { ModelPermits } from '../../fleet/worker/model-permits.ts';
+import { fleetLock } from '../../ledger/fleet-tasks.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { CommandContext, type CommonOptions } from '../context.ts';
+import { daemonLog } from '../daemon/log.ts';
+import { workLog } from '../daemon/work-log.ts';
+import { exitCodes } from '../failure.ts';
+import { interruption } from '../interruption.ts';
+import { lastDefence } from '../last-defence.ts';
+import { openFleet, openStorage } from './open-fleet.ts';
+
+export interface WorkerOptions extends CommonOptions {
+  concurrency?: number | undefined;
+  pool?: string[] | undefined;
+}
+
+/** Milliseconds within which signals count as one. */
+const togetherMs = 1_000;
+
+/** Runs a worker of the fleet in this process until it ends. Returns the exit code. */
+export async function runWorker(options: WorkerOptions): Promise<number> {
+  await using context = CommandContext.open(options);
+  const { config, dataFolder, clock, redact } = context;
+  const monotonic = () => performance.now();
+  const log = daemonLog(context.err, () => work.logged());
+  using work = workLog(log, { clock, monotonic });
+  context.note = (message) => log.info(message);
+  const storage = openStorage(context);
+  const lock = context.ledger().takeLock(fleetLock);
+  if (!lock) {
+    throw new OffsiteError(`another worker of the fleet works in ${dataFolder}`, {
+      code: 'FLEET_WORKER_RUNNING',
+      kind: 'input',
+      hint: 'A second worker on this machine needs another --data-folder.',
+    });
+  }
+  context.closeWith(lock);
+  const workshop = await openWorkshop(context);
+  const machine = `${hostname()}/${workshop.ledger.agentId}`;
+  const opened = await openFleet(context, machine);
+  const connection = { ...opened, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
+  await using permits = new ModelPermits({
+    ...{ connection, clock, monotonic },
+    lost: (model) => worker.losePermits(model),
+    note: (message) => log.warn(message),
+  });
+  context.permits = permits.of;
+  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
+  await using revisions = new ConfigRevisions(revision);
+  const name = `${machine}/${revision.concurrency}`;
+  const worker = new FleetWorker({
+    ...workshop,
+    ...{ connection, storage, log, name, revisions, monotonic },
+    random: Math.random,
+    observe: work.observe,
+  });
+  let crashed = false;
+  using defence = lastDefence({
+    announce: (message) => log.fatal(message),
+    stop() {
+      crashed = true;
+      worker.end();
+      worker.end();
+    },
+  });
+  defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
+  using _signals = obey(worker);
+  const { service, engine } = workshop;
+  await worker.run((queues) => {
+    const { address: server, namespace } = config.fleet;
+    const at = { server, namespace, service, engine: engine.address, dataFolder, queues };
+    log.info({ pid: process.pid, concurrency: revision.concurrency, ...at }, 'the worker is working');
+  });
+  log.info('the worker has ended');
+  return crashed ? exitCodes.infrastructure : exitCodes.done;
+}
+
+async function openWorkshop(context: CommandContext) {
+  // No trial runs yet, so a signal may simply end the process.
+  using interrupted = interruption(context.note);
+  return await context.workshop(interrupted.signal);
+}
+
+/** The first signal drains, the second gives the trials back, the third ends the process. */
+function obey(worker: FleetWorker): Disposable {
+  let asked = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  const end = () => {
+    if (performance.now() - last < togetherMs) return;
+    last = performance.now();
+    if (++asked > 2) process.exit(exitCodes.interrupted);
+    worker.end();
+  };
+  process.on('SIGTERM', end).on('SIGINT', end);
+  return { [Symbol.dispose]: () => void process.off('SIGTERM', end).off('SIGINT', end) };
+}

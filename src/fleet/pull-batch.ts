@@ -1,0 +1,58 @@
+import { storedPlan } from '../agent/stored-plan.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { fleetLock } from '../ledger/fleet-tasks.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { parseForeignJson } from '../parse-json.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { FleetDocument } from './document.ts';
+import type { FleetStorage } from './storage/storage.ts';
+
+/** Puts a batch that another machine started into this ledger, unless it is there. */
+export async function joinBatch(document: FleetDocument, ledger: Ledger): Promise<StoredBatch> {
+  const { batch, service, suite, file, known, runs } = document;
+  const plan = await ledger.blobs.putJson(storedPlan(known));
+  const { key } = ledger.batches.join({
+    ...{ service, id: batch, suite, file, plan, lock: fleetLock },
+    runs: runs.map(({ id, taskIndex, caseId, caseName, variant, variantIndex, details }) => {
+      return { id, taskIndex, caseId, caseName, variant, variantIndex, details };
+    }),
+  });
+  return ledger.batches.byKey(key);
+}
+
+/**
+ * Brings the results of a batch that the ledger does not have from the storage, with all contents that they
+ * name. Resolves with how many it brought. What was brought is not brought again.
+ */
+export async function pullBatch(
+  { id, service }: Pick<StoredBatch, 'id' | 'service'>,
+  { ledger, storage }: { ledger: Ledger; storage: FleetStorage },
+  signal: AbortSignal,
+): Promise<number> {
+  let pulled = 0;
+  for await (const { run, ordinal, record } of storage.results(id)) {
+    signal.throwIfAborted();
+    const key = ledger.batches.findRun(service, id, run);
+    if (key === undefined) continue;
+    const standing = ledger.fleetTasks.standing(key, ordinal);
+    if (standing && standing.state !== 'queued') continue;
+    const content = await storage.get(record);
+    const { verdict } = readRecord(parseForeignJson(content.toString('utf8')));
+    await pullContents(content, { ledger, storage }, signal);
+    const { sha256: result } = await ledger.blobs.put(content);
+    if (ledger.fleetTasks.adopt(key, ordinal, { verdict, result })) pulled++;
+  }
+  return pulled;
+}
+
+async function pullContents(
+  record: Buffer,
+  { ledger, storage }: { ledger: Ledger; storage: FleetStorage },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const [named] of new Set(record.toString('utf8').matchAll(/[0-9a-f]{64}/g))) {
+    signal.throwIfAborted();
+    if (ledger.blobs.stat(named) === undefined && (await storage.has(named)))
+      await ledger.blobs.put(await storage.get(named));
+  }
+}

@@ -1,0 +1,23 @@
+/** One result in the index of a batch. */
+export interface IndexedResult {
+  run: string;
+  ordinal: number;
+  /** The hash of the record, as JSON. */
+  record: string;
+}
+
+/**
+ * What the machines of a fleet share: contents under their SHA-256, and for each batch an index of its
+ * results. Everything can be repeated. Hashes are 64 lower-case hexadecimal digits.
+ */
+export interface FleetStorage {
+  has(sha256: string): Promise<boolean>;
+  /** Stores a content that the caller has hashed. */
+  put(sha256: string, content: Uint8Array): Promise<void>;
+  /** A content, checked against its hash. Throws `FLEET_CONTENT_MISSING` and `FLEET_CONTENT_DAMAGED`. */
+  get(sha256: string): Promise<Buffer>;
+  /** Adds a result to the index of a batch, or replaces it. */
+  addResult(batch: string, result: IndexedResult): Promise<void>;
+  /** The index of a batch, in no order. */
+  results(batch: string): AsyncIterable<IndexedResult>;
+}

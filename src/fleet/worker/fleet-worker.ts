@@ -1,0 +1,187 @@
+import type { Logger } from 'pino';
+import { watchedLoop } from '../../agent/daemon/loops.ts';
+import { Metrics } from '../../agent/daemon/metrics.ts';
+import { observeWork } from '../../agent/daemon/observe-work.ts';
+import type { DeliveryParts } from '../../agent/delivery.ts';
+import { DeliveryLoop } from '../../agent/delivery-loop.ts';
+import { Watchdog } from '../../agent/loop.ts';
+import type { Delivered } from '../../agent/outbox-delivery.ts';
+import { Worker } from '../../agent/worker/worker.ts';
+import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { fleetLock } from '../../ledger/fleet-tasks.ts';
+import type { PendingReport } from '../../ledger/outbox.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { FleetConnection } from '../connect.ts';
+import type { FleetStorage } from '../storage/storage.ts';
+import { Documents } from './documents.ts';
+import { FleetDelivery } from './fleet-delivery.ts';
+import { queuesOf } from './placement.ts';
+import { openPolls, type Polls } from './polls.ts';
+import { TaskRunner } from './task-runner.ts';
+import { Tasks } from './tasks.ts';
+
+export interface FleetWorkerParts
+  extends Omit<
+    WorkerParts,
+    'scope' | 'attempts' | 'patienceMs' | 'checks' | 'onFailure' | 'observe' | 'changed'
+  > {
+  connection: FleetConnection;
+  storage: FleetStorage;
+  client: DeliveryParts['client'];
+  /** The service's name in the ledger. */
+  service: string;
+  log: Logger;
+  /** How other machines know this worker. */
+  name: string;
+  /** Receives what the worker does, besides the log. */
+  observe?: WorkerParts['observe'] | undefined;
+}
+
+/** How long a worker waits at its end for the last reports: milliseconds, and failures in a row. */
+const grace = { ms: 60_000, failures: 3 };
+
+/**
+ * Runs trials of a fleet, and its workflows, until it is told to end. Everything that must not be lost is in the
+ * ledger: after a crash, the next worker that uses this data folder delivers what is finished.
+ */
+export class FleetWorker {
+  readonly #parts: FleetWorkerParts;
+  readonly #metrics = new Metrics();
+  readonly #intake = new AbortController();
+  readonly #hurry = new AbortController();
+  #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
+  #asked = 0;
+
+  /** The caller holds the lock {@link fleetLock}. */
+  constructor(parts: FleetWorkerParts) {
+    this.#parts = parts;
+  }
+
+  /** The first call drains: running trials end and are reported. The second gives them back at once. */
+  end(): void {
+    const { log } = this.#parts;
+    const running = this.#running;
+    this.#asked++;
+    if (this.#asked === 1) {
+      log.info({ tasks: running?.tasks.held ?? 0 }, 'the worker is draining');
+      this.#intake.abort();
+      running?.polls.end();
+      void running?.tasks.drain();
+      return;
+    }
+    log.warn('the worker gives its trials back');
+    this.#hurry.abort(
+      new OffsiteError('the worker was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),
+    );
+    void running?.tasks.giveBack({ isEnding: true });
+  }
+
+  /** Ends all trials that run, because the fleet has taken the permits for their model back. */
+  losePermits(model: string): void {
+    this.#parts.log.warn({ model }, 'the permits for a model are lost; trials go back to the fleet');
+    void this.#running?.tasks.giveBack({ isEnding: false });
+  }
+
+  /** Works until {@link end} is called, and its trials have ended. Rejects if Temporal refuses the worker. */
+  async run(started: (queues: readonly string[]) => void): Promise<void> {
+    const { ledger, clock, monotonic, service, log, storage, connection, revisions, name } = this.#parts;
+    const scope = { service, lock: fleetLock };
+    this.#forgetTasks();
+    ledger.reserve.take();
+    const watchdog = new Watchdog(monotonic);
+    const loops = { log, metrics: this.#metrics, clock, watchdog };
+    const calls = new Tasks(connection.client);
+    await using opened = new AsyncDisposableStack();
+    const delivery = opened.use(
+      new DeliveryLoop({
+        ...{ ledger, clock, service, watchdog },
+        delivery: new FleetDelivery({
+          ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
+          client: this.#parts.client,
+          warn: (message) => log.warn(message),
+          accepted: (trial) => tasks.told(trial),
+        }),
+        observe: (report, delivered) => this.#reported(report, delivered, tasks),
+        note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
+      }),
+    );
+    const worker = opened.use(
+      new Worker({
+        ...this.#parts,
+        scope,
+        attempts: usualAttempts,
+        // A worker waits as long as it takes; the batch shows what it waits for.
+        patienceMs: Number.POSITIVE_INFINITY,
+        checks: true,
+        onFailure: 'pause',
+        observe: (event) => {
+          observeWork(event, { log, metrics: this.#metrics });
+          this.#parts.observe?.(event);
+          tasks.observe(event);
+        },
+        changed: () => work.wake(),
+      }),
+    );
+    const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
+    const tasks = new TaskRunner({
+      ...{ ledger, storage, clock, monotonic, name, worker },
+      tasks: calls,
+      documents: new Documents(storage, () => revisions.current.config),
+      wake: () => {
+        work.wake();
+        delivery.wake();
+      },
+    });
+    const { taskQueue, pools } = connection.fleet;
+    const memory = (this.#parts.engine.capabilities.memoryBytes * 0.75) / worker.concurrency;
+    const queues = queuesOf(taskQueue, pools, memory);
+    const polls = await openPolls({
+      ...{ connection, taskQueue, queues, name },
+      activities: tasks.activities,
+      // Some more than run, so that their sandboxes start ahead.
+      most: worker.concurrency + Math.max(1, Math.ceil(worker.concurrency / 2)),
+    });
+    this.#running = { polls, tasks, worker };
+    const filling = new AbortController();
+    const filled = work.run(filling.signal);
+    started(queues);
+    if (this.#intake.signal.aborted) polls.end();
+    try {
+      await polls.ended;
+    } finally {
+      worker.stop(new OffsiteError('the worker has ended', { code: 'STOPPED', kind: 'infrastructure' }));
+      filling.abort();
+      await filled;
+      await worker.empty();
+    }
+    await delivery.drain(grace, this.#hurry.signal).catch((error: unknown) => {
+      if (!this.#hurry.signal.aborted) throw error;
+    });
+  }
+
+  /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
+  #forgetTasks(): void {
+    const { ledger, service, log } = this.#parts;
+    const interrupted = ledger.queue.interrupt({ service, lock: fleetLock });
+    const queued = ledger.fleetTasks.queued(service);
+    ledger.queue.withdraw(queued, 'elsewhere');
+    if (queued.length > 0)
+      log.info({ trials: queued.length, interrupted }, 'left the trials of the last start to the fleet');
+  }
+
+  #reported(report: PendingReport, delivered: Delivered, tasks: TaskRunner): void {
+    const { log } = this.#parts;
+    const { batchId: batch, runId: run, caseId, ordinal: trial } = report;
+    const names = { batch, run, case: caseId, trial };
+    this.#metrics.reports.inc({ outcome: delivered.kind === 'kept' ? delivered.state : delivered.kind });
+    if (delivered.kind === 'delivered') {
+      log.info(names, 'reported a trial');
+      return;
+    }
+    const reason = delivered.answer;
+    if (delivered.kind === 'superseded') {
+      log.warn({ ...names, reason }, 'the result of a trial is not reported; another one counts');
+      tasks.told(report.trial);
+    } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
+  }
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import { pause } from '../../abortable.ts';
+import { fleetMessages } from '../../bounds/fleet.ts';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../offsite-error.ts';
+import { Semaphore } from '../../semaphore.ts';
+import type { FleetConnection } from '../connect.ts';
+import { type LimitInput, limitWorkflow, updates } from '../workflow/messages.ts';
+import type { Renewal } from '../workflow/shares.ts';
+
+export interface ModelPermitsParts {
+  connection: FleetConnection;
+  clock: Clock;
+  monotonic: () => number;
+  /** Called when requests in flight have no permits any more, so that what asks must end. */
+  lost(model: string): void;
+  /** Told each new reason why permits cannot be renewed. */
+  note(message: string): void;
+}
+
+type LimitWorkflow = (input: LimitInput) => Promise<void>;
+
+/** A holder gives its permits up after this part of the time for which the fleet keeps them for it. */
+const ownPart = 3 / 5;
+/** Renewals in that time while nothing changes. */
+const renewals = 3;
+/** Milliseconds between two looks at the demand, and between two renewals while requests wait. */
+const lookMs = 50;
+const starvingMs = 500;
+
+/**
+ * The permits of this process for requests to models that take only so many at a time. One workflow for each model
+ * holds the permits of the whole fleet; this process asks it for as many as it needs, and renews them.
+ */
+export class ModelPermits implements AsyncDisposable {
+  readonly #parts: ModelPermitsParts;
+  readonly #holder = randomUUID();
+  readonly #models = new Map<string, { permits: Semaphore; kept: Promise<void> }>();
+  readonly #ended = new AbortController();
+  #sequence = 0;
+
+  constructor(parts: ModelPermitsParts) {
+    this.#parts = parts;
+  }
+
+  /** The permits for a model, of which none is there before the fleet has granted some. */
+  readonly of = (model: string, maxParallel: number): Semaphore => {
+    const known = this.#models.get(model);
+    if (known) return known.permits;
+    const permits = new Semaphore(0);
+    this.#models.set(model, { permits, kept: this.#keep(model, maxParallel, permits) });
+    return permits;
+  };
+
+  /** Gives all permits back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort();
+    await Promise.all([...this.#models.values()].map(({ kept }) => kept));
+  }
+
+  get #termMs(): number {
+    return 2 * this.#parts.connection.fleet.heartbeat;
+  }
+
+  /** Never rejects. */
+  async #keep(model: string, limit: number, permits: Semaphore): Promise<void> {
+    const { clock, monotonic, lost, note } = this.#parts;
+    const { signal } = this.#ended;
+    const ownMs = this.#termMs * ownPart;
+    let renewed = { monotonic: monotonic(), clock: clock.now() };
+    let askedAt = Number.NEGATIVE_INFINITY;
+    let told: string | undefined;
+    let isLost = false;
+    for (; !signal.aborted; await pause(clock, lookMs, signal)) {
+      const now = { monotonic: monotonic(), clock: clock.now() };
+      const silentMs = Math.max(now.monotonic - renewed.monotonic, now.clock - renewed.clock);
+      if (silentMs >= ownMs && (permits.limit > 0 || permits.held > 0)) {
+        permits.limit = 0;
+        if (permits.held > 0 && !isLost) lost(model);
+        isLost = true;
+      }
+      const wants = permits.held + permits.waiting;
+      const isStarving = permits.waiting > 0 && permits.held >= permits.limit;
+      // While it has more than it needs, others may need it.
+      const isRich = permits.limit > wants;
+      const dueMs = isStarving || isRich ? starvingMs : ownMs / renewals;
+      if ((wants === 0 && permits.limit === 0) || now.monotonic - askedAt < dueMs) continue;
+      askedAt = now.monotonic;
+      const keep = Math.max(permits.held, Math.min(permits.limit, wants));
+      permits.limit = keep;
+      try {
+        permits.limit = await this.#renew(model, { keep, wants, limit });
+        renewed = now;
+        told = undefined;
+        isLost = false;
+      } catch (error) {
+        const reason = messageOf(error);
+        if (reason !== told) note(`the permits of the model ${model} cannot be renewed: ${reason}`);
+        told = reason;
+      }
+    }
+    await this.#renew(model, { keep: permits.held, wants: permits.held, limit }).catch(() => undefined);
+  }
+
+  async #renew(model: string, asked: Omit<Renewal, 'holder' | 'sequence'>): Promise<number> {
+    const { client, fleet } = this.#parts.connection;
+    const renewal: Renewal = { holder: this.#holder, sequence: ++this.#sequence, ...asked };
+    const input: LimitInput = { termMs: this.#termMs };
+    const startWorkflowOperation = new WithStartWorkflowOperation<LimitWorkflow>(limitWorkflow, {
+      workflowId: `${fleet.taskQueue}/model/${model}`,
+      taskQueue: fleet.taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+    // The own deadline is not looked at meanwhile.
+    const withinMs = Math.min(fleetMessages.time.call, (this.#termMs * ownPart) / renewals);
+    return await client.withDeadline(Date.now() + withinMs, () =>
+      client.workflow.executeUpdateWithStart<LimitWorkflow, number, [Renewal]>(updates.renew, {
+        startWorkflowOperation,
+        args: [renewal],
+      }),
+    );
+  }
+}

@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import type { ActivitySlotInfo, CustomSlotSupplier } from '@temporalio/worker';
+
+/**
+ * How many tasks a worker holds at a time, over all queues that it polls. Each queue has one poll in progress
+ * while there is room, so a worker may hold one task more than it wants for each other queue.
+ */
+export class Slots {
+  readonly #most: number;
+  readonly #changed = new EventTarget();
+  #used = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** The slots as one queue sees them. */
+  ofQueue(): CustomSlotSupplier<ActivitySlotInfo> {
+    let isPolling = false;
+    const change = (work: () => void) => {
+      work();
+      this.#changed.dispatchEvent(new Event('change'));
+    };
+    return {
+      type: 'custom',
+      reserveSlot: async (_context, signal) => {
+        while (isPolling || this.#used >= this.#most) await once(this.#changed, 'change', { signal });
+        isPolling = true;
+        return {};
+      },
+      tryReserveSlot: () => null,
+      markSlotUsed: () =>
+        change(() => {
+          isPolling = false;
+          this.#used++;
+        }),
+      releaseSlot: ({ slotInfo }) =>
+        change(() => {
+          if (slotInfo) this.#used--;
+          else isPolling = false;
+        }),
+    };
+  }
+}

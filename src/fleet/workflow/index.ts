@@ -1,0 +1,3 @@
+/** What a worker's bundle of workflows contains. */
+export { offsiteBatch } from './batch.ts';
+export { offsiteModelLimit } from './model-limit.ts';

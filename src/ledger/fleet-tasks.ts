@@ -1,0 +1,150 @@
+import type { Records, RunKey, TrialKey } from './records.ts';
+import { finishAbove } from './trial-states.ts';
+import type { Verdict } from './trials.ts';
+
+/** The name of the lock that a worker of a fleet holds, and of all batches that a fleet runs. */
+export const fleetLock = 'fleet';
+
+/** The task that a trial was taken for. */
+export interface FleetTask {
+  token: Uint8Array;
+  /** The run of the workflow that gave it, by Temporal's id. */
+  workflowRun: string;
+  /** Whether Temporal has accepted the trial's result. */
+  isAccepted: boolean;
+}
+
+/** Where a trial of this ledger stands. */
+export interface TrialStanding {
+  key: TrialKey;
+  state: 'queued' | 'running' | 'finished';
+  /** The state of its report; undefined without one. */
+  report: 'queued' | 'delivered' | 'parked' | undefined;
+}
+
+/** The tasks of a fleet that trials of this ledger were taken for. */
+export class FleetTasks {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** Undefined if the ledger does not have the trial. */
+  standing(run: RunKey, ordinal: number): TrialStanding | undefined {
+    const row = this.#records.get(
+      `SELECT trials.key, trials.state, reports.state AS report
+       FROM trials LEFT JOIN reports ON reports.trial = trials.key
+       WHERE trials.run = ? AND trials.ordinal = ?`,
+      run,
+      ordinal,
+    );
+    return (
+      row && {
+        key: Number(row.key),
+        state: row.state as TrialStanding['state'],
+        report: row.report === null ? undefined : (row.report as TrialStanding['report']),
+      }
+    );
+  }
+
+  /** The key of a trial, by the service's ids; undefined if the ledger does not have it. */
+  find(service: string, trial: { batch: string; run: string; ordinal: number }): TrialKey | undefined {
+    const row = this.#records.get(
+      `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
+         JOIN batches ON batches.key = runs.batch
+       WHERE batches.service = ? AND batches.id = ? AND runs.id = ? AND trials.ordinal = ?`,
+      service,
+      trial.batch,
+      trial.run,
+      trial.ordinal,
+    );
+    return row && Number(row.key);
+  }
+
+  /** Whether a trial has no result here. */
+  isOpen(trial: TrialKey): boolean {
+    const row = this.#records.get('SELECT state FROM trials WHERE key = ?', trial);
+    return row !== undefined && row.state !== 'finished';
+  }
+
+  /** Notes the newest task of a trial. */
+  put(trial: TrialKey, token: Uint8Array, workflowRun: string): void {
+    this.#records.transaction(() => {
+      this.#records.run(
+        `INSERT INTO fleet_tasks (trial, token, workflow_run) VALUES (?1, ?2, ?3)
+         ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow_run = ?3, accepted = 0`,
+        trial,
+        Buffer.from(token).toString('base64'),
+        workflowRun,
+      );
+    });
+  }
+
+  /** Undefined for a trial that was not taken from a fleet. */
+  of(trial: TrialKey): FleetTask | undefined {
+    const row = this.#records.get('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
+    return (
+      row && {
+        token: Buffer.from(String(row.token), 'base64'),
+        workflowRun: String(row.workflow_run),
+        isAccepted: row.accepted === 1,
+      }
+    );
+  }
+
+  /** The hash of a finished trial's record. */
+  resultOf(trial: TrialKey): string {
+    const row = this.#records.get('SELECT result FROM trials WHERE key = ?', trial);
+    if (typeof row?.result !== 'string') throw new Error(`trial ${trial} has no result`);
+    return row.result;
+  }
+
+  accept(trial: TrialKey): void {
+    this.#records.transaction(() => {
+      this.#records.run('UPDATE fleet_tasks SET accepted = 1 WHERE trial = ?', trial);
+    });
+  }
+
+  /** The trials of a fleet that are queued here. After a start, none of them is this worker's. */
+  queued(service: string): TrialKey[] {
+    return this.#records
+      .all(
+        `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
+           JOIN batches ON batches.key = runs.batch
+         WHERE batches.service = ? AND batches.lock = '${fleetLock}' AND runs.origin = 'planned'
+           AND trials.state = 'queued' AND trials.withdrawn IS NULL`,
+        service,
+      )
+      .map(({ key }) => Number(key));
+  }
+
+  /**
+   * Keeps the result of a trial that another machine has run and reported. Returns false if this ledger has a
+   * result, or runs the trial itself.
+   *
+   * @param result the blob with the record
+   */
+  adopt(run: RunKey, ordinal: number, { verdict, result }: { verdict: Verdict; result: string }): boolean {
+    const records = this.#records;
+    const known = this.standing(run, ordinal);
+    if (known && known.state !== 'queued') return false;
+    records.transaction(() => {
+      records.run(
+        `INSERT INTO trials (run, ordinal, state, verdict, result, finished_at)
+           VALUES (?1, ?2, 'finished', ?3, ?4, ?5)
+         ON CONFLICT (run, ordinal) DO UPDATE
+           SET state = 'finished', withdrawn = NULL, verdict = ?3, result = ?4, finished_at = ?5`,
+        run,
+        ordinal,
+        verdict,
+        result,
+        records.now(),
+      );
+      const key = Number(this.standing(run, ordinal)?.key);
+      records.note({ subject: 'trial', key, state: 'finished', detail: verdict });
+      finishAbove(records, key);
+    });
+    return true;
+  }
+}

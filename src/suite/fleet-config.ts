@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { Duration } from './quantities.ts';
+
+const File = z.string().min(1);
+
+/** How this machine reaches the fleet, and what it offers as a worker. */
+export const FleetConfig = z.strictObject({
+  address: z
+    .string()
+    .min(1)
+    .default('127.0.0.1:7233')
+    .meta({ description: "The Temporal server's address, as host:port." }),
+  namespace: z.string().min(1).default('default'),
+  apiKeyEnv: z.string().min(1).optional().meta({
+    description: 'The name of the environment variable that holds the key for Temporal.',
+  }),
+  tls: z
+    .union([
+      z.boolean(),
+      z.strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() }),
+    ])
+    .optional()
+    .meta({ description: 'true, or PEM files. Default: no TLS, unless there is a key.' }),
+  taskQueue: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/, 'expected letters, digits and ._-')
+    .default('offsite')
+    .meta({ description: 'Workers and batches meet under this name.' }),
+  storage: z
+    .strictObject({ folder: z.string().min(1) })
+    .optional()
+    .meta({ description: 'A folder that every machine of the fleet reaches: plans, records, artifacts.' }),
+  codecKeyEnv: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'The name of the environment variable with 64 hexadecimal digits, with which everything that ' +
+        'Temporal stores is encrypted.',
+    }),
+  heartbeat: Duration.default(60_000)
+    .refine((ms) => ms >= 3_000 && ms <= 3_600_000, 'expected a duration from 3s to 1h')
+    .meta({ description: 'Without a heartbeat for this long, a trial of a batch goes to another worker.' }),
+  pools: z
+    .array(z.string().regex(/^[\w-]{1,40}$/, 'expected letters, digits, - and _'))
+    .min(1)
+    .default(['default'])
+    .meta({ description: 'The pools that a worker joins. `fleet run --pool` names one.' }),
+});
+export type FleetConfig = z.infer<typeof FleetConfig>;

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+/** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
+export const McpServer = z.union(
+  [
+    z.strictObject({
+      command: z.string().min(1),
+      args: z.array(z.string()).default([]),
+      env: z.record(z.string(), z.string()).default({}),
+    }),
+    z.strictObject({
+      url: z.url(),
+      transport: z.enum(['http', 'sse']).optional().meta({
+        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
+      }),
+      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
+    }),
+  ],
+  { error: 'expected {command, args, env} or {url, transport, headers}' },
+);
+export type McpServer = z.infer<typeof McpServer>;
+
+/** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
+export type McpTransport = 'stdio' | 'http' | 'sse';
+
+export function transportOf(server: McpServer): McpTransport {
+  return 'url' in server ? (server.transport ?? 'http') : 'stdio';
+}

@@ -1,0 +1,56 @@
+import { usedImages } from '../suite/dockerfile.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
+import type { FileIssue } from '../suite/file-issues.ts';
+import type { PlannedCase } from '../suite/plan.ts';
+import { type Obstacle, Remarks } from './supported.ts';
+import { issueAt } from './task-folder.ts';
+
+/** What a task needs of an engine. */
+export interface TaskNeeds {
+  cpus: number | undefined;
+  memoryBytes: number | undefined;
+  /** The images that it begins with, as the configuration maps them, and where its files name them. */
+  images: { name: string; at: FileIssue }[];
+}
+
+/** What an engine has. */
+export interface Machine {
+  cpus: number;
+  memoryBytes: number;
+  hasImage(name: string): Promise<boolean>;
+}
+
+export function needsOf({ local: { environment, tests } }: PlannedCase, place: string): TaskNeeds {
+  const { cpus, memory } = environment.resources;
+  const all = [environment, tests?.fresh?.environment];
+  const images = all.flatMap((each) => (each ? imagesOf(each, place) : []));
+  return { cpus, memoryBytes: memory, images };
+}
+
+function imagesOf({ image, build }: CaseEnvironment, place: string): TaskNeeds['images'] {
+  if (image) return [{ name: image.mappedTo ?? image.name, at: issueAt(place, image.name) }];
+  if (!build) return [];
+  return usedImages(build.dockerfile, build.args).map(({ name, line }) => ({
+    name: build.images[name] ?? name,
+    at: { ...issueAt(build.file, name), line },
+  }));
+}
+
+/** What a machine cannot give to a task, and why its trials would be void. */
+export async function machineObstacles(
+  { cpus = 0, memoryBytes = 0, images }: TaskNeeds,
+  place: string,
+  machine: Machine,
+): Promise<Obstacle[]> {
+  const remarks = new Remarks();
+  const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
+  if (cpus > machine.cpus)
+    remarks.uses('machine-limits', issueAt(place, `asks for ${cpus} processors, of ${machine.cpus}`));
+  if (memoryBytes > machine.memoryBytes) {
+    const asked = `asks for ${mebibytes(memoryBytes)} of memory, of ${mebibytes(machine.memoryBytes)}`;
+    remarks.uses('machine-limits', issueAt(place, asked));
+  }
+  for (const { name, at } of images)
+    if (name !== 'scratch' && !(await machine.hasImage(name))) remarks.uses('absent-image', at);
+  return remarks.obstacles;
+}

@@ -1,0 +1,82 @@
+import { stripVTControlCharacters } from 'node:util';
+import { rewards } from '../../bounds/tasks.ts';
+import { type NamedResult, NamedResults } from './named-results.ts';
+
+/** The results of tests by their names, or why there are none. */
+export type ReadLog = { kind: 'results'; results: NamedResults } | { kind: 'none'; problem: string };
+
+/** How the parser of each name reads what test runners print. */
+export const logParsers: Readonly<Record<'pytest' | 'pytest-v' | 'django', (output: string) => ReadLog>> = {
+  pytest: (output) => readLines(output, pytestSummary()),
+  'pytest-v': (output) => readLines(output, pytestVerbose),
+  django: (output) => readLines(output, django()),
+};
+
+type ReadLine = (line: string, results: NamedResults) => void;
+
+function readLines(output: string, read: ReadLine): ReadLog {
+  if (output.length > rewards.bytes.output)
+    return { kind: 'none', problem: 'the output of the tests is too long to be read' };
+  const results = new NamedResults();
+  for (const line of stripVTControlCharacters(output).split(/\r\n|\n|\r/)) read(line.trim(), results);
+  if (results.size > rewards.count.tests)
+    return { kind: 'none', problem: `the output has more than ${rewards.count.tests} results` };
+  if (results.size > 0) return { kind: 'results', results };
+  return { kind: 'none', problem: 'the output names no test with its result' };
+}
+
+const statuses: Readonly<Record<string, NamedResult>> = {
+  ...{ PASSED: 'passed', XFAIL: 'passed', SKIPPED: 'skipped' },
+  ...{ FAILED: 'failed', ERROR: 'failed', XPASS: 'failed' },
+};
+
+/** `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in a short summary. */
+function pytestSummary(): ReadLine {
+  let isSummary = false;
+  return (line, results) => {
+    if (/^=+\s*short test summary info\s*=+$/.test(line)) isSummary = true;
+    else if (/^=.*=$/.test(line)) isSummary = false;
+    const [, status, rest = ''] =
+      (isSummary && /^(PASSED|XFAIL|FAILED|ERROR|XPASS)\s+(.+)$/.exec(line)) || [];
+    if (status === undefined) return;
+    // A parameter may have a dash too: a failure counts for each name that the line may mean.
+    const cuts =
+      status === 'PASSED' ? [] : [...rest.matchAll(/ - /g)].map(({ index }) => rest.slice(0, index));
+    const result = statuses[status] ?? 'failed';
+    const names = cuts.length === 0 ? [rest] : result === 'failed' ? cuts : [cuts.find(isWhole) ?? rest];
+    for (const name of names) results.add(name, result);
+  };
+}
+
+/** Whether the brackets of a name's parameters are closed. */
+function isWhole(name: string): boolean {
+  return !name.includes('[') || name.endsWith(']');
+}
+
+/** `tests/test_a.py::test_b[c d] PASSED [ 10%]`. */
+const pytestVerbose: ReadLine = (line, results) => {
+  const [, name, status] = verbose.exec(line) ?? [];
+  if (name !== undefined) results.add(name, statuses[status ?? ''] ?? 'failed');
+};
+
+const verbose = /^(\S+::.+?)\s+(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(\s+\(.*\))?(\s+\[\s*\d+%\])?$/;
+
+/**
+ * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and
+ * its result. A test with a description has that in place of its name.
+ */
+function django(): ReadLine {
+  let test: string | undefined;
+  return (line, results) => {
+    const [, problem] = /^(?:FAIL|ERROR): (.+)$/.exec(line) ?? [];
+    if (problem !== undefined) results.add(problem, 'failed');
+    const at = line.indexOf(' ... ');
+    if (at !== -1) test = line.slice(0, at);
+    const outcome = unittestOutcomes.exec(at === -1 ? line : line.slice(at + 5))?.[1];
+    if (test === undefined || outcome === undefined) return;
+    const passed = /^(ok|OK|expected failure)$/.test(outcome);
+    results.add(test, passed ? 'passed' : outcome.startsWith('skipped') ? 'skipped' : 'failed');
+  };
+}
+
+const unittestOutcomes = /(?:^|\s)(ok|OK|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$/;

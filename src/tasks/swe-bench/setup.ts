@@ -1,0 +1,107 @@
+import { posix } from 'node:path';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { RowTest, TasksSource } from '../../suite/tasks-source.ts';
+import type { ContainerSource } from '../task.ts';
+
+/** What rows do not have, and the person who runs them names: their environment, and how their tests run. */
+export type RowSetup = Pick<TasksSource, 'image' | 'build' | 'test'>;
+
+/** The fields of a row that a setup may use. */
+export interface SetupRow {
+  instance_id: string;
+  repo: string;
+  base_commit: string;
+  version?: string | null | undefined;
+}
+
+/** Where the container of a row starts from. Throws an `input` error for an unknown name in braces. */
+export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSource {
+  if (image !== undefined) return { kind: 'image', image: filled(image, valuesOf(row), 'image') };
+  if (!build) return { kind: 'unnamed' };
+  const { context, dockerfile, target, args } = build;
+  return {
+    ...{ kind: 'build', context, dockerfile: posix.resolve(context, dockerfile), target },
+    args: Object.fromEntries(
+      Object.entries(args).map(([name, value]) => [name, filled(value, valuesOf(row), `build.args.${name}`)]),
+    ),
+  };
+}
+
+/** In place of what the agent made of them, since test runners load them by their names. */
+const loadedByName = ['conftest.py', 'pytest.ini', '.pytest.ini', 'sitecustomize.py', 'usercustomize.py'];
+
+const usualCommands: Readonly<Record<RowTest['parser'], string>> = {
+  pytest: 'pytest -rA {files}',
+  'pytest-v': 'pytest -v {files}',
+  junit: 'pytest --junitxml={report} {files}',
+  django: './tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1 {modules}',
+};
+
+const usualTimeout = 30 * 60_000;
+
+export interface NamedTestRun {
+  parser: RowTest['parser'];
+  /** Bash. */
+  command: string;
+  timeoutMs: number;
+  restored: string[];
+}
+
+/**
+ * How the tests of a row run. Other names in braces stay as they are: Bash has some of its own.
+ *
+ * @param files of the test patch, after it
+ * @param report where a report goes
+ */
+export function testRunOf({ test }: RowSetup, files: readonly string[], report: string): NamedTestRun {
+  const { parser = 'pytest', command, timeout = usualTimeout, restored = loadedByName } = test ?? {};
+  const testFiles = files.filter((file) => !isData.test(file));
+  const values = {
+    files: testFiles.map(quoted).join(' '),
+    modules: testFiles.map(moduleOf).map(quoted).join(' '),
+    report,
+  };
+  const filledIn = (command ?? usualCommands[parser]).replace(
+    /\{(files|modules|report)\}/g,
+    (_, name: keyof typeof values) => values[name],
+  );
+  return { parser, command: filledIn, timeoutMs: timeout, restored: [...restored] };
+}
+
+/** Files that tests read, and that no test runner takes. */
+const isData = /\.(json|png|csv|txt|md|jpg|jpeg|pkl|yml|yaml|toml)$/;
+
+/** As Django's tests are named: `a.tests` for `tests/a/tests.py`. */
+function moduleOf(file: string): string {
+  return file
+    .replace(/^tests\//, '')
+    .replace(/\.py$/, '')
+    .replaceAll('/', '.');
+}
+
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function valuesOf({ instance_id, repo, base_commit, version }: SetupRow): Record<string, string> {
+  return {
+    ...{ instance_id, repo, base_commit, version: version ?? '' },
+    // As the images of SWE-bench are called, since a name may have neither capitals nor two underscores.
+    docker_id: instance_id.toLowerCase().replaceAll('__', '_1776_'),
+  };
+}
+
+/** A text with values in place of names in braces. */
+function filled(text: string, values: Readonly<Record<string, string>>, key: string): string {
+  return text.replace(/\{(\w*)\}/g, (whole, name: string) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (value !== undefined) return value;
+    throw new OffsiteError(`tasks.${key}: ${whole} is not known`, {
+      code: 'TASKS_REFUSED',
+      kind: 'input',
+      hint: `There are ${Object.keys(values)
+        .map((each) => `{${each}}`)
+        .join(', ')}.`,
+    });
+  });
+}

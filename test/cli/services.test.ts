@@ -1,0 +1,38 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { npmCafile } from '../../src/base-image/host-certificates.ts';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+const example = fileURLToPath(new URL('../../examples/database', import.meta.url));
+const tasks = ['--tasks', `${example}/tasks`, '--format', 'harbor', '--config', `${example}/offsite.yaml`];
+
+// The images are built from Debian packages, and the harness is installed from npm: minutes, the first time.
+test('a task of Harbor with a database is checked, and solved by a real harness with a scripted model', {
+  timeout: 1_800_000,
+}, async () => {
+  using place = openPlace();
+  const checked = await offsite(place, ['check', ...tasks]);
+  expect(checked.stdout).toMatch(/late-orders +untouched +failed/);
+  expect(checked.stdout).toMatch(/late-orders +solved +passed/);
+  expect(checked.exitCode, checked.stderr).toBe(0);
+
+  // npm needs the certificates of this machine.
+  const certificates = process.env.NODE_EXTRA_CA_CERTS ?? (await npmCafile(process.env));
+  const { exitCode, stdout, stderr } = await offsite(
+    place,
+    ['run', ...tasks, '--variant', 'codex:rehearsal'],
+    certificates === undefined ? {} : { env: { NODE_EXTRA_CA_CERTS: certificates } },
+  );
+  expect(stdout, stderr).toMatch(/late-orders · rehearsal\/codex +1 +0 +0/);
+  expect(stdout).toContain('offsite/base was used in place of the image debian:12');
+  expect(exitCode).toBe(0);
+
+  const trial = 'late-orders/rehearsal/codex#0';
+  const shown = await offsite(place, ['show', trial]);
+  expect(shown.stdout).toMatch(/service +db: built from \S+db\/Dockerfile, healthy after [\d.]+ s/);
+  const log = await offsite(place, ['show', trial, '--transcript']);
+  expect(log.stdout).toContain('database system is ready to accept connections');
+  const kept = await offsite(place, ['artifacts', trial]);
+  expect(kept.stdout).toContain('.offsite/services/db.log');
+});

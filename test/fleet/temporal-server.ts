@@ -1,0 +1,72 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { execa, type ResultPromise } from 'execa';
+import { findTemporal } from '../../scripts/set-up/ensure-temporal.ts';
+
+/** A real Temporal server with a database file, so that it can be killed and started again. */
+export interface TemporalServer extends AsyncDisposable {
+  address: string;
+  port: number;
+  /** Kills it as a machine that loses power would, and resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again, on the same port and the same database. */
+  start(): Promise<void>;
+}
+
+/** @param folder keeps the database */
+export async function openTemporal(folder: string): Promise<TemporalServer> {
+  const program = await findTemporal(process.env);
+  if (program === undefined) throw new Error('no temporal program: run `npm test` once, which brings it');
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  let running: ResultPromise<{ reject: false; stdin: 'ignore'; all: true }> | undefined;
+  const server: TemporalServer = {
+    address,
+    port,
+    async start() {
+      const database = ['--db-filename', join(folder, 'temporal.db')];
+      const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
+      const child = execa(program, [...args, ...database, '--log-level', 'error'], {
+        reject: false,
+        stdin: 'ignore',
+        all: true,
+      });
+      running = child;
+      let said: string | undefined;
+      void child.then(({ all }) => {
+        said = all;
+      });
+      for (const end = Date.now() + 60_000; ; ) {
+        try {
+          const connection = await Connection.connect({ address, connectTimeout: 2_000 });
+          const { workflowService } = connection;
+          await workflowService.describeNamespace({ namespace: 'default' });
+          await connection.close();
+          return;
+        } catch (error) {
+          if (said !== undefined) throw new Error(`the Temporal server ended: ${said}`, { cause: error });
+          if (Date.now() > end) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 200));
+        }
+      }
+    },
+    async kill() {
+      running?.kill('SIGKILL');
+      await running;
+    },
+    [Symbol.asyncDispose]: () => server.kill(),
+  };
+  await server.start();
+  return server;
+}
+
+function freePort(): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.on('error', reject).listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : 0));
+    });
+  });
+}
