@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
 import { ensureBrowser } from './set-up/ensure-browser.ts';
-import { ensureTemporal } from './set-up/ensure-temporal.ts';
 import { setUp } from './set-up/set-up.ts';
+import { objectStore, temporal } from './set-up/test-servers.ts';
+import { ensureProgram } from './set-up/wheel-program.ts';
 import { countTests, summaryLine, type TestCount } from './test-count.ts';
 
 const checks = [
@@ -24,7 +25,8 @@ await runScript(
     await titled('Set-up', async () => {
       await setUp(process.env, signal);
       await ensureBrowser(process.env, signal);
-      await ensureTemporal(process.env, signal);
+      await ensureProgram(temporal, process.env, signal);
+      await ensureProgram(objectStore, process.env, signal);
       return 0;
     });
     for (const { title, command, args } of checks) {

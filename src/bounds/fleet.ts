@@ -10,7 +10,12 @@ export const fleetStorage = channel({
     result: bytes(16 * KiB, 'an entry of the index'),
     name: characters(1024, 'an id in an entry'),
   },
-  time: 'the machine’s own file system is asked, which bounds no time',
+  time: {
+    // A folder is the machine's own file system, which bounds no time.
+    connect: milliseconds(10_000, 'connecting to the service of a bucket'),
+    silence: milliseconds(60_000, 'no byte from the service of a bucket'),
+    transfer: milliseconds(1_800_000, 'a content on its way to or from a bucket'),
+  },
   count: { documents: times(4, 'plans of batches that a worker keeps in memory') },
 });
 

@@ -4,7 +4,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
-import { hashOf } from './storage/folder-storage.ts';
+import { hashOf } from './storage/contents.ts';
 import type { FleetStorage } from './storage/storage.ts';
 
 const version = 1;

@@ -264,7 +264,7 @@ export function loadConfig(options: {
     models,
     fleet: {
       ...config.fleet,
-      ...(storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
+      ...(storage && 'folder' in storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
       ...(typeof tls === 'object' && {
         tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
       }),

@@ -3,6 +3,21 @@ import { Duration } from './quantities.ts';
 
 const File = z.string().min(1);
 
+/** A bucket. Keys are taken from the environment, `~/.aws`, or the machine's role. */
+const S3Storage = z.strictObject({
+  bucket: z.string().min(1),
+  prefix: z.string().optional().meta({ description: 'What the names of all objects begin with.' }),
+  region: z.string().min(1).optional(),
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({ description: 'The address of a service other than Amazon S3.' }),
+  pathStyle: z.boolean().optional().meta({
+    description: 'Whether the bucket is named in the path. Default: true if there is an endpoint.',
+  }),
+});
+export type S3Storage = z.infer<typeof S3Storage>;
+
 /** How this machine reaches the fleet, and what it offers as a worker. */
 export const FleetConfig = z.strictObject({
   address: z
@@ -27,9 +42,12 @@ export const FleetConfig = z.strictObject({
     .default('offsite')
     .meta({ description: 'Workers and batches meet under this name.' }),
   storage: z
-    .strictObject({ folder: z.string().min(1) })
+    .union([z.strictObject({ folder: z.string().min(1) }), z.strictObject({ s3: S3Storage })])
     .optional()
-    .meta({ description: 'A folder that every machine of the fleet reaches: plans, records, artifacts.' }),
+    .meta({
+      description:
+        'Where the machines of the fleet share plans, records and artifacts: a folder that all of them mount, or a bucket.',
+    }),
   codecKeyEnv: z
     .string()
     .min(1)

@@ -1,8 +1,9 @@
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { execa, type ResultPromise } from 'execa';
-import { findTemporal } from '../../scripts/set-up/ensure-temporal.ts';
+import { temporal } from '../../scripts/set-up/test-servers.ts';
+import { findProgram } from '../../scripts/set-up/wheel-program.ts';
+import { freePort } from './free-port.ts';
 
 /** A real Temporal server with a database file, so that it can be killed and started again. */
 export interface TemporalServer extends AsyncDisposable {
@@ -16,7 +17,7 @@ export interface TemporalServer extends AsyncDisposable {
 
 /** @param folder keeps the database */
 export async function openTemporal(folder: string): Promise<TemporalServer> {
-  const program = await findTemporal(process.env);
+  const program = await findProgram(temporal, process.env);
   if (program === undefined) throw new Error('no temporal program: run `npm test` once, which brings it');
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
@@ -59,14 +60,4 @@ export async function openTemporal(folder: string): Promise<TemporalServer> {
   };
   await server.start();
   return server;
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.on('error', reject).listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : 0));
-    });
-  });
 }

@@ -1,5 +1,6 @@
 import { connectFleet, type FleetConnection } from '../../fleet/connect.ts';
 import { folderStorage } from '../../fleet/storage/folder-storage.ts';
+import { s3Storage } from '../../fleet/storage/s3-storage.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -14,10 +15,10 @@ export async function openFleet(context: CommandContext, name?: string): Promise
 /** The storage that the configuration names. Throws `FLEET_STORAGE_MISSING` if it names none. */
 export function openStorage({ config }: CommandContext): FleetStorage {
   const { storage } = config.fleet;
-  if (storage) return folderStorage(storage.folder);
+  if (storage) return 'folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3);
   throw new OffsiteError('the fleet has no storage for plans and records', {
     code: 'FLEET_STORAGE_MISSING',
     kind: 'input',
-    hint: 'Name a folder that all machines reach in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}.',
+    hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or {storage: {s3: {bucket: NAME}}}.',
   });
 }

@@ -1,20 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
+import { hashOf, Indexed, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult } from './storage.ts';
-
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-
-const Indexed = z.object({
-  run: z.string().max(fleetStorage.bytes.name),
-  ordinal: z.int().nonnegative(),
-  record: Sha256,
-});
 
 /**
  * A storage in a folder that all machines mount: `contents/ab/abcd…` and `results/<batch>/<trial>`. A file is
@@ -59,10 +51,6 @@ export function folderStorage(folder: string): FleetStorage {
       }
     },
   };
-}
-
-export function hashOf(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('hex');
 }
 
 async function read(path: string, most: number): Promise<Buffer> {
