@@ -142,11 +142,11 @@ function resultFrom(text: string, key: string): IndexedResult {
 
 const hints: Record<string, string> = {
   NoSuchBucket: 'Make the bucket, or correct fleet.storage.s3.bucket of offsite.yaml.',
-  AccessDenied: 'Permit the keys of this machine to read, write and list the bucket.',
+  AccessDenied: 'Permit the keys of this machine to read, write and list the bucket, or correct its name.',
   InvalidAccessKeyId: 'Correct AWS_ACCESS_KEY_ID, or the profile that AWS_PROFILE names.',
   SignatureDoesNotMatch: 'Correct AWS_SECRET_ACCESS_KEY.',
   CredentialsProviderError: 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.',
-  Forbidden: 'Permit the keys of this machine to read, write and list the bucket.',
+  Forbidden: 'Permit the keys of this machine to read, write and list the bucket, or correct its name.',
 };
 
 /** A failure of the service or of the way to it; the first can be the user's mistake, the second never is. */
