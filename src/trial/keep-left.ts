@@ -9,8 +9,9 @@ import type { Workspaces } from '../ledger/workspaces.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { LeftState } from '../record/trial-record.ts';
 import type { Carry } from '../validate/workspace-copy.ts';
-import type { Sandboxes, StartedSandbox } from './sandboxes.ts';
+import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 
 /** Where trials keep what they leave. */
 export interface KeepParts {

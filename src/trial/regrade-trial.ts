@@ -10,8 +10,8 @@ import { openModels } from './models.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import { restoreArchive } from './restore-left.ts';
 import { subjectOf } from './run-trial.ts';
-import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /** What is graded again. */
