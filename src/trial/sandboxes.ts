@@ -149,6 +149,11 @@ export class Sandboxes implements AsyncDisposable {
     removal.finally(() => this.#removals.delete(removal));
   }
 
+  /** Resolves when the sandboxes that were released are removed, or cannot be removed now. */
+  async removalsEnded(): Promise<void> {
+    await Promise.all(this.#removals);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const untaken = [...this.#ahead.values()];
     this.#ahead.clear();

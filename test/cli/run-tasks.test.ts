@@ -83,6 +83,7 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });
+  writeHarborTask(place, 'unsolved', { 'solution/solve.sh': 'echo no such module; exit 4' });
   writeHarborTask(place, 'unbuilt', {
     'environment/Dockerfile': 'FROM ubuntu:24.04\nRUN echo the reason && exit 3\n',
   });
@@ -99,11 +100,12 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
   expect(stdout).toMatch(/^broken, solved, printed:\n│ the tests look at \/app: here\n│ out$/m);
   expect(stdout).toMatch(/^unbuilt, untouched and solved, printed:\n(│.*\n)*│ .*the reason/m);
-  expect(stdout.match(/printed:/g)).toHaveLength(2);
+  expect(stdout).toMatch(/^unsolved, its solution failed:\n│ .*solve\.sh.*: exit code 4\n│ no such module$/m);
+  expect(stdout.match(/printed:/g)).toHaveLength(3);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain('FAILS ALTHOUGH SOLVED');
   expect(xml).toContain('the tests look at /app: here');
-  expect(xml.match(/<testcase /g)).toHaveLength(10);
+  expect(xml.match(/<testcase /g)).toHaveLength(12);
 });
 
 test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {

@@ -24,7 +24,7 @@ export interface FleetPlace extends AsyncDisposable {
   ): Promise<Running>;
   /** Where a worker keeps what it knows. */
   folderOf(name: string): string;
-  command(args: string[], env?: Record<string, string>): Running;
+  command(args: string[], env?: Record<string, string>, dataFolder?: string): Running;
   run(file: string, ...args: string[]): Promise<Ended>;
   /** Starts a batch, and returns its id. */
   started(file: string, ...args: string[]): Promise<string>;
@@ -101,7 +101,7 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       await one.printed(/the worker is working/);
       return one;
     },
-    command: (args, env) => begin(['fleet', ...args, '--config', config], env),
+    command: (args, env, dataFolder) => begin(['fleet', ...args, '--config', config], env, dataFolder),
     run: (file, ...args) => begin(['fleet', 'run', file, ...args]).ended,
     async started(file, ...args) {
       const { stdout, stderr, exitCode } = await fleet.run(file, '--detach', ...args);

@@ -13,16 +13,23 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
  */
 const longestPath = 103;
 
-export function controlSocketOf(dataFolder: string): string {
-  return join(dataFolder, 'control.sock');
+/** Who serves a socket of a data folder: each has one of its own. */
+export type SocketOwner = 'daemon' | 'fleet-worker';
+
+export function controlSocketOf(dataFolder: string, owner: SocketOwner = 'daemon'): string {
+  return join(dataFolder, owner === 'daemon' ? 'control.sock' : 'fleet.sock');
 }
 
 /**
- * Serves the routes on the data folder's socket, which only its owner can open. The caller holds the daemon's
- * lock, so a socket that already exists was left by a daemon that died. Throws `SOCKET_UNUSABLE`.
+ * Serves the routes on the data folder's socket, which only its owner can open. The caller holds its
+ * owner's lock, so a socket that already exists was left by an owner that died. Throws `SOCKET_UNUSABLE`.
  */
-export async function openControlSocket(dataFolder: string, routes: Hono): Promise<AsyncDisposable> {
-  const path = controlSocketOf(dataFolder);
+export async function openControlSocket(
+  dataFolder: string,
+  routes: Hono,
+  owner: SocketOwner = 'daemon',
+): Promise<AsyncDisposable> {
+  const path = controlSocketOf(dataFolder, owner);
   if (Buffer.byteLength(path) > longestPath) {
     throw unusable(path, `its path is longer than the ${longestPath} bytes that a socket allows`);
   }

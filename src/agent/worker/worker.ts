@@ -176,8 +176,10 @@ export class Worker implements AsyncDisposable {
       if (ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'elsewhere');
       return;
     }
+    const { sandboxes } = one.context;
     one.canceling.abort(reason);
     await one.ended;
+    await sandboxes.removalsEnded();
   }
 
   /** Resolves when no trial is in flight. */

@@ -128,6 +128,7 @@ async function checkState(
     flaky,
     cause: cause?.message ?? (wrong && failuresOf(wrong)[0]),
     output: wrong && printedBy(wrong),
+    solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
     asExpected: flaky.length === 0 && results.every(isExpected),
   };
@@ -145,6 +146,15 @@ function printedBy({ cause, validations = [], verifySteps = [] }: TrialResult): 
   const logs = validations.flatMap(({ logs = [] }) => logs.map(({ value }) => value?.text ?? ''));
   const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
   return [cause?.output, ...steps, ...logs].find((text) => text !== undefined && text.trim() !== '');
+}
+
+/** Undefined if no command failed. That of the untouched state does nothing. */
+function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
+  const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
+  const told = failed.map(
+    ({ command, exitCode, output = '' }) => `${command}: exit code ${exitCode}\n${output}`,
+  );
+  return told.length === 0 ? undefined : told.join('\n');
 }
 
 /** The names of the checks whose results differ. */

@@ -12,6 +12,8 @@ export const CheckedState = z.object({
   cause: z.string().optional(),
   /** What the first void or unexpected grading printed. */
   output: z.string().optional(),
+  /** If that was not as expected: the commands of the solution that failed, with what they printed. */
+  solution: z.string().optional(),
   causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading']).optional(),
   asExpected: z.boolean(),
   /** Whether an earlier check found this, with the same case, images and settings. */

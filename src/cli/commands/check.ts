@@ -132,10 +132,16 @@ function outputsOf(checked: readonly CheckedCase[]): Printable[] {
   return checked.flatMap(({ id, states }) => {
     const told = states.filter(({ asExpected, output = '' }) => !asExpected && output.trim() !== '');
     const outputs = [...new Set(told.map(({ output = '' }) => output))];
-    return outputs.map((output) => {
+    const printed = outputs.map((output) => {
       const names = told.filter((state) => state.output === output).map(({ state }) => state);
       return stack([text`${id}, ${names.join(' and ')}, printed:`, excerpt(output, outputSize)]);
     });
+    const solutions = states.flatMap(({ asExpected, solution }) =>
+      asExpected || solution === undefined
+        ? []
+        : [stack([text`${id}, its solution failed:`, excerpt(solution, outputSize)])],
+    );
+    return [...solutions, ...printed];
   });
 }
 

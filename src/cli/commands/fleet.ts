@@ -25,6 +25,11 @@ export function fleetCommand() {
         process.exitCode = await (await withTemporal(() => import('../fleet/pull.ts'))).pull(batch, options);
       }),
   );
+  fleet.addCommand(
+    withConfigAndData(new Command('drain'))
+      .description('end the worker of this data folder when its running trials have ended and are reported')
+      .action(async (options) => (await import('../fleet/drain.ts')).drainWorker(options)),
+  );
   const controls = {
     pause: 'schedule no more trials of a batch; those that workers hold continue',
     unpause: 'schedule trials of a paused batch again',

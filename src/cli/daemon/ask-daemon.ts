@@ -1,19 +1,27 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { controlSocketOf } from '../../agent/daemon/control-socket.ts';
+import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 
 /** Milliseconds within which a daemon answers unless it is stuck. */
 const deadlineMs = 60_000;
 
+const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
+/** What starts each owner of a socket. */
+const commandOf = { daemon: 'offsite daemon', 'fleet-worker': 'offsite fleet worker' };
+
 /**
- * Asks the daemon of a data folder over its socket. Resolves with its answer. Throws `DAEMON_NOT_RUNNING`,
- * `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
+ * Asks the daemon of a data folder over its socket, or its worker of a fleet. Resolves with its answer. Throws
+ * `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
  */
-export async function askDaemon(dataFolder: string, method: 'GET' | 'POST', path: string): Promise<unknown> {
-  const socketPath = controlSocketOf(dataFolder);
-  const { status, body } = await exchange(socketPath, method, path);
+export async function askDaemon(
+  dataFolder: string,
+  method: 'GET' | 'POST',
+  path: string,
+  owner: SocketOwner = 'daemon',
+): Promise<unknown> {
+  const { status, body } = await exchange(dataFolder, owner, method, path);
   const answer = parseForeignJson(body);
   if (status === 200) return answer;
   const { message } = answer as { message?: unknown };
@@ -23,7 +31,8 @@ export async function askDaemon(dataFolder: string, method: 'GET' | 'POST', path
   });
 }
 
-async function exchange(socketPath: string, method: string, path: string) {
+async function exchange(dataFolder: string, owner: SocketOwner, method: string, path: string) {
+  const socketPath = controlSocketOf(dataFolder, owner);
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
   const asking = request({ socketPath, method, path, signal: AbortSignal.timeout(deadlineMs), agent: false });
   asking.on('error', reject);
@@ -34,18 +43,18 @@ async function exchange(socketPath: string, method: string, path: string) {
   try {
     return await promise;
   } catch (error) {
-    throw notAnswered(socketPath, error);
+    throw notAnswered(socketPath, owner, error);
   }
 }
 
-function notAnswered(socketPath: string, error: unknown): OffsiteError {
+function notAnswered(socketPath: string, owner: SocketOwner, error: unknown): OffsiteError {
   const { code = '' } = error as NodeJS.ErrnoException;
   // A killed daemon leaves a socket that refuses connections.
   if (code === 'ENOENT' || code === 'ECONNREFUSED') {
-    return new OffsiteError(`no daemon runs in this data folder: nothing listens on ${socketPath}`, {
+    return new OffsiteError(`${noneOf[owner]} runs in this data folder: nothing listens on ${socketPath}`, {
       code: 'DAEMON_NOT_RUNNING',
       kind: 'input',
-      hint: 'Start it with `offsite daemon`, or name its data folder: --data-folder or OFFSITE_HOME.',
+      hint: `Start it with \`${commandOf[owner]}\`, or name its data folder: --data-folder or OFFSITE_HOME.`,
       cause: error,
     });
   }

@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
+import { Hono } from 'hono';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
+import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -68,6 +70,9 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   });
   defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
   using _signals = obey(worker);
+  const routes = new Hono();
+  routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
+  await using _socket = await openControlSocket(dataFolder, routes, 'fleet-worker');
   const { service, engine } = workshop;
   await worker.run((queues) => {
     const { address: server, namespace } = config.fleet;

@@ -18,7 +18,7 @@ export function checkJunitXml(
     const problem = {
       '@message': plain(text`${remarkOn(state)}`),
       '@type': state.causeKind ?? 'verdict',
-      '#text': plain(lines([remarkOn(state), state.output ?? ''].join('\n'))),
+      '#text': plain(lines([remarkOn(state), state.solution ?? '', state.output ?? ''].join('\n'))),
     };
     return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
   };

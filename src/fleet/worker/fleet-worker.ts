@@ -50,25 +50,31 @@ export class FleetWorker {
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
-  #asked = 0;
 
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
     this.#parts = parts;
   }
 
-  /** The first call drains: running trials end and are reported. The second gives them back at once. */
+  /** Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run. */
+  drain(): number {
+    const running = this.#running;
+    const count = running?.worker.running().length ?? 0;
+    if (this.#intake.signal.aborted) return count;
+    this.#parts.log.info({ running: count }, 'the worker is draining');
+    this.#intake.abort();
+    running?.polls.end();
+    void running?.tasks.drain();
+    return count;
+  }
+
+  /** The first call drains. The second gives the running trials back at once. */
   end(): void {
     const { log } = this.#parts;
     const running = this.#running;
-    this.#asked++;
-    if (this.#asked === 1) {
-      log.info({ tasks: running?.tasks.held ?? 0 }, 'the worker is draining');
-      this.#intake.abort();
-      running?.polls.end();
-      void running?.tasks.drain();
-      return;
-    }
+    const isFirst = !this.#intake.signal.aborted;
+    this.drain();
+    if (isFirst) return;
     log.warn('the worker gives its trials back');
     this.#hurry.abort(
       new OffsiteError('the worker was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),

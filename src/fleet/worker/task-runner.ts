@@ -66,11 +66,6 @@ export class TaskRunner {
     offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order.document), order),
   };
 
-  /** How many tasks this worker holds. */
-  get held(): number {
-    return this.#pending.size;
-  }
-
   /** Gives the trials back that have not begun, and those that come from now on. */
   async drain(): Promise<void> {
     this.#isDraining = true;

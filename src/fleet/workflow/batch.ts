@@ -161,6 +161,7 @@ class Batch {
       activityId: name,
       taskQueue: queue,
       heartbeatTimeout: heartbeatMs,
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       // A trial ends by the timeouts of its own phases; this is for what nobody thought of.
       startToCloseTimeout: '7 days',
       retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: tries },
