@@ -1,6 +1,6 @@
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
-import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
+import type { EnvironmentStep, TrialResult, UsedImage } from '../record/trial-record.ts';
 import type { ModelPort } from './model-port.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { WorkspaceState } from './workspace.ts';
@@ -48,4 +48,22 @@ export async function removeSandbox({
 }: Pick<StartedSandbox, 'container' | 'port' | 'besides'>): Promise<void> {
   await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
   await besides[Symbol.asyncDispose]();
+}
+
+/** What a result says about a sandbox, wherever it is used. */
+export function sandboxFacts({
+  container,
+  imageId,
+  user,
+  environment,
+  lacks,
+}: StartedSandbox): Partial<TrialResult> {
+  return {
+    sandboxId: container.id,
+    imageId,
+    workspace: container.workingDir,
+    user,
+    environment,
+    ...(lacks.length > 0 && { sandboxLacks: lacks }),
+  };
 }
