@@ -18,7 +18,9 @@ const kept = fileURLToPath(
   new URL(`../../node_modules/.cache/temporal-${version}/temporal`, import.meta.url),
 );
 
-/** The path of a `temporal` program; undefined if this machine has none. `OFFSITE_TEMPORAL` names another one. */
+/**
+ * The path of a `temporal` program; undefined if this machine has none. `OFFSITE_TEMPORAL` names another one.
+ */
 export async function findTemporal(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (env.OFFSITE_TEMPORAL !== undefined) return env.OFFSITE_TEMPORAL;
   if (existsSync(kept)) return kept;
@@ -26,8 +28,8 @@ export async function findTemporal(env: NodeJS.ProcessEnv): Promise<string | und
 }
 
 /**
- * Makes sure that the tests of the fleet have a Temporal server. Throws an `input` error that says what the user
- * has to do.
+ * Makes sure that the tests of the fleet have a Temporal server. Throws an `input` error that says what the
+ * user has to do.
  */
 export async function ensureTemporal(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
   const { log, during } = announcer(process.stdout, systemClock);

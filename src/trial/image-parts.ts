@@ -19,9 +19,9 @@ export interface ImageParts {
    */
   starts: Map<string, StartImage>;
   /**
-   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch looks
-   * up each image once, so it keeps using the same image even if its name is given to another one meanwhile.
-   * Clear this map if one of the images was removed.
+   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch
+   * looks up each image once, so it keeps using the same image even if its name is given to another one
+   * meanwhile. Clear this map if one of the images was removed.
    */
   known: Map<string, string>;
   /** The images that harnesses are installed in, by id. */

@@ -44,8 +44,8 @@ type GradingPlaces = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valid
 
 /**
  * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the
- * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after collect. Rejects only if
- * the signal aborts: a trial does not depend on this.
+ * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after
+ * collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
 export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
   const { parts, signal } = input;

@@ -61,7 +61,9 @@ function howFar({ bytes, total }: PullProgress): string {
   return ` ${done} of ${all} MB`;
 }
 
-/** The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`: it is made again. */
+/**
+ * The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`: it is made again.
+ */
 export async function imageOfBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
   const found = await engine.findImage(id, signal);
   if (found) return found;

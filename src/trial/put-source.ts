@@ -15,8 +15,8 @@ export interface SourcePlace {
 }
 
 /**
- * Puts the commit of a source into the workspace. Throws a {@link TrialFailure} if it is no longer in the data
- * folder.
+ * Puts the commit of a source into the workspace. Throws a {@link TrialFailure} if it is no longer in the
+ * data folder.
  */
 export async function putSource(
   container: Container,

@@ -36,10 +36,10 @@ export interface PreparedImage {
 }
 
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the case's
- * prepare. Each step is committed once, under the hash of all its inputs. The harness is installed beside the
- * image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if a script
- * fails, and `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the
+ * case's prepare. Each step is committed once, under the hash of all its inputs. The harness is installed
+ * beside the image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if
+ * a script fails, and `IMAGE_MISSING`.
  *
  * @param env the variables that the host passes into the sandbox
  */

@@ -33,8 +33,8 @@ export interface StartImage extends Place {
 export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
 
 /**
- * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the configuration,
- * and a {@link TrialFailure} if an image that the case names is missing or cannot be used.
+ * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the
+ * configuration, and a {@link TrialFailure} if an image that the case names is missing or cannot be used.
  *
  * @param built the image's id if it was built
  */

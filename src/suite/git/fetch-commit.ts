@@ -25,8 +25,8 @@ const branch = 'refs/heads/main';
 const fetched = 'refs/offsite/source';
 
 /**
- * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with what
- * git said.
+ * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with
+ * what git said.
  */
 export async function fetchCommit(
   source: Repository,
