@@ -12,7 +12,7 @@ export interface ImageParts {
   /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
-  /** The host's, with which git finds itself. */
+  /** The host's environment, in which git is found. */
   env: Readonly<NodeJS.ProcessEnv>;
   /**
    * The images that environments begin with, keyed by what decides which one it is and how it is used.

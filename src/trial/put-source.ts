@@ -10,7 +10,7 @@ export interface SourcePlace {
   planned: PlannedSource;
   /** The sandbox's user; none for root. Git refuses a repository that belongs to somebody else. */
   owner: { uid?: number; gid?: number };
-  /** The host's environment, with which git finds itself. */
+  /** The host's environment, in which git is found. */
   env: NodeJS.ProcessEnv;
 }
 

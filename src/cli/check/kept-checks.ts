@@ -26,8 +26,8 @@ export interface KeptChecksOptions {
 const keptFor = 90 * 24 * 3_600_000;
 
 /**
- * What earlier checks found, so that one that was stopped goes on. Each result is a file of the data folder,
- * under the hash of all that decides it: the case, its grading, the images, the settings.
+ * What earlier checks found, so that a check that was stopped can continue. Each result is a file of the data
+ * folder, under the hash of all that decides it: the case, its grading, the images, the settings.
  */
 export class KeptChecks {
   readonly #folder: string;

@@ -8,7 +8,7 @@ export type PullPolicy = 'never' | 'missing' | 'always';
 
 export interface ObtainOptions {
   signal?: AbortSignal | undefined;
-  /** Called when a pull begins, and as it goes on. */
+  /** Called when a pull begins, and while it runs. */
   onPull?: ((progress: PullProgress) => void) | undefined;
 }
 
