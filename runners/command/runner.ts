@@ -39,7 +39,10 @@ function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, 
   };
 }
 
-/** The tool servers as most clients have them in a file: `{"mcpServers": {NAME: {command, args, env} | {type, url}}}`. */
+/**
+ * The tool servers as most clients have them in a file:
+ * `{"mcpServers": {NAME: {command, args, env} | {type, url}}}`.
+ */
 function serverEnvironment({ mcpServers }: HarnessContext['profile']): Record<string, string> {
   const servers = Object.entries(mcpServers).map(([name, server]) => [name, mcpEntry(server)]);
   if (servers.length === 0) return {};

@@ -211,8 +211,8 @@ export type RegradeEvent =
   | { kind: 'graded'; regraded: RegradedTrial };
 
 /**
- * Grades trials again. Each grading is stored as soon as it is done, beside the result of its trial; nothing is
- * reported. Rejects if the signal aborts, or a grading cannot be stored.
+ * Grades trials again. Each grading is stored as soon as it is done, beside the result of its trial; nothing
+ * is reported. Rejects if the signal aborts, or a grading cannot be stored.
  */
 export async function regradeTrials(
   jobs: readonly RegradeJob[],

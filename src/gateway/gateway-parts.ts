@@ -17,8 +17,8 @@ export interface GatewayOptions {
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */
   random?: () => number;
   /**
-   * The permits for requests to a model, by its name and its `maxParallel`. If not given, each gateway has its
-   * own.
+   * The permits for requests to a model, by its name and its `maxParallel`. If not given, each gateway has
+   * its own.
    */
   permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
   /** How to reach the hosts of an allow-list; default: this machine's network. */

@@ -33,8 +33,8 @@ export interface Runner {
   /** Limits of a profile that it enforces itself. */
   limits: readonly 'turns'[];
   /**
-   * Returns a script that installs it. The script runs once for all trials, with network, in an image that has
-   * npm. Sandboxes of any image get what it puts into `harnessFolder`, and nothing else.
+   * Returns a script that installs it. The script runs once for all trials, with network, in an image that
+   * has npm. Sandboxes of any image get what it puts into `harnessFolder`, and nothing else.
    */
   install?(profile: Profile): string;
   open(context: HarnessContext): HarnessSession;

@@ -27,8 +27,9 @@ export interface KeptWorkspace {
 }
 
 /**
- * What trials left: archives of their workspaces, as files named by their hash, and images on the engine, which
- * the engine keeps under the budget of snapshots. Files are written as blobs are, so that each is complete.
+ * What trials left: archives of their workspaces, as files named by their hash, and images on the engine,
+ * which the engine keeps under the budget of snapshots. Files are written as blobs are, so that each is
+ * complete.
  */
 export class Workspaces {
   readonly #records: Records;

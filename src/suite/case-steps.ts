@@ -20,8 +20,8 @@ export interface CaseSteps {
   /** In order; at least one. */
   list: CaseStep[];
   /**
-   * How the rewards of steps become those of the case. `mean`: of each name, over the steps that have rewards;
-   * a reward that one of them does not have counts as 0. `final`: those of the last step that ran.
+   * How the rewards of steps become those of the case. `mean`: of each name, over the steps that have
+   * rewards; a reward that one of them does not have counts as 0. `final`: those of the last step that ran.
    */
   strategy: 'mean' | 'final';
   /** What the rewards of the case must reach. */

@@ -56,7 +56,10 @@ export function dockerfileProblems(text: string, target: string | undefined): Do
   return [{ line: 1, message: `it has no stage ${target}: ${stages}` }];
 }
 
-/** What the image of a Dockerfile gets from its own lines. What the images that it builds on have is not known. */
+/**
+ * What the image of a Dockerfile gets from its own lines. What the images that it builds on have is not
+ * known.
+ */
 export interface ImageSettings {
   /** The line, from 1, of an entrypoint that does more than to start the command. */
   entrypointLine?: number | undefined;

@@ -63,7 +63,7 @@ export interface PlannedBuild {
     folder: string;
     /** The patterns of `.dockerignore`. */
     ignore: string;
-    /** Of all that the patterns leave. */
+    /** The hash of all files that the patterns do not exclude. */
     hash: string;
   };
   /** `images` of the configuration. */

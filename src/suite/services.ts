@@ -104,7 +104,7 @@ export interface PlannedService {
   image?: NamedImage | undefined;
   /** Instead of an image. */
   build?: PlannedBuild | undefined;
-  /** In place of the image's own; then the image's command counts no more. */
+  /** Replaces the image's own. The image's command is then not used. */
   entrypoint?: string[] | undefined;
   command?: string[] | undefined;
   env: Record<string, string>;

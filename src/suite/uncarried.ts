@@ -45,7 +45,9 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
   return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
 }
 
-/** The parts of `source`, `verify`, `validator` and `user` that are local, if they differ from the default. */
+/**
+ * The parts of `source`, `verify`, `validator` and `user` that are local, if they differ from the default.
+ */
 function localPartsOf({ verify, validator, user, source }: CaseSource, at: Path): Path[] {
   const paths: Path[] = [];
   if (source && 'git' in source) paths.push([...at, 'source', 'git']);

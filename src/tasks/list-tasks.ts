@@ -43,7 +43,7 @@ export interface TaskList {
 /**
  * Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for.
  *
- * @param planning if given, tasks that can run are planned, so that what a run would refuse is told
+ * @param planning if given, tasks that can run are planned, so that what a run would refuse is reported
  */
 export function listTasks(
   path: string,

@@ -15,8 +15,8 @@ export interface SandboxUser {
 export type AgentUsers = ReadonlyMap<string, SandboxUser>;
 
 /**
- * Looks up the users of all steps of a trial. Call it before any harness runs: an agent may change who is who.
- * Throws a {@link TrialFailure} of kind `task` for a user that the sandbox does not have.
+ * Looks up the users of all steps of a trial. Call it before any harness runs: an agent may change who is
+ * who. Throws a {@link TrialFailure} of kind `task` for a user that the sandbox does not have.
  */
 export async function agentUsers(
   container: Container,

@@ -10,7 +10,7 @@ import type { Carry } from '../validate/workspace-copy.ts';
 import type { Brought } from './bring-artifacts.ts';
 import { gradingEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
-import type { StartedSandbox } from './sandboxes.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 
 /**
  * Variables for tests that run the workspace of an agent. Python reads no bytecode beside a source file,

@@ -4,7 +4,7 @@ import type { StepResult } from '../record/trial-record.ts';
 import { verdictOf } from '../validate/verdict.ts';
 import { trajectoryPath } from './artifacts.ts';
 import type { Found } from './phases/phase.ts';
-import { judgmentsOf } from './phases/tests.ts';
+import { judgmentsOf } from './phases/tests-grade.ts';
 import type { TrialSpec, TrialStep, TrialSteps } from './spec.ts';
 
 /** A step that has begun, and what it found so far. */
@@ -18,8 +18,8 @@ export interface RanStep {
 }
 
 /**
- * What the steps of a trial found together. What can only be said of the sandbox, such as changed files, is as
- * the last step left it.
+ * What the steps of a trial found together. What can only be said of the sandbox, such as changed files, is
+ * as the last step left it.
  */
 export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Found {
   const last = ran.at(-1)?.found ?? {};

@@ -12,6 +12,11 @@ export class TrialFailure extends OffsiteError {
   }
 }
 
+/** The failure for a case whose image, build or service cannot be used. */
+export function unusable(message: string): TrialFailure {
+  return new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+}
+
 /**
  * The cause that a thrown error stands for: the error's own cause if it has one, otherwise infrastructure.
  */

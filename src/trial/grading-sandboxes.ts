@@ -1,7 +1,7 @@
 import type { Container } from '../engine/container.ts';
-import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 import { testsSpec } from './tests-spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 

@@ -33,8 +33,8 @@ const installLimits = { memoryBytes: 2 * 1024 ** 3, cpus: 2, pids: 512, diskByte
 const STRICT_USER = '65532:65532';
 
 /**
- * Installs a trial's harness into a volume, once on this engine for all images. Undefined if the harness needs
- * no install. Throws a `TrialFailure` of kind `task` if the install fails, and `IMAGE_MISSING`.
+ * Installs a trial's harness into a volume, once on this engine for all images. Undefined if the harness
+ * needs no install. Throws a `TrialFailure` of kind `task` if the install fails, and `IMAGE_MISSING`.
  *
  * @param passed the variables that the host passes into the sandbox
  */
@@ -106,7 +106,9 @@ function installSpec(
   };
 }
 
-/** The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image. */
+/**
+ * The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image.
+ */
 async function installImage(
   parts: ImageParts,
   { name: sandbox, harnessImage = relayImage }: Sandbox,

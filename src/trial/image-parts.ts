@@ -12,16 +12,16 @@ export interface ImageParts {
   /** The host's extra certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
-  /** The host's, with which git finds itself. */
+  /** The host's environment, in which git is found. */
   env: Readonly<NodeJS.ProcessEnv>;
   /**
    * The images that environments begin with, keyed by what decides which one it is and how it is used.
    */
   starts: Map<string, StartImage>;
   /**
-   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch looks
-   * up each image once, so it keeps using the same image even if its name is given to another one meanwhile.
-   * Clear this map if one of the images was removed.
+   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch
+   * looks up each image once, so it keeps using the same image even if its name is given to another one
+   * meanwhile. Clear this map if one of the images was removed.
    */
   known: Map<string, string>;
   /** The images that harnesses are installed in, by id. */

@@ -9,8 +9,9 @@ import type { Workspaces } from '../ledger/workspaces.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { LeftState } from '../record/trial-record.ts';
 import type { Carry } from '../validate/workspace-copy.ts';
-import type { Sandboxes, StartedSandbox } from './sandboxes.ts';
+import type { Sandboxes } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 
 /** Where trials keep what they leave. */
 export interface KeepParts {
@@ -43,8 +44,8 @@ type GradingPlaces = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valid
 
 /**
  * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the
- * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after collect. Rejects only if
- * the signal aborts: a trial does not depend on this.
+ * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after
+ * collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
 export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
   const { parts, signal } = input;

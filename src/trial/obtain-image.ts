@@ -10,7 +10,7 @@ const REPORT_MS = 1_000;
 
 export interface PullParts {
   engine: Engine;
-  /** Called as a pull goes on. */
+  /** Called during a pull. */
   observeBuild: ObserveBuild;
 }
 
@@ -61,7 +61,19 @@ function howFar({ bytes, total }: PullProgress): string {
   return ` ${done} of ${all} MB`;
 }
 
-/** What to tell about an image that there is none of. */
+/**
+ * The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`: it is made again.
+ */
+export async function imageOfBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
+  const found = await engine.findImage(id, signal);
+  if (found) return found;
+  throw new OffsiteError(`the image ${id} was removed meanwhile`, {
+    code: 'ENGINE_NOT_FOUND',
+    kind: 'infrastructure',
+  });
+}
+
+/** The message for an image that is missing. */
 export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: string, used: string): string {
   const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
   const map = 'map it in `images` of offsite.yaml';
@@ -73,7 +85,7 @@ export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: st
   return `the engine has no image ${what}, and cannot pull it: ${why}. If it cannot be pulled here, ${map}.`;
 }
 
-/** Whom a missing image is held against: a registry that did not answer may answer later. */
+/** Who caused that an image is missing. A registry that did not answer may answer later. */
 export function blameFor({ kind }: Exclude<Obtained, { kind: 'found' }>): 'infrastructure' | 'task' {
   return kind === 'unreachable' ? 'infrastructure' : 'task';
 }

@@ -10,13 +10,13 @@ export interface SourcePlace {
   planned: PlannedSource;
   /** The sandbox's user; none for root. Git refuses a repository that belongs to somebody else. */
   owner: { uid?: number; gid?: number };
-  /** The host's environment, with which git finds itself. */
+  /** The host's environment, in which git is found. */
   env: NodeJS.ProcessEnv;
 }
 
 /**
- * Puts the commit of a source into the workspace. Throws a {@link TrialFailure} if it is no longer in the data
- * folder.
+ * Puts the commit of a source into the workspace. Throws a {@link TrialFailure} if it is no longer in the
+ * data folder.
  */
 export async function putSource(
   container: Container,

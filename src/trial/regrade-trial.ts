@@ -1,5 +1,5 @@
 import type { KeptWorkspace, Workspaces } from '../ledger/workspaces.ts';
-import type { Cause, PhaseName, PhaseTiming, TrialRecord, TrialResult } from '../record/trial-record.ts';
+import type { Cause, PhaseName, TrialRecord, TrialResult } from '../record/trial-record.ts';
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
@@ -7,11 +7,12 @@ import { gradesInOwnSandbox } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels } from './models.ts';
+import { PhaseTimer } from './phase-timer.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import { restoreArchive } from './restore-left.ts';
 import { subjectOf } from './run-trial.ts';
-import type { StartedSandbox } from './sandboxes.ts';
 import type { TrialSpec } from './spec.ts';
+import { sandboxFacts } from './started-sandbox.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /** What is graded again. */
@@ -52,25 +53,14 @@ export async function regradeTrial(
   const { record, kept } = left;
   const spec = withoutAgent(left.spec);
   const startedAt = clock.now();
-  const timings: PhaseTiming[] = [];
-  let phase: PhaseName = 'sandbox';
-  const timed = async <Result>(name: PhaseName, work: () => Promise<Result>): Promise<Result> => {
-    phase = name;
-    onPhase(name);
-    const begun = clock.now();
-    try {
-      return await work();
-    } finally {
-      timings.push({ name, startedAt: begun, durationMs: clock.now() - begun });
-    }
-  };
+  const timer = new PhaseTimer(clock, onPhase);
   const notes = [...left.notes];
   let facts: Partial<TrialResult> = {};
   let found: Found = {};
   await using models = sessionOf(spec, parts);
   try {
     using given = new DisposableStack();
-    const sandbox = await timed('sandbox', async () => {
+    const sandbox = await timer.run('sandbox', async () => {
       const started = await (kept.kind === 'image'
         ? sandboxes.takeKept(spec, kept.name ?? '', signal)
         : sandboxes.takeForGrading(spec, signal, undefined));
@@ -78,11 +68,11 @@ export async function regradeTrial(
       if (kept.kind === 'archive') await restoreArchive(started.container, kept, parts.workspaces, signal);
       return started;
     });
-    facts = factsOf(sandbox);
+    facts = sandboxFacts(sandbox);
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
     const graders = given.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.startAhead();
-    const runPhase = (each: Phase, input: PhaseInput) => timed(each.name, () => each.run(input));
+    const runPhase = (each: Phase, input: PhaseInput) => timer.run(each.name, () => each.run(input));
     const { filesChanged = [], systemChanges } = record;
     const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
     if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
@@ -94,7 +84,7 @@ export async function regradeTrial(
     found = await grade({ ...shared, ...whole, found: { ...facts, ...doneBy(record) } }, runPhase);
   } catch (error) {
     signal.throwIfAborted();
-    found = { verdict: 'void', cause: causeOf(error, phase) };
+    found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   const mapped = mappedImages(spec.environment);
@@ -107,7 +97,7 @@ export async function regradeTrial(
     ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
-    phases: timings,
+    phases: timer.timings,
     models: await models?.session.account(),
     modelUnmeasured: false,
     regrade: { of: left.recordBlob, ...(left.suite !== undefined && { suite: left.suite }), notes },
@@ -127,17 +117,6 @@ function withoutAgent(spec: TrialSpec): TrialSpec {
 function sessionOf(spec: TrialSpec, parts: RegradeParts) {
   const models = openModels(spec, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
-}
-
-function factsOf({ container, imageId, user, environment, lacks }: StartedSandbox): Partial<TrialResult> {
-  return {
-    sandboxId: container.id,
-    imageId,
-    workspace: container.workingDir,
-    user,
-    environment,
-    ...(lacks.length > 0 && { sandboxLacks: lacks }),
-  };
 }
 
 /** What grading reads of what the agent did. */

@@ -18,8 +18,8 @@ interface StepsRun {
 
 /**
  * Runs the harness in a sandbox and grades what it left, for each step of a trial. A trial without steps is
- * one step. All steps share the sandbox and the trial's budget; each has a new session of its harness. After a
- * step that did not pass, no other step runs.
+ * one step. All steps share the sandbox and the trial's budget; each has a new session of its harness. After
+ * a step that did not pass, no other step runs.
  */
 export async function runSteps(
   input: Omit<PhaseInput, 'whole' | 'step' | 'users'>,

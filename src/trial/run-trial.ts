@@ -1,4 +1,4 @@
-import type { PhaseName, PhaseTiming, TrialResult } from '../record/trial-record.ts';
+import type { PhaseName, TrialResult } from '../record/trial-record.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
@@ -8,11 +8,13 @@ import { keeping } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
 import { openModels, type TrialModels } from './models.ts';
+import { PhaseTimer } from './phase-timer.ts';
 import type { Found } from './phases/phase.ts';
 import { runSteps } from './run-steps.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import { withServices } from './services/with-services.ts';
 import type { TrialSpec } from './spec.ts';
+import { sandboxFacts } from './started-sandbox.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /**
@@ -27,45 +29,20 @@ export async function runTrial(
 ): Promise<TrialResult> {
   const { clock, sandboxes } = parts;
   const startedAt = clock.now();
-  const timings: PhaseTiming[] = [];
+  const timer = new PhaseTimer(clock, onPhase);
   let found: Found = {};
-  let phase: PhaseName = 'sandbox';
   let models: TrialModels | undefined;
   let services: TrialServices | undefined;
-
-  const timed = async <Result>(
-    name: PhaseName,
-    work: () => Promise<Result>,
-    step?: string,
-  ): Promise<Result> => {
-    phase = name;
-    onPhase(name);
-    const begun = clock.now();
-    try {
-      return await work();
-    } finally {
-      const durationMs = clock.now() - begun;
-      timings.push({ name, ...(step !== undefined && { step }), startedAt: begun, durationMs });
-    }
-  };
 
   await using opened = new AsyncDisposableStack();
   try {
     models = openModels(spec, parts);
     opened.use(models?.session);
-    const sandbox = await timed('sandbox', () => sandboxes.take(spec, signal));
+    const sandbox = await timer.run('sandbox', () => sandboxes.take(spec, signal));
     using given = new DisposableStack();
     given.defer(() => sandboxes.giveBack(sandbox));
     services = sandbox.services;
-    found = {
-      sandboxId: sandbox.container.id,
-      imageId: sandbox.imageId,
-      images: sandbox.images,
-      workspace: sandbox.container.workingDir,
-      user: sandbox.user,
-      environment: sandbox.environment,
-      ...(sandbox.lacks.length > 0 && { sandboxLacks: sandbox.lacks }),
-    };
+    found = { ...sandboxFacts(sandbox), images: sandbox.images };
     const graders = given.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.startAhead();
     const kept = keeping(parts.keep);
@@ -74,7 +51,7 @@ export async function runTrial(
       await runSteps(
         { ...shared, found },
         {
-          runPhase: (step, phase, input) => timed(phase.name, () => phase.run(input), step),
+          runPhase: (step, phase, input) => timer.run(phase.name, () => phase.run(input), step),
           keep(grown) {
             found = grown;
           },
@@ -85,7 +62,7 @@ export async function runTrial(
     }
   } catch (error) {
     signal.throwIfAborted();
-    const cause = causeOf(error, phase);
+    const cause = causeOf(error, timer.current);
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
@@ -104,7 +81,7 @@ export async function runTrial(
     ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
-    phases: timings,
+    phases: timer.timings,
     models: account,
     disagreements: account && disagreements(found, account),
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.

@@ -9,7 +9,7 @@ import { relayImage } from './model-port.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
 
-/** Only a hang reaches it. */
+/** Only a program that hangs takes this long. */
 const START_MS = 60_000;
 
 /**

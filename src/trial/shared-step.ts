@@ -11,7 +11,7 @@ export interface StepHooks {
 }
 
 /**
- * Makes a step of an environment that trials share, and tells how its build goes. A step that failed is not
+ * Makes a step of an environment that trials share, and reports its progress. A step that failed is not
  * built again.
  *
  * @param hash of all that the step's result depends on

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import type { Container } from '../engine/container.ts';
 import type { Mount } from '../engine/port/containers.ts';
 import type { SnapshotResult } from '../engine/snapshot.ts';
-import { harnessFolder } from '../harness/npm-cli.ts';
 import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
 import { builtImage } from './built-image.ts';
-import { containerSpec, usualPlace } from './container-spec.ts';
+import { containerSpec } from './container-spec.ts';
+import { type EnvironmentScript, keyOf, scriptsOf } from './environment-scripts.ts';
 import { TrialFailure } from './failure.ts';
 import { installedHarness } from './harness-volume.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { type Preparation, prepareContainer } from './preparation.ts';
+import { knownStart } from './known-start.ts';
+import { prepareContainer } from './preparation.ts';
 import { requireRunnable } from './runnable-harness.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 import { sharedStep } from './shared-step.ts';
 import type { TrialSpec } from './spec.ts';
-import { requireNode, type StartImage, startImage } from './start-image.ts';
+import { requireNode, type StartImage } from './start-image.ts';
 
 export interface PreparedImage {
   imageId: string;
@@ -36,10 +36,10 @@ export interface PreparedImage {
 }
 
 /**
- * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the case's
- * prepare. Each step is committed once, under the hash of all its inputs. The harness is installed beside the
- * image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if a script
- * fails, and `IMAGE_MISSING`.
+ * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the
+ * case's prepare. Each step is committed once, under the hash of all its inputs. The harness is installed
+ * beside the image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if
+ * a script fails, and `IMAGE_MISSING`.
  *
  * @param env the variables that the host passes into the sandbox
  */
@@ -51,7 +51,7 @@ export async function preparedImage(
   { building }: PreparationOptions = {},
 ): Promise<PreparedImage> {
   const built = await builtImage(parts, spec, env, signal, { building });
-  const start = await startOf(parts, spec, built?.step.image, signal);
+  const start = await knownStart(parts, spec, built?.step.image, signal);
   requireNode(spec, start);
   const harness = await installedHarness(parts, spec, env, signal, { building });
   if (harness) await requireRunnable(parts, spec, start, harness, signal);
@@ -59,7 +59,7 @@ export async function preparedImage(
   const steps: EnvironmentStep[] = [...(built ? [built.step] : []), ...(harness ? [harness.step] : [])];
   const mount = harness?.mount;
   const images = built?.bases ?? [start.used];
-  for (const step of stepsOf(spec, start, mount, parts)) {
+  for (const step of scriptsOf(spec, start, mount, parts)) {
     const { phase, description } = step;
     const made = { step, start, building };
     const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
@@ -78,96 +78,13 @@ export async function preparedImage(
   return { imageId, start, images, mount, prepare: undefined, preparesWithScript: false, steps };
 }
 
-/** The image that the environment begins with. Each is looked up once. */
-async function startOf(
-  parts: ImageParts,
-  spec: TrialSpec,
-  built: string | undefined,
-  signal: AbortSignal,
-): Promise<StartImage> {
-  const { starts, failures, observeBuild } = parts;
-  const { image, user, cpus, memory } = spec.sandbox;
-  const { workdir, image: named } = spec.environment;
-  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name]);
-  const failure = failures.get(key);
-  if (failure) throw failure;
-  const known = starts.get(key);
-  if (known) return known;
-  try {
-    const start = await startImage(parts, spec, built, signal);
-    starts.set(key, start);
-    return start;
-  } catch (error) {
-    if (error instanceof TrialFailure) {
-      const { kind } = error.failure;
-      // A registry that did not answer may do so later.
-      if (kind === 'task') failures.set(key, error);
-      const told = `told ${key}`;
-      if (!failures.has(told)) {
-        failures.set(told, error);
-        const state = { kind: 'failed' as const, cause: error.failure };
-        observeBuild({ id: key, what: `image of ${spec.caseName}`, state });
-      }
-    }
-    throw error;
-  }
-}
-
-interface Step extends Preparation {
-  description: string;
-  /** The variables that the case's environment sets, of the steps that belong to the case. */
-  env: Readonly<Record<string, string>>;
-  /** The harness, if the script names its folder. */
-  mount: Mount | undefined;
-}
-
-function stepsOf(
-  spec: TrialSpec,
-  start: StartImage,
-  mount: Mount | undefined,
-  { extraCertificates, env }: ImageParts,
-): Step[] {
-  const { profile, prompt, prepare, variables, sandbox, caseName } = spec;
-  const { timeouts } = sandbox;
-  const shared = { user: start.user, extraCertificates };
-  // All other scripts give the same result with every harness.
-  const mountFor = (script: string | undefined) => (script?.includes(harnessFolder) ? mount : undefined);
-  const steps: Step[] = [
-    {
-      ...shared,
-      phase: 'install',
-      description: `install of profile ${profile.name ?? 'default'}`,
-      files: profile.files,
-      script: profile.install,
-      variables: {},
-      env: {},
-      mount: mountFor(profile.install),
-      timeoutMs: timeouts.install,
-    },
-    {
-      ...shared,
-      phase: 'prepare',
-      description: `prepare of ${caseName}`,
-      files: [{ path: sandboxPaths.prompt, content: prompt }],
-      script: prepare,
-      variables,
-      env: spec.environment.env,
-      placed: spec.environment.files,
-      source: spec.environment.source && { planned: spec.environment.source, env },
-      mount: mountFor(prepare),
-      timeoutMs: timeouts.prepare,
-    },
-  ];
-  return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
-}
-
 /** What prepare writes into a volume of the image is not in the container that would be committed. */
 const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
 
 async function snapshot(
   parts: ImageParts,
   parentImageId: string,
-  { step, start, building }: { step: Step; start: StartImage } & PreparationOptions,
+  { step, start, building }: { step: EnvironmentScript; start: StartImage } & PreparationOptions,
   { sandbox, batchId }: TrialSpec,
   passed: Record<string, string>,
   signal: AbortSignal,
@@ -192,34 +109,6 @@ async function snapshot(
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
     return { hash, result };
   });
-}
-
-/** All inputs of a step's result. */
-function keyOf(
-  { phase, files, placed, source, script, variables, user, extraCertificates, mount }: Step,
-  workspace: string,
-  security: string,
-  env: Record<string, string>,
-): string {
-  return JSON.stringify({
-    phase,
-    files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
-    placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
-    // Its id stands for all of its contents, wherever it was fetched from.
-    source: source && [source.planned.commit, source.planned.history],
-    script,
-    variables,
-    workspace: workspace === usualPlace.workspace ? undefined : workspace,
-    security,
-    user,
-    harness: mount?.volume,
-    env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
-    certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
-  });
-}
-
-function sha256Of(content: Buffer): string {
-  return createHash('sha256').update(content).digest('hex');
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {

@@ -7,7 +7,9 @@ import { noEnvironment } from '../../src/suite/environment.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
-/** The agent opens a port for the service, waits for what it found, and looks whether its own relay answers. */
+/**
+ * The agent opens a port for the service, waits for what it found, and looks whether its own relay answers.
+ */
 const agent = `
 turns:
   - run: |

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
+import { scriptTests as tests } from './script-tests.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -8,23 +8,6 @@ beforeAll(async () => {
   bench = await openTrialBench();
 }, 60_000);
 afterAll(() => bench[Symbol.asyncDispose](), 60_000);
-
-function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
-  return {
-    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
-    emptied: ['/tests', '/logs/verifier'],
-    command: ['bash', '/tests/test.sh'],
-    env: {},
-    timeoutMs: 60_000,
-    reading: {
-      kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
-    },
-    thresholds: { default: 1, byName: {} },
-    ...change,
-  };
-}
 
 const prepare = 'useradd -m worker && chmod 755 /home/worker && chown worker "$OFFSITE_WORKSPACE"';
 const say = 'echo "$(id -un) $HOME $(pwd)" > out; touch /etc/mine 2> /dev/null || echo not root >> out';

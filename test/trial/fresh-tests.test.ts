@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BroughtArtifacts, CaseTests, FreshTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
+import { scriptTests } from './script-tests.ts';
 import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -15,18 +16,7 @@ function tests(
   paths: string[],
   { environment, ...change }: Partial<BroughtArtifacts & FreshTests> = {},
 ): CaseTests {
-  return {
-    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
-    emptied: ['/tests', '/logs/verifier'],
-    command: ['bash', '/tests/test.sh'],
-    env: {},
-    timeoutMs: 60_000,
-    reading: {
-      kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
-    },
-    thresholds: { default: 1, byName: {} },
+  return scriptTests(script, {
     fresh: {
       environment,
       brought: {
@@ -36,7 +26,7 @@ function tests(
         ...change,
       },
     },
-  };
+  });
 }
 
 /** Prints what the tests see, and gives the reward 1 for `done` in /work/out. */

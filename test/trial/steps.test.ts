@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { TrialSpec, TrialStep } from '../../src/trial/spec.ts';
+import { scriptTests } from './script-tests.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -10,19 +11,7 @@ beforeAll(async () => {
 afterAll(() => bench[Symbol.asyncDispose](), 60_000);
 
 function tests(script: string, byName: Record<string, number> = {}): CaseTests {
-  return {
-    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
-    emptied: ['/tests', '/logs/verifier'],
-    command: ['bash', '/tests/test.sh'],
-    env: {},
-    timeoutMs: 60_000,
-    reading: {
-      kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
-    },
-    thresholds: { byName, required: true },
-  };
+  return scriptTests(script, { thresholds: { byName, required: true } });
 }
 
 const reward = (value: number | string) => `echo ${value} > /logs/verifier/reward.txt`;

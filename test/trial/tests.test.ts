@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CaseTests } from '../../src/suite/case-tests.ts';
+import { scriptTests as tests } from './script-tests.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -7,24 +7,6 @@ beforeAll(async () => {
   bench = await openTrialBench();
 }, 60_000);
 afterAll(() => bench[Symbol.asyncDispose](), 60_000);
-
-/** Tests of one script, which writes its rewards as the tasks of Harbor do. */
-function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
-  return {
-    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
-    emptied: ['/tests', '/logs/verifier'],
-    command: ['bash', '/tests/test.sh'],
-    env: {},
-    timeoutMs: 60_000,
-    reading: {
-      kind: 'reward-files',
-      json: '/logs/verifier/reward.json',
-      text: '/logs/verifier/reward.txt',
-    },
-    thresholds: { default: 1, byName: {} },
-    ...change,
-  };
-}
 
 const isSolved =
   'if [ "$(cat out 2>/dev/null)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt';

@@ -26,8 +26,8 @@ export interface KeptChecksOptions {
 const keptFor = 90 * 24 * 3_600_000;
 
 /**
- * What earlier checks found, so that one that was stopped goes on. Each result is a file of the data folder,
- * under the hash of all that decides it: the case, its grading, the images, the settings.
+ * What earlier checks found, so that a check that was stopped can continue. Each result is a file of the data
+ * folder, under the hash of all that decides it: the case, its grading, the images, the settings.
  */
 export class KeptChecks {
   readonly #folder: string;
@@ -58,7 +58,9 @@ export class KeptChecks {
     }
   }
 
-  /** Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept. */
+  /**
+   * Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept.
+   */
   keep(key: string, state: CheckedState): void {
     if (state.verdicts.includes('void') && !state.asExpected) return;
     const { redactor } = this.#options;
@@ -100,7 +102,10 @@ function imagesIn({ build, image }: CaseEnvironment): string[] | undefined {
   return usedImages(dockerfile, args).map(({ name }) => images[name] ?? name);
 }
 
-/** What of a trial decides its result, without the names of places, which change with any edit of the suite. */
+/**
+ * The parts of a trial that decide its result. Names of places are not among them: any edit of the suite
+ * changes them.
+ */
 function ownParts({ batchId, runId, taskIndex, ordinal, environment, tests, ...spec }: TrialSpec): unknown {
   const own = tests?.fresh?.environment;
   const fresh = tests?.fresh && { ...tests.fresh, environment: own && withoutPlaces(own) };

@@ -12,8 +12,8 @@ const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
 const commandOf = { daemon: 'offsite daemon', 'fleet-worker': 'offsite fleet worker' };
 
 /**
- * Asks the daemon of a data folder over its socket, or its worker of a fleet. Resolves with its answer. Throws
- * `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
+ * Asks the daemon of a data folder over its socket, or its worker of a fleet. Resolves with its answer.
+ * Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
  */
 export async function askDaemon(
   dataFolder: string,

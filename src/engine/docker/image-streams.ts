@@ -14,8 +14,8 @@ const buildSilenceMs = 300_000;
 const importSilenceMs = 600_000;
 
 /**
- * Pulls an image through the engine. Throws an `OffsiteError` that says why it failed: `IMAGE_REFUSED`, of kind
- * `input`, if a registry said no, else `IMAGE_PULL_FAILED`.
+ * Pulls an image through the engine. Throws an `OffsiteError` that says why it failed: `IMAGE_REFUSED`, of
+ * kind `input`, if a registry said no, else `IMAGE_PULL_FAILED`.
  */
 export async function pullImage(
   client: DockerClient,
@@ -62,7 +62,9 @@ async function firstWord(
   }
 }
 
-/** What registries say of images that they do not have, or do not give to this user, in the engine's words. */
+/**
+ * How the engine words that a registry does not have an image, or does not give it to this user.
+ */
 const refusals =
   /denied|unauthorized|forbidden|manifest unknown|manifest for .* not found|name unknown|not found: manifest|no matching manifest|no basic auth|authentication required|invalid reference format/i;
 

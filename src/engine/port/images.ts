@@ -5,7 +5,9 @@ export interface Image {
   id: string;
   /** The names it has now. */
   names: string[];
-  /** Its names in registries with the digests that it has there: `name@sha256:...`. Empty for a local image. */
+  /**
+   * Its names in registries with the digests that it has there: `name@sha256:...`. Empty for a local image.
+   */
   digests: string[];
   arch: string;
   /** What its programs are made for: `linux/amd64`. */

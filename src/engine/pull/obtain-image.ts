@@ -8,7 +8,7 @@ export type PullPolicy = 'never' | 'missing' | 'always';
 
 export interface ObtainOptions {
   signal?: AbortSignal | undefined;
-  /** Called when a pull begins, and as it goes on. */
+  /** Called when a pull begins, and while it runs. */
   onPull?: ((progress: PullProgress) => void) | undefined;
 }
 
@@ -30,9 +30,9 @@ interface Pull {
 }
 
 /**
- * Finds images, and pulls those that the policy says. All who ask for an image at a time wait for one pull. It
- * resolves with undefined for an image that is missing and must not be pulled. It throws `IMAGE_REFUSED`, of
- * kind `input`, if the registry says no, and `IMAGE_PULL_FAILED` if no registry gives the image. One round
+ * Finds images, and pulls those that the policy says. All who ask for an image at a time wait for one pull.
+ * It resolves with undefined for an image that is missing and must not be pulled. It throws `IMAGE_REFUSED`,
+ * of kind `input`, if the registry says no, and `IMAGE_PULL_FAILED` if no registry gives the image. One round
  * trip for an image that the engine has, with any policy but `always`.
  */
 export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.ProcessEnv): ObtainImage {

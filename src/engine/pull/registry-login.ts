@@ -22,8 +22,8 @@ export function registryOf(image: string): string {
 
 /**
  * The login that `docker login` keeps for the registry of an image: in Docker's `config.json`, or with the
- * program for credentials that it names. Undefined if there is none. Throws an `input` error if they cannot be
- * read. It goes to the engine with the request to pull, as the docker CLI sends it, and nowhere else.
+ * program for credentials that it names. Undefined if there is none. Throws an `input` error if they cannot
+ * be read. It goes to the engine with the request to pull, as the docker CLI sends it, and nowhere else.
  */
 export async function loginFor(image: string, env: NodeJS.ProcessEnv): Promise<RegistryLogin | undefined> {
   const config = await readJson(join(configFolder(env), 'config.json'));

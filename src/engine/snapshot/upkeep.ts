@@ -30,7 +30,9 @@ export interface UpkeepOptions {
 export interface Upkeep extends AsyncDisposable {
   used(snapshot: Image): void;
   built(imageId: string): void;
-  /** An image of a used container was kept. There may be one for each trial, so only some start an eviction. */
+  /**
+   * An image of a used container was kept. There may be one for each trial, so only some start an eviction.
+   */
   kept(imageId: string): void;
 }
 

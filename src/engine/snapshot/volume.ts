@@ -18,9 +18,9 @@ export interface SharedVolume {
   built: boolean;
 }
 
-/** Only the use of the engine by others could need more: they removed the volume in the meantime. */
+/** More would only be needed if others remove the volume each time. */
 const TRIES = 3;
-/** Only a hang reaches it. */
+/** Only an engine that hangs takes this long. */
 const COUNT_MS = 120_000;
 
 /**

@@ -93,7 +93,7 @@ export async function* contentsOf(
   const { command, args: all, env: given } = gitCommand({ args, env, reach: 'nothing' });
   const child = spawn(command, all, { env: given, stdio: ['pipe', 'pipe', 'ignore'], signal });
   const ended = once(child, 'close');
-  // An abort, or an early end of this reader, is told by what reads the output.
+  // The loop that reads the output throws for an abort, or for an early end of git.
   ended.catch(() => undefined);
   child.on('error', () => undefined);
   child.stdin.on('error', () => undefined);

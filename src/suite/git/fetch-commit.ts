@@ -20,13 +20,13 @@ export interface FetchedCommit {
   repository: string;
 }
 
-/** One branch, in which the agent can go on; which one of the source it was is known from the result. */
+/** The one branch, on which the agent can continue. The result says which branch of the source it was. */
 const branch = 'refs/heads/main';
 const fetched = 'refs/offsite/source';
 
 /**
- * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with what
- * git said.
+ * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with
+ * what git said.
  */
 export async function fetchCommit(
   source: Repository,

@@ -5,8 +5,8 @@ import { type Reach, requireWithin } from '../read-file.ts';
 import { failed } from './run-git.ts';
 
 /**
- * Throws an `input` error unless a folder is a repository of which all parts may be read: a repository may name
- * folders elsewhere that hold its objects.
+ * Throws an `input` error unless a folder is a repository of which all parts may be read: a repository may
+ * name folders elsewhere that hold its objects.
  */
 export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anywhere'>): void {
   const folder = gitFolderOf(path);

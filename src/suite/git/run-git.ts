@@ -22,7 +22,10 @@ export interface GitCall {
 
 const protocols = { remote: 'file:git:http:https:ssh', local: 'file', nothing: '' };
 
-/** Nothing of a repository is run, and nothing else is fetched with it. They win over all files of settings. */
+/**
+ * These settings run nothing of a repository and fetch nothing else with it. They override all files of
+ * settings.
+ */
 const settings = {
   'core.hooksPath': '/dev/null',
   'core.fsmonitor': 'false',

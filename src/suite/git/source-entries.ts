@@ -15,8 +15,8 @@ const config = `[core]
 
 /**
  * What a source puts into the workspace: the files of its commit as they are in the repository, without any
- * filter, and `.git`. Paths are relative. One file is in memory at a time. Throws an `input` error if the commit
- * is no longer kept.
+ * filter, and `.git`. Paths are relative. One file is in memory at a time. Throws an `input` error if the
+ * commit is no longer kept.
  */
 export async function* sourceEntries(
   source: PlannedSource,

@@ -3,9 +3,9 @@ import { messageOf } from '../../offsite-error.ts';
 
 /** The files of a patch, by their paths in the repository. */
 export interface PatchedFiles {
-  /** That are there before it. */
+  /** Files that exist before the patch. */
   before: string[];
-  /** That are there after it. */
+  /** Files that exist after the patch. */
   after: string[];
 }
 

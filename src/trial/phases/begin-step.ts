@@ -43,7 +43,9 @@ export function beginStep(step: TrialStep, isFirst: boolean): Phase {
   }
 }
 
-/** Brings an untouched sandbox to these steps, without any work of an agent. A setup may need that, and fail. */
+/**
+ * Brings an untouched sandbox to these steps, without any work of an agent. A setup may need that, and fail.
+ */
 export async function reachSteps(
   steps: readonly TrialStep[],
   container: Container,

@@ -1,24 +1,16 @@
 import { programOutput } from '../../bounds/grading.ts';
-import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { Container } from '../../engine/container.ts';
-import type { ExecResult } from '../../engine/exec/exec-request.ts';
-import { reachesThreshold } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
-import type { CaseTests, FreshTests, Thresholds } from '../../suite/case-tests.ts';
-import type { Rewards } from '../../tasks/harbor/reward.ts';
-import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts';
-import type { GradingFailure } from '../../validate/grading-failure.ts';
-import { capturedText } from '../../validate/record.ts';
+import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { bringArtifacts } from '../bring-artifacts.ts';
 import { bringWorkspace, ofWorkspace } from '../bring-workspace.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { putTests } from '../put-tests.ts';
-import { type Resolved, resolvedRewards } from '../resolved-rewards.ts';
 import { listed, systemChanges } from '../system-changes.ts';
-import { writtenRewards } from '../written-rewards.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
+import { gradeOf } from './tests-grade.ts';
 
 /** `refused`: what the agent left cannot be brought to where the tests run. */
 export type Tested =
@@ -85,12 +77,7 @@ async function run(tests: CaseTests, container: Container, options: RunOptions):
   const result = await runTests(tests, container, options);
   // A process that the tests left must not write a reward while it is read.
   await container.killAll(signal);
-  const rewards = await rewardsOf(result, tests, { container, signal });
-  const failure = failureOf(result, rewards, tests);
-  if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
-  const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
-  const told = 'told' in rewards ? rewards.told : undefined;
-  return { validations: [validationOf(result, judgments, told)], judgments, failure: undefined };
+  return gradeOf(result, tests, container, signal);
 }
 
 async function changesOf({
@@ -128,89 +115,4 @@ async function runTests(tests: CaseTests, container: Container, { diskBytes, sig
   });
   signal.throwIfAborted();
   return result;
-}
-
-async function rewardsOf(
-  { stdout }: ExecResult,
-  { reading }: CaseTests,
-  { container, signal }: Pick<PhaseInput, 'container' | 'signal'>,
-): Promise<Rewards | Resolved> {
-  if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
-  if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
-  if (reading.kind === 'named-tests') return resolvedRewards(container, reading, stdout.text, signal);
-  const read = printedTestParsers[reading.parser](stdout.text);
-  if (read.kind === 'none') return read;
-  const passed = [...read.tests.values()].filter((status) => status === 'passed').length;
-  return { kind: 'rewards', rewards: new Map([['tests', passed / read.tests.size]]) };
-}
-
-/** The exit code of the tests does not count. */
-function failureOf(
-  result: ExecResult,
-  rewards: Rewards | Resolved,
-  { timeoutMs }: CaseTests,
-): GradingFailure | undefined {
-  const output = result.stdout.text;
-  switch (result.ended) {
-    case 'not-started':
-      return { kind: 'not-started', message: `the tests could not be started: ${result.message}` };
-    case 'timed-out':
-    case 'canceled':
-      return { kind: 'broken', message: `the tests were stopped after ${timeoutMs / 1000} s`, output };
-    case 'out-of-disk': {
-      const message = 'the tests were stopped because they wrote more than the sandbox allows';
-      return { kind: 'broken', message, output };
-    }
-  }
-  if (rewards.kind === 'rewards') return undefined;
-  const memory = result.oomKilled ? '; they ran out of memory' : '';
-  const message = `the tests gave no reward: ${rewards.problem}${memory} (bash exited with ${result.exitCode})`;
-  return { kind: 'broken', message, output };
-}
-
-/** Rewards beside what they must reach. */
-export function judgmentsOf(
-  rewards: ReadonlyMap<string, number>,
-  thresholds: Thresholds,
-  evaluator: string,
-): Judgment[] {
-  const { byName, required = false } = thresholds;
-  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
-  return [...[...rewards.keys()], ...missing].map((name) => {
-    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
-    return {
-      ...{ name, evaluator },
-      ...(score !== undefined && { score }),
-      ...(threshold !== undefined && { threshold }),
-    };
-  });
-}
-
-function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
-  return Object.hasOwn(byName, name) ? byName[name] : usual;
-}
-
-/** The run of the tests as a whole, with what it printed. */
-function validationOf(
-  { stdout, startedAt, finishedAt }: ExecResult,
-  judgments: readonly Judgment[],
-  told: string | undefined,
-): Validation {
-  const low = judgments.filter((judgment) => !reachesThreshold(judgment));
-  const passed = low.length === 0;
-  const why = low.map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`);
-  const message = [...why, ...(told === undefined ? [] : [told])].join('; ');
-  return {
-    id: 'validation-0',
-    index: 0,
-    name: 'tests',
-    kind: 'tests',
-    status: passed ? 'passed' : 'failed',
-    startedAt,
-    durationMs: Math.round(finishedAt - startedAt),
-    exitCode: passed ? 0 : 1,
-    truncated: stdout.truncated,
-    ...(!passed && { message }),
-    logs: [{ index: 0, at: startedAt, level: 'stdout', value: capturedText(stdout.text) }],
-  };
 }

@@ -9,7 +9,7 @@ import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { protectedState } from '../protected.ts';
-import type { StartedSandbox } from '../sandboxes.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
 import { listed, systemChanges } from '../system-changes.ts';
 import { contentsOf, existingPaths, isCache, type OwnChanges, unexplained } from '../verify-changes.ts';
 import { protectedBefore } from './collect.ts';

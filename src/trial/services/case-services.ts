@@ -81,7 +81,7 @@ export class CaseServices {
     if (failure) throw failure;
   }
 
-  /** Keeps a failure of the case, and tells it. A build tells its own. */
+  /** Keeps a failure of the case, and reports it. A build reports its own failure. */
   #note(key: string, { caseName }: TrialSpec, error: unknown): void {
     const { failures, observeBuild } = this.#parts;
     if (!(error instanceof TrialFailure) || failures.has(key)) return;

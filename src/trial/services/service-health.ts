@@ -5,8 +5,8 @@ import { TrialFailure } from '../failure.ts';
 import type { ServiceImage } from './service-image.ts';
 
 /**
- * Waits until the health check of a service succeeds. It is looked at more often than its interval says, so
- * that trials do not wait for it; it gets as much time and at least as many attempts. Throws a
+ * Waits until the health check of a service succeeds. It runs more often than its interval says, so that
+ * trials do not wait for it. It gets as much time and at least as many attempts. Throws a
  * {@link TrialFailure} of kind `task` if that was not enough, or if the service ended.
  */
 export async function untilHealthy(

@@ -4,13 +4,13 @@ import type { Engine } from '../../engine/engine.ts';
 import { networkObstacle } from '../../engine/network/network.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
 import { builtImage } from '../built-image.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure, unusable } from '../failure.ts';
 import type { ImageParts, PreparationOptions } from '../image-parts.ts';
-import { blameFor, noImage, obtainImage, usedImage } from '../obtain-image.ts';
+import { blameFor, imageOfBuild, noImage, obtainImage, usedImage } from '../obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
 
 /** A service with its image, ready to be started. */
@@ -54,18 +54,12 @@ export async function serviceImages(
     if (built) steps.push(built.step);
     const name = image?.mappedTo ?? image?.name ?? '';
     const found = built
-      ? await ofBuild(parts.engine, built.step.image, signal)
+      ? await imageOfBuild(parts.engine, built.step.image, signal)
       : await named(parts, { name, given: image?.name ?? '', place: image?.place ?? place }, signal);
     images.push(...(built?.bases ?? [usedImage(name, found)]));
     services.push(await usable(parts.engine, spec, service, found, signal));
   }
   return { services, images, steps };
-}
-
-async function ofBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
-  const found = await engine.findImage(id, signal);
-  if (found) return found;
-  throw imageGone(id);
 }
 
 async function named(
@@ -171,16 +165,4 @@ function healthcheckOf(
     command: typeof command === 'string' ? command : [...command],
     ...{ interval, timeout, startPeriod, retries },
   };
-}
-
-/** The caller makes it again. */
-function imageGone(id: string): OffsiteError {
-  return new OffsiteError(`the image ${id} was removed meanwhile`, {
-    code: 'ENGINE_NOT_FOUND',
-    kind: 'infrastructure',
-  });
-}
-
-function unusable(message: string): TrialFailure {
-  return new TrialFailure({ kind: 'task', phase: 'sandbox', message });
 }

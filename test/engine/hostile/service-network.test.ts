@@ -20,7 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-/** A socket of this machine on every address, for datagrams and for connections, that notes all that comes. */
+/**
+ * A socket of this machine on every address, for datagrams and for connections, that notes all that comes.
+ */
 async function listening() {
   const heard: string[] = [];
   const tcp = createServer((client) => {

@@ -1,0 +1,163 @@
+import type { Clock } from '../clock.ts';
+import type { ContainerSpec } from '../engine/container/container-spec.ts';
+import type { Container } from '../engine/container.ts';
+import { containerSpec, engineNetwork } from './container-spec.ts';
+import { TrialFailure } from './failure.ts';
+import { requireHealth } from './healthcheck.ts';
+import { type HostEnvironment, passedEnvironment, refuseKeys } from './host-environment.ts';
+import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
+import { CaseServices } from './services/case-services.ts';
+import type { ServiceImage } from './services/service-image.ts';
+import type { TrialServices } from './services/trial-services.ts';
+import { preparedImage } from './snapshot.ts';
+import type { TrialSpec } from './spec.ts';
+import { testsSpec } from './tests-spec.ts';
+
+/** What decides about a sandbox besides its trial. */
+export interface GivenParts {
+  /** Whether no harness runs in it. */
+  grades: boolean;
+  /** Services that run already. Undefined for new ones, if the case has some. */
+  services: TrialServices | undefined;
+}
+
+/** Makes the containers of sandboxes, and the images that they start from. */
+export class SandboxMaker {
+  readonly #parts: ImageParts;
+  readonly #host: HostEnvironment;
+  readonly #clock: Clock;
+  readonly #services: CaseServices;
+
+  constructor(parts: ImageParts, host: HostEnvironment, clock: Clock) {
+    this.#parts = parts;
+    this.#host = host;
+    this.#clock = clock;
+    this.#services = new CaseServices(parts, clock);
+  }
+
+  /** Builds the images of a trial and of its tests if they do not exist yet. */
+  async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
+    for (const each of new Set([spec, testsSpec(spec)])) {
+      const env = this.#environment(each);
+      await this.#services.images(each, env, signal, options);
+      await preparedImage(this.#parts, each, env, signal, options);
+    }
+  }
+
+  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
+  async make(spec: TrialSpec, signal: AbortSignal, given: GivenParts) {
+    const passed = this.#environment(spec);
+    const serviceImages = await this.#services.images(spec, passed, signal);
+    const prepared = await preparedImage(this.#parts, spec, passed, signal);
+    const { imageId, start, mount, prepare } = prepared;
+    const images = [...prepared.images, ...serviceImages.images];
+    const mounts = mount && (!given.grades || prepare) ? [mount] : [];
+    const steps = [...serviceImages.steps, ...prepared.steps];
+    const env = { ...passed, ...spec.environment.env };
+    const own = engineNetwork(spec.sandbox);
+    const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
+      const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
+    };
+    // In this order: the sandbox ends before its network.
+    await using around = new AsyncDisposableStack();
+    await using made = new AsyncDisposableStack();
+    let container: Container;
+    let port: ModelPort | undefined;
+    let services: TrialServices | undefined;
+    if (serviceImages.services.length > 0) {
+      if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
+      services =
+        given.services ?? around.use(await this.#startServices(serviceImages.services, spec, signal));
+      const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
+      container = made.use(await make(access.network, access.hosts));
+      await container.start(signal);
+      if (prepare) steps.push(...(await prepare(container)));
+      port = made.use(await this.#openPort(spec, access.network, signal));
+      await this.#services.ready(services, spec);
+    } else if (prepare) {
+      container = made.use(await make('open'));
+      await container.start(signal);
+      steps.push(...(await prepare(container)));
+      if (own === 'none') await container.disconnect(signal);
+      port = made.use(await this.#openPort(spec, { sharedWith: container.id }, signal));
+    } else {
+      port = made.use(await this.#openPort(spec, own, signal));
+      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
+      if (!port) await container.start(signal);
+    }
+    await requireHealth(container, spec, this.#clock, signal);
+    made.move();
+    const besides = around.move();
+    const preparedHere = prepare !== undefined;
+    const started = { imageId, start, images, container, port, environment: steps };
+    return { ...started, preparedHere, services, besides };
+  }
+
+  /** Starts a container of an image that was kept of one of the trial's sandboxes. It has no network. */
+  async makeKept(spec: TrialSpec, imageId: string, signal: AbortSignal): Promise<Container> {
+    const passed = this.#environment(spec);
+    const { start } = await preparedImage(this.#parts, spec, passed, signal);
+    const env = { ...passed, ...spec.environment.env };
+    const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
+    const container = await this.#parts.engine.createContainer({ ...made, imageId }, signal);
+    try {
+      await container.start(signal);
+      return container;
+    } catch (error) {
+      await container.remove();
+      throw error;
+    }
+  }
+
+  /** Looks all images up again. Call this if one was removed. */
+  forget(): void {
+    this.#parts.known.clear();
+    this.#parts.starts.clear();
+    this.#services.forget();
+  }
+
+  /**
+   * The variables that the host passes in. Every new sandbox asks for them here, so a trial that would bring
+   * a key into its sandbox gets none.
+   */
+  #environment(spec: TrialSpec): Record<string, string> {
+    refuseKeys(spec, this.#host);
+    return passedEnvironment(spec.sandbox, this.#host);
+  }
+
+  async #startServices(images: readonly ServiceImage[], spec: TrialSpec, signal: AbortSignal) {
+    const more = { baseImageId: await this.#relayImage(signal), labels: labelsOf(spec) };
+    return this.#services.start(images, spec, more, signal);
+  }
+
+  async #openPort(
+    spec: TrialSpec,
+    network: ContainerSpec['network'],
+    signal: AbortSignal,
+  ): Promise<ModelPort | undefined> {
+    if (!needsPort(spec)) return undefined;
+    const image = await this.#relayImage(signal);
+    const request = { network, image, labels: labelsOf(spec), clock: this.#clock };
+    return openPort(this.#parts.engine, request, signal);
+  }
+
+  async #relayImage(signal: AbortSignal): Promise<string> {
+    const { known, engine } = this.#parts;
+    const id = known.get(relayImage) ?? (await relayImageOf(engine, signal));
+    known.set(relayImage, id);
+    return id;
+  }
+}
+
+function preparesBesideServices({ environment, caseName }: TrialSpec): TrialFailure {
+  const [first] = environment.services ?? [];
+  const why = 'leaves processes running, or its image has volumes, so it would run in each sandbox';
+  const message = `${first?.place}: prepare of ${caseName} ${why}; beside services that is not possible`;
+  return new TrialFailure({ kind: 'task', phase: 'prepare', message });
+}
+
+function labelsOf({ batchId, runId, ordinal }: TrialSpec): Record<string, string> {
+  return { 'offsite.batch': batchId, 'offsite.run': runId, 'offsite.ordinal': String(ordinal) };
+}

@@ -1,0 +1,84 @@
+import { unmetWishes } from '../engine/capabilities.ts';
+import { type Kit, readKit } from '../engine/changes/kit.ts';
+import type { Container } from '../engine/container.ts';
+import type { Engine } from '../engine/engine.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { keepTexts } from './file-texts.ts';
+import type { GivenParts, SandboxMaker } from './make-sandbox.ts';
+import { OncePerImage } from './once-per-image.ts';
+import type { TrialSpec } from './spec.ts';
+import type { StartImage } from './start-image.ts';
+import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
+import type { TextPack } from './text-pack.ts';
+import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
+
+/** Starts sandboxes, and reads what is in them. What is the same in all of one image is read once. */
+export class SandboxStarter {
+  readonly #engine: Engine;
+  readonly #maker: SandboxMaker;
+  readonly #texts: TextPack;
+  readonly #preparedBytes = new OncePerImage<number>();
+  readonly #baselines = new OncePerImage<WorkspaceState>();
+  /** Keyed by the first image: a kit works in all images that are made from it. */
+  readonly #kits = new OncePerImage<Kit | undefined>();
+
+  /** @param texts where the texts of prepared workspaces are kept */
+  constructor(engine: Engine, maker: SandboxMaker, texts: TextPack) {
+    this.#engine = engine;
+    this.#maker = maker;
+    this.#texts = texts;
+  }
+
+  /** Returns a started sandbox of the trial's prepared image. */
+  async start(
+    spec: TrialSpec,
+    signal: AbortSignal,
+    given: GivenParts = { grades: false, services: undefined },
+  ): Promise<StartedSandbox> {
+    const { preparedHere, start, ...made } = await this.#maker.make(spec, signal, given).catch((error) => {
+      const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
+      if (!isGone || signal.aborted) throw error;
+      // Somebody removed an image after this batch last checked.
+      this.#maker.forget();
+      return this.#maker.make(spec, signal, given);
+    });
+    const { imageId, container } = made;
+    try {
+      const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
+      const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
+      const count = () => workspaceBytes(container, signal);
+      const preparedBytes =
+        before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
+      const lacks = [...unmetWishes(spec.sandbox, this.#engine.capabilities), ...openTo(start)];
+      const kit = await this.#kit(spec, start.id, container, signal);
+      const { user, closedEnv } = start;
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      return { ...made, user, closedEnv, isCommittable, lacks, before, preparedBytes, kit };
+    } catch (error) {
+      await removeSandbox(made);
+      throw error;
+    }
+  }
+
+  async #kit(
+    spec: TrialSpec,
+    startId: string,
+    container: Container,
+    signal: AbortSignal,
+  ): Promise<Kit | undefined> {
+    if (spec.verify === undefined || !this.#engine.capabilities.keepsImageTimes) return undefined;
+    return this.#kits.of(startId, async () => {
+      const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
+      return isReadable ? undefined : readKit(container, signal);
+    });
+  }
+}
+
+/** The agent's files are in the sandbox that verify runs in, so these variables let it run or load them. */
+function openTo({ openVariables }: StartImage): string[] {
+  if (openVariables.length === 0) return [];
+  const names = openVariables.join(', ');
+  return [
+    `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
+  ];
+}

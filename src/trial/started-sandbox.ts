@@ -1,0 +1,69 @@
+import type { Kit } from '../engine/changes/kit.ts';
+import type { Container } from '../engine/container.ts';
+import type { EnvironmentStep, TrialResult, UsedImage } from '../record/trial-record.ts';
+import type { ModelPort } from './model-port.ts';
+import type { TrialServices } from './services/trial-services.ts';
+import type { WorkspaceState } from './workspace.ts';
+
+export interface StartedSandbox {
+  container: Container;
+  /**
+   * The image that it was made from. If prepare leaves processes running, prepare ran in the sandbox itself.
+   */
+  imageId: string;
+  /** The user of its commands. Undefined for root. */
+  user: string | undefined;
+  /** What its image was made of first. */
+  images: UsedImage[];
+  /** Install and prepare, in order. */
+  environment: EnvironmentStep[];
+  /** Total bytes of the files that prepare left in the workspace. */
+  preparedBytes: number;
+  /** The workspace's state before the harness works in it. */
+  before: WorkspaceState;
+  /**
+   * Lists what changed in the container. Undefined if the container's layer can be read directly, or if file
+   * times do not show changes.
+   */
+  kit: Kit | undefined;
+  /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
+  port: ModelPort | undefined;
+  /** Limits that the engine could not apply, and other protections that are missing, one line each. */
+  lacks: string[];
+  /** What a validator gets in place of variables that name folders in the workspace. */
+  closedEnv: Record<string, string>;
+  /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
+  isCommittable: boolean;
+  /** The containers beside it. Undefined if the case has none. */
+  services: TrialServices | undefined;
+  /** What is removed with it. */
+  besides: AsyncDisposable;
+}
+
+/** Removes a sandbox with all that belongs to it. */
+export async function removeSandbox({
+  container,
+  port,
+  besides,
+}: Pick<StartedSandbox, 'container' | 'port' | 'besides'>): Promise<void> {
+  await Promise.all([port?.[Symbol.asyncDispose](), container.remove()]);
+  await besides[Symbol.asyncDispose]();
+}
+
+/** What a result says about a sandbox, wherever it is used. */
+export function sandboxFacts({
+  container,
+  imageId,
+  user,
+  environment,
+  lacks,
+}: StartedSandbox): Partial<TrialResult> {
+  return {
+    sandboxId: container.id,
+    imageId,
+    workspace: container.workingDir,
+    user,
+    environment,
+    ...(lacks.length > 0 && { sandboxLacks: lacks }),
+  };
+}
