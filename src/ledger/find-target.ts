@@ -24,7 +24,7 @@ export type Target =
  * Finds a batch, a run or a trial. A reference is one of these:
  *
  * - nothing: the last batch
- * - an id of a batch or a run, or its beginning
+ * - an id of a batch or a run, or its beginning; a batch wins over its own runs
  * - `case/variant`, or `case` if it has one variant: a run of the last batch
  * - `BATCH:case/variant`: a run of another batch
  * - any of those with `#ordinal`: a trial
@@ -68,9 +68,11 @@ function findName(records: Records, name: string): Found {
   const named = runNamed(records, last, name, 'whole');
   if (named) return named;
   const batches = fittingBatches(records, name).map((batch) => ({ kind: 'batch' as const, batch }));
-  const runs = fittingRuns(records, name).map((run) => {
-    return { kind: 'run' as const, batch: batchOfRun(records, run), run };
-  });
+  const fitting = new Set(batches.map(({ batch }) => batch.key));
+  // A service may begin the ids of runs with that of their batch.
+  const runs = fittingRuns(records, name)
+    .filter((run) => !fitting.has(run.batch))
+    .map((run) => ({ kind: 'run' as const, batch: batchOfRun(records, run), run }));
   const isWhole = (id: string, prefix: string) => id === name || id === `${prefix}${name}`;
   const whole: Found[] = [
     ...batches.filter(({ batch }) => isWhole(batch.id, 'batch_')),

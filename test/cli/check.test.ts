@@ -20,6 +20,17 @@ test('a suite is checked with the variables of this machine that its sandboxes g
   expect(exitCode, stdout).toBe(0);
 });
 
+test('the variables of a case replace their names in its solution', { timeout: 120_000 }, async () => {
+  const suite = place.suite({
+    cases: [
+      { id: 'a', variables: { file: 'a b.txt' }, solution: 'touch "{{file}}"', verify: 'test -e "{{file}}"' },
+    ],
+  });
+  const { exitCode, stdout, stderr } = await offsite(place, ['check', suite]);
+  expect(stderr).toContain('a: ok');
+  expect(exitCode, stdout).toBe(0);
+});
+
 test('a suite that would give a sandbox a key is refused before any grading', async () => {
   const suite = place.suite({
     sandbox: { passEnv: ['OFFSITE_API_KEY'] },

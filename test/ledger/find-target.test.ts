@@ -97,7 +97,19 @@ test('what fits nothing or several things is an error that lists them', () => {
   batch('batch_xyz', [['a', 'v']]);
   for (const reference of ['nothing', 'nothing:a', '%', 'x_', 'xyz:nothing'])
     expect(() => meant(reference), reference).toThrow(expect.objectContaining({ code: 'REFERENCE_UNKNOWN' }));
-  expect(() => meant('x')).toThrow(/^4 things fit x:\nbatch batch_xyz .*\nbatch batch_xy .*\nrun run_xyz0x/);
+  expect(() => meant('x')).toThrow(/^2 things fit x:\nbatch batch_xyz .*\nbatch batch_xy .*/);
+});
+
+test('the short id of a batch, which also begins the ids of its runs, means the batch', () => {
+  batch('batch_Is8dgn-wG2HM', [
+    ['a', 'v'],
+    ['b', 'v'],
+  ]);
+  batch('batch_later', [['a', 'v']]);
+  for (const reference of ['Is8d', 'Is8dgn-w', 'batch_Is8dgn-w'])
+    expect(meant(reference), reference).toBe('batch_Is8dgn-wG2HM');
+  expect(meant('Is8dgn-wG2HM1')).toBe('batch_Is8dgn-wG2HM b/v');
+  expect(() => meant('run_Is8d')).toThrow(/^2 things fit run_Is8d:\nrun .*\nrun /);
 });
 
 test('short ids are as long as it takes to tell batches apart', () => {

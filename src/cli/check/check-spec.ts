@@ -2,6 +2,7 @@ import { plannedTrialSpec } from '../../agent/trial-spec.ts';
 import type { CaseSteps } from '../../suite/case-steps.ts';
 import type { CaseOracle } from '../../suite/case-tests.ts';
 import type { PlannedCase, Profile, SuitePlan } from '../../suite/plan.ts';
+import { expandVariables } from '../../suite/variables.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { shellWord } from '../show/words.ts';
 import type { CheckedState } from './checked-state.ts';
@@ -46,7 +47,8 @@ function isSolvable({ solution, oracle, steps }: PlannedCase['local']): boolean 
 /** The trial that solves a case, which is solvable. */
 function solvedSpec(plan: SuitePlan, planned: PlannedCase): TrialSpec {
   const { solution = ':', oracle, steps } = planned.local;
-  const spec = specFor(plan, planned, solution);
+  const script = expandVariables(solution, planned.request.variables ?? {}, 'keep');
+  const spec = specFor(plan, planned, script);
   if (steps) return withStepOracles(spec, steps);
   return oracle ? withOracle(spec, oracle) : spec;
 }
