@@ -16,7 +16,8 @@ const hub = { host: 'docker.io', key: 'index.docker.io' };
 /** The host of an image's registry. */
 export function registryOf(image: string): string {
   const [first = '', ...path] = image.split('/');
-  const isHost = path.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  // Names on Docker Hub have no capital letters, so engines take a first part with some for a host.
+  const isHost = path.length > 0 && (/[.:A-Z]/.test(first) || first === 'localhost');
   return isHost ? first : hub.host;
 }
 

@@ -123,7 +123,15 @@ async function lookInto(
 
 /** A path is relative to the suite's folder. As in git, `host:path` is a remote one. */
 function repositoryOf(git: string, folder: string): Repository {
-  if (git.startsWith('file://')) return { kind: 'local', path: fileURLToPath(git) };
+  if (git.startsWith('file://')) return { kind: 'local', path: pathOfUrl(git) };
   const isRemote = /^[\w+.-]+:\/\//.test(git) || /^[^/]*:/.test(git);
   return isRemote ? { kind: 'remote', url: git } : { kind: 'local', path: resolve(folder, git) };
+}
+
+function pathOfUrl(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    throw failed(`${url} names no path of this machine: ${messageOf(error)}`);
+  }
 }

@@ -6,10 +6,14 @@ import { z } from 'zod';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const notARef = /^[-.]|[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/$|^$/;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+const control = /[\u0000-\u001f\u007f]/;
+
 export const GitSource = z.strictObject({
   git: z
     .string()
     .min(1)
+    .refine((url) => !control.test(url), 'expected a URL or a path without control characters')
     .refine((url) => !url.startsWith('-'), 'expected a URL or a path; this begins with a dash')
     .refine((url) => !/^[\w+.-]+::/.test(url), 'expected a URL or a path; git helpers are not run')
     .refine(

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { messageOf } from '../../offsite-error.ts';
-import { type Reach, requireWithin } from '../read-file.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { type Reach, readFile, requireWithin } from '../read-file.ts';
 import { failed } from './run-git.ts';
 
 /**
@@ -9,13 +9,23 @@ import { failed } from './run-git.ts';
  * name folders elsewhere that hold its objects.
  */
 export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anywhere'>): void {
-  const folder = gitFolderOf(path);
-  if (folder === undefined) throw failed(`${path} is not a git repository`);
-  const common = pathIn(join(folder, 'commondir'), folder) ?? folder;
-  const objects = join(common, 'objects');
-  const parts = [folder, common, objects, ...alternatesOf(objects, new Set())];
-  for (const part of [path, ...parts, ...new Set(parts.flatMap(linksBelow))])
+  /** Checked before anything in it is looked at. */
+  const reached = (part: string) => {
     requireWithin(path, realPathOf(part), reach);
+    return part;
+  };
+  try {
+    const named = gitFolderOf(path);
+    if (named === undefined) throw failed(`${path} is not a git repository`);
+    const folder = reached(named);
+    const common = reached(pathIn(join(folder, 'commondir'), folder) ?? folder);
+    const objects = reached(join(common, 'objects'));
+    const parts = [folder, common, objects, ...alternatesOf(objects, reached, new Set())];
+    for (const part of [path, ...new Set(parts.flatMap(linksBelow))]) reached(part);
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    throw failed(`cannot read ${path}: ${messageOf(error)}`);
+  }
 }
 
 /** The links in a repository, which git follows. */
@@ -31,7 +41,7 @@ function gitFolderOf(path: string): string | undefined {
   const inside = join(path, '.git');
   const stats = statSync(inside, { throwIfNoEntry: false });
   if (stats?.isFile()) {
-    const [, named] = /^gitdir: (.+)$/m.exec(readFileSync(inside, 'utf8')) ?? [];
+    const [, named] = /^gitdir: (.+)$/m.exec(textOf(inside)) ?? [];
     return named === undefined ? undefined : resolve(path, named);
   }
   const folder = stats?.isDirectory() ? inside : path;
@@ -44,20 +54,20 @@ function gitFolderOf(path: string): string | undefined {
 /** The folder that a small file of a repository names. */
 function pathIn(file: string, folder: string): string | undefined {
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  return resolve(folder, readFileSync(file, 'utf8').trim());
+  return resolve(folder, textOf(file).trim());
 }
 
 /** Folders of objects that another one borrows from. */
-function alternatesOf(objects: string, seen: Set<string>): string[] {
+function alternatesOf(objects: string, reached: (part: string) => string, seen: Set<string>): string[] {
   const file = join(objects, 'info', 'alternates');
   if (seen.has(objects) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return [];
   seen.add(objects);
-  const named = readFileSync(file, 'utf8').split('\n');
+  const named = textOf(file).split('\n');
   return named
     .filter((line) => line !== '' && !line.startsWith('#'))
     .flatMap((line) => {
-      const other = resolve(objects, line.replace(/^"(.*)"$/, '$1'));
-      return [other, ...alternatesOf(other, seen)];
+      const other = reached(resolve(objects, line.replace(/^"(.*)"$/, '$1')));
+      return [other, ...alternatesOf(other, reached, seen)];
     });
 }
 
@@ -67,4 +77,8 @@ function realPathOf(path: string): string {
   } catch (error) {
     throw failed(`cannot read ${dirname(path)}: ${messageOf(error)}`);
   }
+}
+
+function textOf(file: string): string {
+  return readFile(file).content.toString('utf8');
 }

@@ -214,6 +214,15 @@ describe('a source is refused, with its place', () => {
     expect(await problemOf('{ git: "foo://host/x" }')).toContain('expected a URL of https');
   });
 
+  test('if its address or its files name no path', async () => {
+    expect(await problemOf('{ git: "file://elsewhere/x" }')).toContain('names no path of this machine');
+    expect(await problemOf('{ git: "file:///a%00b" }')).toContain('cannot read /a');
+    expect(await problemOf('{ git: "a\\0b" }')).toContain('without control characters');
+    mkdirSync(join(suiteFolder, 'gitfile'));
+    writeFileSync(join(suiteFolder, 'gitfile', '.git'), 'gitdir: a\0b\n');
+    expect(await problemOf('{ git: gitfile }')).toContain('cannot read');
+  });
+
   test('if it is outside of the suite, or borrows from a repository that is', async () => {
     const outside = makeRepository(join(folder, 'private'));
     const commit = outside.commit({ secret: 'x' });
@@ -225,7 +234,12 @@ describe('a source is refused, with its place', () => {
     mkdirSync(join(suiteFolder, 'gitfile'));
     writeFileSync(join(suiteFolder, 'gitfile', '.git'), `gitdir: ${outside.path}/.git\n`);
     expect(await problemOf('{ git: gitfile }')).toMatch(refused);
+    // Nothing of such a folder is looked at: this one would take minutes.
+    writeFileSync(join(suiteFolder, 'gitfile', '.git'), 'gitdir: /\n');
+    expect(await problemOf('{ git: gitfile }')).toContain("it is /, outside the suite's folder");
     const borrowing = makeRepository(join(suiteFolder, 'borrowing'));
+    writeFileSync(join(borrowing.path, '.git/objects/info/alternates'), '/\n');
+    expect(await problemOf('{ git: borrowing }')).toContain("it is /, outside the suite's folder");
     writeFileSync(join(borrowing.path, '.git/objects/info/alternates'), `${outside.path}/.git/objects\n`);
     expect(await problemOf(`{ git: borrowing, ref: ${commit} }`)).toMatch(refused);
     const linked = makeRepository(join(suiteFolder, 'linked'));
