@@ -16,7 +16,8 @@ export const bundleName = 'workflow-bundle.cjs';
 export async function workflowBundle(): Promise<string> {
   const shipped = fileURLToPath(new URL(bundleName, import.meta.url));
   if (existsSync(shipped)) return shipped;
-  const names = (await readdir(sources)).filter((name) => name.endsWith('.ts')).toSorted();
+  const own = (await readdir(sources)).filter((name) => name.endsWith('.ts')).toSorted();
+  const names = [...own, '../../bounds/channel.ts', '../../bounds/fleet.ts'];
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, sources), 'utf8')));
   const { version } = await packageOf('@temporalio/worker');
   const hash = hashOf(JSON.stringify([version, names, texts])).slice(0, 16);

@@ -21,3 +21,14 @@ export function openStorage({ config }: CommandContext): FleetStorage {
     hint: 'Name a folder that all machines reach in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}.',
   });
 }
+
+/** Throws `FLEET_SERVICE_MISSING` if the machines of a fleet would each use a service of their own. */
+export async function requireService(context: CommandContext): Promise<void> {
+  const { platform } = await context.service();
+  if (!platform) return;
+  throw new OffsiteError('the machines of a fleet need one Eval Service, and none is configured', {
+    code: 'FLEET_SERVICE_MISSING',
+    kind: 'input',
+    hint: 'Set OFFSITE_URL or service.url of offsite.yaml, on all machines. `offsite serve` is one.',
+  });
+}

@@ -9,6 +9,7 @@ import {
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
+import { fleetMessages } from '../../bounds/fleet.ts';
 import { headroom } from './budget.ts';
 import {
   type BatchDone,
@@ -24,12 +25,8 @@ import {
   trialName,
 } from './messages.ts';
 
-/** Trials in one page of the list, and results in one answer. */
-const pageSize = 200;
 /** Tries of one trial. Each failed one took a worker with it, or found that the worker cannot run it. */
 const tries = 50;
-const namedLost = 100;
-const longestReason = 1000;
 
 /**
  * Runs the trials of one batch: keeps a window of them scheduled, adds up what they found, and continues as new
@@ -99,7 +96,7 @@ class Batch {
 
   progress(after: number): BatchProgress {
     const begin = Math.max(0, after - this.#first.results);
-    const results = this.#results.slice(begin, begin + pageSize).map((result, index) => {
+    const results = this.#results.slice(begin, begin + fleetMessages.count.page).map((result, index) => {
       return { position: this.#first.results + begin + index + 1, ...result };
     });
     return { ...this.ended(), trials: this.#input.trials, isPaused: this.isPaused, results };
@@ -139,10 +136,16 @@ class Batch {
     if (this.#page.length === 0) {
       const { offsiteTrialPage } = proxyActivities<FleetActivities>({
         taskQueue,
-        startToCloseTimeout: '2 minutes',
+        startToCloseTimeout: fleetMessages.time.page,
       });
       const from = this.done.scheduled;
-      this.#page = await offsiteTrialPage({ document, from, limit: pageSize, taskQueue, pool });
+      this.#page = await offsiteTrialPage({
+        document,
+        from,
+        limit: fleetMessages.count.page,
+        taskQueue,
+        pool,
+      });
     }
     const next = this.#page.shift();
     if (!next) throw new Error(`the list of trials ends after ${this.done.scheduled}`);
@@ -171,8 +174,8 @@ class Batch {
       this.done.lost++;
       const reason =
         error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
-      if (this.#lost.length < namedLost)
-        this.#lost.push({ trial: name, reason: reason.slice(0, longestReason) });
+      if (this.#lost.length < fleetMessages.count.lost)
+        this.#lost.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
     }
   }
 
