@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -92,3 +92,7 @@ test('without a limit for a trial, a batch stops when its budget is spent', asyn
   const outcome = await run('poor', { budget: { usd: 4 }, window: 1 });
   expect(outcome).toMatchObject({ scheduled: 2, void: 2, outOfBudget: true });
 }, 120_000);
+
+test('the bundle of the workflows is small enough for a package that most use without a fleet', async () => {
+  expect(statSync(await workflowBundle()).size).toBeLessThan(300_000);
+});
