@@ -31,6 +31,7 @@ export const fleetMessages = channel({
   },
   count: {
     page: times(200, 'trials or results in one payload'),
+    open: times(1_000, 'trials of a batch that are scheduled at a time'),
     listed: times(1_000, 'batches in a list'),
     lost: times(100, 'trials without a result that a batch names'),
   },

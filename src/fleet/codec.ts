@@ -42,9 +42,15 @@ function encrypted({ metadata, data }: Payload, secret: Buffer): Payload {
   };
 }
 
-function decrypted(payload: Payload, secret: Buffer): Payload {
-  const { metadata, data } = payload;
-  if (Buffer.from(metadata?.encoding ?? []).toString() !== encoding) return payload;
+/** Refuses what is not encrypted: who has no key must not give orders. */
+function decrypted({ metadata, data }: Payload, secret: Buffer): Payload {
+  if (Buffer.from(metadata?.encoding ?? []).toString() !== encoding) {
+    throw new OffsiteError('Temporal sent something that is not encrypted with the key of the fleet', {
+      code: 'FLEET_NOT_ENCRYPTED',
+      kind: 'infrastructure',
+      hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.',
+    });
+  }
   const bytes = Buffer.from(data ?? []);
   const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, ivBytes));
   decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));

@@ -22,3 +22,14 @@ export function openStorage({ config }: CommandContext): FleetStorage {
     hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or {storage: {s3: {bucket: NAME}}}.',
   });
 }
+
+/** Throws `FLEET_SERVICE_MISSING` if the machines of a fleet would each use a service of their own. */
+export async function requireService(context: CommandContext): Promise<void> {
+  const { platform } = await context.service();
+  if (!platform) return;
+  throw new OffsiteError('the machines of a fleet need one Eval Service, and none is configured', {
+    code: 'FLEET_SERVICE_MISSING',
+    kind: 'input',
+    hint: 'Set OFFSITE_URL or service.url of offsite.yaml, on all machines. `offsite serve` is one.',
+  });
+}

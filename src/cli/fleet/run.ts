@@ -1,4 +1,5 @@
 import { planParts } from '../../agent/plan-parts.ts';
+import { fleetMessages } from '../../bounds/fleet.ts';
 import { refuseContexts, startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
@@ -9,7 +10,7 @@ import { exitCodes } from '../failure.ts';
 import { openProgress } from '../output/progress.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../planned-suite.ts';
 import { type FollowOptions, follow } from './follow.ts';
-import { openFleet, openStorage } from './open-fleet.ts';
+import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions {
   pool: string;
@@ -23,7 +24,7 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
 export async function runOnFleet(file: string | undefined, options: FleetRunOptions): Promise<number> {
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { env, clock, err, config } = context;
-  if (options.priority > 5) throw badPriority(options.priority);
+  refuseNumbers(options);
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
@@ -35,6 +36,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
   const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  await requireService(context);
   const reporting = await context.reporting();
   const { pool, priority, window } = options;
   const batch = await progress.step('starting the batch', () =>
@@ -64,10 +66,14 @@ function tooManyCases(cases: number): OffsiteError {
   });
 }
 
-function badPriority(priority: number): OffsiteError {
-  return new OffsiteError(`${priority} is no priority`, {
-    code: 'PRIORITY_INVALID',
-    kind: 'input',
-    hint: 'Choose one from 1, the most urgent, to 5.',
-  });
+function refuseNumbers({ priority, window }: FleetRunOptions): void {
+  const most = fleetMessages.count.open;
+  const wrong =
+    priority > 5
+      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
+      : window > most
+        ? [`a window of ${window} is too large`, `Choose at most ${most}: the workflow keeps track of each.`]
+        : undefined;
+  if (wrong)
+    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
 }

@@ -12,7 +12,7 @@ import { workLog } from '../daemon/work-log.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
-import { openFleet, openStorage } from './open-fleet.ts';
+import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface WorkerOptions extends CommonOptions {
   concurrency?: number | undefined;
@@ -31,6 +31,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   using work = workLog(log, { clock, monotonic });
   context.note = (message) => log.info(message);
   const storage = openStorage(context);
+  await requireService(context);
   const lock = context.ledger().takeLock(fleetLock);
   if (!lock) {
     throw new OffsiteError(`another worker of the fleet works in ${dataFolder}`, {

@@ -21,7 +21,7 @@ export async function enterTrial(
   { token, workflowRun }: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
-  const { batch, service, suite, file, known, runs, trials } = document;
+  const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
   if (!run || ordinal >= trials) {
     throw new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${runId}`, {
@@ -30,7 +30,7 @@ export async function enterTrial(
     });
   }
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
-  const plan = await ledger.blobs.putJson(storedPlan(known));
+  const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
   const { runs: keys } = ledger.batches.join({
     ...{ service, id: batch, suite, file, plan, lock: fleetLock },
@@ -44,4 +44,14 @@ export async function enterTrial(
   if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
   if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, token, workflowRun);
   return standing;
+}
+
+/** The blobs with the plans of documents: writing a plan for each of its trials would take longer than the trial. */
+const plans = new WeakMap<FleetDocument, Promise<string>>();
+
+function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
+  const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.known));
+  plans.set(document, known);
+  known.catch(() => plans.delete(document));
+  return known;
 }

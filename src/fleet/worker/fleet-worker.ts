@@ -130,7 +130,7 @@ export class FleetWorker {
     );
     const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
     const tasks = new TaskRunner({
-      ...{ ledger, storage, clock, monotonic, name, worker },
+      ...{ ledger, storage, clock, monotonic, name, service, worker },
       tasks: calls,
       documents: new Documents(storage, () => revisions.current.config),
       wake: () => {

@@ -1,7 +1,9 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
+import { z } from 'zod';
 import { NotClaimed } from '../../agent/not-claimed.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
+import { fleetStorage } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -24,10 +26,19 @@ export interface TaskRunnerParts {
   monotonic: () => number;
   /** How other machines know this worker. */
   name: string;
+  /** The service's name in the ledger. */
+  service: string;
   worker: Pick<Worker, 'leave' | 'waiting' | 'running'>;
   /** Called when the queue or the outbox may have something new. */
   wake(): void;
 }
+
+const Order = z.object({
+  batch: z.string().max(fleetStorage.bytes.name),
+  document: z.string().regex(/^[0-9a-f]{64}$/),
+  run: z.string().max(fleetStorage.bytes.name),
+  ordinal: z.int().nonnegative(),
+});
 
 /** How a task ended here. */
 type TaskEnd =
@@ -62,7 +73,7 @@ export class TaskRunner {
   }
 
   readonly activities: FleetActivities = {
-    offsiteTrial: (order) => this.#trial(order),
+    offsiteTrial: (order) => this.#trial(Order.parse(order)),
     offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order.document), order),
   };
 
@@ -162,21 +173,26 @@ export class TaskRunner {
   ): Promise<TaskEnd> {
     const { ledger, documents, wake } = this.#parts;
     const document = await documents.get(order.document);
+    if (document.service !== this.#parts.service) throw otherService(document.service, this.#parts.service);
     const { key, state, report } = await this.#enter(order, document, task);
     hold.lost.throwIfAborted();
     if (state === 'finished' && report !== 'queued') {
       // It was completed and reported before, and Temporal has lost that.
       return { kind: 'known', summary: await storeRecord(key, { ...this.#parts, worker: this.#parts.name }) };
     }
-    const { promise: ended, resolve: end } = Promise.withResolvers<TaskEnd>();
+    const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<TaskEnd>();
+    // Another task for the trial may wait for this one, which tells how it failed.
+    ended.catch(() => undefined);
     const pending = { hold, end, ended };
     this.#pending.set(key, pending);
     const lose = async () => {
+      // Whatever the ledger can note, the sandbox ends.
+      const left = this.#parts.worker.leave(key, hold.lost.reason as NotClaimed);
       if (hold.isCanceled && ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'canceled');
-      await this.#parts.worker.leave(key, hold.lost.reason as NotClaimed);
-      end({ kind: hold.isCanceled ? 'canceled' : 'told' });
+      await left;
     };
-    hold.lost.addEventListener('abort', () => void lose());
+    const ending = () => end({ kind: hold.isCanceled ? 'canceled' : 'told' });
+    hold.lost.addEventListener('abort', () => void lose().then(ending, fail));
     wake();
     try {
       return await ended;
@@ -199,7 +215,7 @@ export class TaskRunner {
       const known = ledger.fleetTasks.find(document.service, order);
       const earlier = known === undefined ? undefined : this.#pending.get(known);
       if (!earlier) return enterTrial(order, document, task, ledger);
-      await earlier.ended;
+      await earlier.ended.catch(() => undefined);
     }
   }
 
@@ -225,5 +241,13 @@ function declined(message: string, nonRetryable: boolean, nextRetryDelay: number
     type: 'Declined',
     nonRetryable,
     ...(nextRetryDelay > 0 && { nextRetryDelay }),
+  });
+}
+
+function otherService(theirs: string, own: string): OffsiteError {
+  return new OffsiteError(`the batch belongs to the service ${theirs}, and this worker to ${own}`, {
+    code: 'FLEET_OTHER_SERVICE',
+    kind: 'infrastructure',
+    hint: 'All machines of a fleet need the same service in offsite.yaml.',
   });
 }

@@ -136,7 +136,7 @@ class Batch {
     if (this.#page.length === 0) {
       const { offsiteTrialPage } = proxyActivities<FleetActivities>({
         taskQueue,
-        startToCloseTimeout: '2 minutes',
+        startToCloseTimeout: fleetMessages.time.page,
       });
       const from = this.done.scheduled;
       this.#page = await offsiteTrialPage({
