@@ -28,6 +28,7 @@ export const fleetMessages = channel({
   },
   time: {
     call: milliseconds(10_000, 'a call'),
+    page: milliseconds(120_000, 'reading a page of the list of trials'),
   },
   count: {
     page: times(200, 'trials or results in one payload'),

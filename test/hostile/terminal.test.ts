@@ -109,6 +109,30 @@ function hostileTasks(): string {
   return join(place.folder, 'project', 'sets');
 }
 
+/** Commands of the fleet that ask a server, or look for what is not there, about something with a hostile name. */
+const fleetCommands = [
+  ['status'],
+  ...['attach', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
+  ['run', hostileName],
+  ['worker'],
+  ['drain'],
+];
+
+let fleetEnded: Promise<Map<string | undefined, Ended>> | undefined;
+
+/** All of them at once, since each waits for a server that says only hostile things. */
+function onFleet(): Promise<Map<string | undefined, Ended>> {
+  const fleet = { address: `127.0.0.1:${model.port}`, storage: { folder: place.folder } };
+  const file = place.write('fleet.yaml', stringify({ fleet }));
+  fleetEnded ??= Promise.all(
+    fleetCommands.map(async (args) => {
+      const ended = await offsite(place, ['fleet', ...args, '--config', file], { env: at(kind) });
+      return [args[0], ended] as const;
+    }),
+  ).then((all) => new Map(all));
+  return fleetEnded;
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -168,6 +192,30 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ...(await bare(['tasks', sets, '--include', hostileName])),
     ];
   },
+  import: async () => {
+    const sets = hostileTasks();
+    const out = ['--out', join(place.folder, 'imported'), '--force', '--variant', hostileName];
+    return [
+      ...(await bare(['import', 'harbor', sets, ...out])),
+      ...(await bare(['import', 'swe-bench', join(sets, 'rows.jsonl'), ...out])),
+      ...(await bare(['import', hostileName, sets, ...out])),
+    ];
+  },
+  regrade: async () => {
+    const { batchId } = JSON.parse(ran.stdout);
+    return [
+      ...(await plain('regrade', batchId, ...config())),
+      ...(await plain('regrade', batchId, '--planned', '--json', ...config())),
+      ...(await plain('regrade', batchId, '--case', hostileName, ...config())),
+    ];
+  },
+  fleet: () => bare(['fleet']),
+  ...Object.fromEntries(
+    fleetCommands.map((args) => [
+      `fleet ${args[0]}`,
+      async () => [(await onFleet()).get(args[0])].flatMap((ended) => ended ?? []),
+    ]),
+  ),
   compare: async () => {
     const { batchId } = JSON.parse(ran.stdout);
     return [
@@ -234,6 +282,10 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'ledger check': () => plain('ledger', 'check'),
   'ledger backup': () => plain('ledger', 'backup', join(place.folder, name(attacks.stop))),
   'ledger prune': () => plain('ledger', 'prune', '--older-than', '1d', '--dry-run'),
+  'ledger workspaces': async () => [
+    ...(await plain('ledger', 'workspaces')),
+    ...(await plain('ledger', 'workspaces', '--json')),
+  ],
   'base-image': () => bare(['base-image', ...config()], badEngine()),
   doctor: async () => [
     await offsite(place, ['doctor', ...config()], { env: { ...badEngine(), ...at(kind) } }),
