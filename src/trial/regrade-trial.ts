@@ -3,9 +3,9 @@ import type { Cause, PhaseName, TrialRecord, TrialResult } from '../record/trial
 import { causeOf } from './failure.ts';
 import { grade } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
+import { mappedImages } from './image/mapped-images.ts';
 import { gradesInOwnSandbox } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
-import { mappedImages } from './mapped-images.ts';
 import { openModels } from './models.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { Found, Phase, PhaseInput } from './phases/phase.ts';

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
-import { buildContexts } from '../bounds/suite.ts';
-import type { ImageBuilder } from '../engine/build/image-builder.ts';
-import type { Engine } from '../engine/engine.ts';
-import { OutputCapture } from '../engine/exec/output-capture.ts';
-import type { Image } from '../engine/port/images.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
-import { rewritten, secretMount, usedImages } from '../suite/dockerfile.ts';
-import type { PlannedBuild } from '../suite/environment.ts';
-import { unchangedContext } from '../suite/load-environment.ts';
-import { trustVariables } from './environment.ts';
-import { TrialFailure } from './failure.ts';
+import { buildContexts } from '../../bounds/suite.ts';
+import type { ImageBuilder } from '../../engine/build/image-builder.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { OutputCapture } from '../../engine/exec/output-capture.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
+import type { PlannedBuild } from '../../suite/environment.ts';
+import { unchangedContext } from '../../suite/load-environment.ts';
+import { trustVariables } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { relayImage } from '../model-port.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { relayImage } from './model-port.ts';
 import { blameFor, noImage, obtainImage, usedImage } from './obtain-image.ts';
 import type { Prepared } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
-import type { TrialSpec } from './spec.ts';
 
 /** Arguments that every builder knows, and keeps neither in an image nor in its history. */
 const proxyNames = ['http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy'];

@@ -1,5 +1,5 @@
-import { usedImages } from '../suite/dockerfile.ts';
-import type { CaseEnvironment } from '../suite/environment.ts';
+import { usedImages } from '../../suite/dockerfile.ts';
+import type { CaseEnvironment } from '../../suite/environment.ts';
 
 export interface MappedImage {
   name: string;

@@ -1,6 +1,6 @@
-import { TrialFailure } from './failure.ts';
+import { TrialFailure } from '../failure.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { ImageParts } from './image-parts.ts';
-import type { TrialSpec } from './spec.ts';
 import { type StartImage, startImage } from './start-image.ts';
 
 /** The image that the environment begins with. Each is looked up once, and fails once. */

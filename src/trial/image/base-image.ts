@@ -1,10 +1,10 @@
-import { assertEnforceable } from '../engine/capabilities.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { Image } from '../engine/port/images.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { CaseExtras, Sandbox } from '../suite/plan.ts';
+import { assertEnforceable } from '../../engine/capabilities.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
+import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
 import type { ObserveBuild } from './build-event.ts';
-import { containerSpec, engineNetwork, usualPlace } from './container-spec.ts';
 import { obtainImage, type PullParts } from './obtain-image.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { posix } from 'node:path';
-import { commandOutput } from '../bounds/sandbox.ts';
-import type { Container } from '../engine/container.ts';
-import type { ExecResult } from '../engine/exec/exec-request.ts';
-import type { PlacedFile } from '../suite/environment.ts';
-import type { Variables } from '../suite/variables.ts';
-import { preparationEnvironment } from './environment.ts';
-import { TrialFailure } from './failure.ts';
+import { commandOutput } from '../../bounds/sandbox.ts';
+import type { Container } from '../../engine/container.ts';
+import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import type { PlacedFile } from '../../suite/environment.ts';
+import type { Variables } from '../../suite/variables.ts';
+import { preparationEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
 import { putSource, type SourcePlace } from './put-source.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
 
 interface Owner {
   uid: number;

@@ -1,8 +1,8 @@
-import type { Engine } from '../engine/engine.ts';
-import type { Image, PullProgress } from '../engine/port/images.ts';
-import { isRefusal, pullObstacle } from '../engine/pull/obtain-image.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { UsedImage } from '../record/trial-record.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image, PullProgress } from '../../engine/port/images.ts';
+import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { UsedImage } from '../../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 
 /** Milliseconds between two reports of how far a pull is. */

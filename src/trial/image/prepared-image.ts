@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { Container } from '../engine/container.ts';
-import type { Mount } from '../engine/port/containers.ts';
-import type { SnapshotResult } from '../engine/snapshot.ts';
-import type { EnvironmentStep, UsedImage } from '../record/trial-record.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { SnapshotResult } from '../../engine/snapshot.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import { containerSpec } from '../container-spec.ts';
+import { TrialFailure } from '../failure.ts';
+import type { TrialSpec } from '../spec.ts';
 import { builtImage } from './built-image.ts';
-import { containerSpec } from './container-spec.ts';
 import { type EnvironmentScript, keyOf, scriptsOf } from './environment-scripts.ts';
-import { TrialFailure } from './failure.ts';
 import { installedHarness } from './harness-volume.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import { knownStart } from './known-start.ts';
 import { prepareContainer } from './preparation.ts';
 import { requireRunnable } from './runnable-harness.ts';
 import { sharedStep } from './shared-step.ts';
-import type { TrialSpec } from './spec.ts';
 import { requireNode, type StartImage } from './start-image.ts';
 
 export interface PreparedImage {

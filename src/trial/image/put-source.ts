@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
-import type { NewEntry } from '../engine/archive/entries.ts';
-import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { PlannedSource } from '../suite/git/git-source.ts';
-import { sourceEntries } from '../suite/git/source-entries.ts';
-import { TrialFailure } from './failure.ts';
+import type { NewEntry } from '../../engine/archive/entries.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { PlannedSource } from '../../suite/git/git-source.ts';
+import { sourceEntries } from '../../suite/git/source-entries.ts';
+import { TrialFailure } from '../failure.ts';
 
 export interface SourcePlace {
   planned: PlannedSource;

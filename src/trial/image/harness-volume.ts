@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
-import type { ContainerSpec } from '../engine/container/container-spec.ts';
-import type { Container } from '../engine/container.ts';
-import type { Capabilities } from '../engine/port/capabilities.ts';
-import type { Mount } from '../engine/port/containers.ts';
-import type { Image } from '../engine/port/images.ts';
-import { harnessFolder } from '../harness/npm-cli.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { EnvironmentStep } from '../record/trial-record.ts';
-import type { Sandbox } from '../suite/plan.ts';
-import { usualPlace } from './container-spec.ts';
-import { baseEnvironment } from './environment.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Capabilities } from '../../engine/port/capabilities.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { harnessFolder } from '../../harness/npm-cli.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { EnvironmentStep } from '../../record/trial-record.ts';
+import type { Sandbox } from '../../suite/plan.ts';
+import { usualPlace } from '../container-spec.ts';
+import { baseEnvironment } from '../environment.ts';
+import { relayImage } from '../model-port.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { relayImage } from './model-port.ts';
 import { obtainImage } from './obtain-image.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
-import type { TrialSpec } from './spec.ts';
 
 /** A harness that is installed beside the images that it runs in. */
 export interface InstalledHarness {

@@ -1,12 +1,12 @@
-import type { Engine } from '../engine/engine.ts';
-import type { ExecResult } from '../engine/exec/exec-request.ts';
-import { harnessNode } from '../harness/npm-cli.ts';
-import { containerSpec } from './container-spec.ts';
-import { TrialFailure } from './failure.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { harnessNode } from '../../harness/npm-cli.ts';
+import { containerSpec } from '../container-spec.ts';
+import { TrialFailure } from '../failure.ts';
+import { relayImage } from '../model-port.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { InstalledHarness } from './harness-volume.ts';
 import type { ImageParts } from './image-parts.ts';
-import { relayImage } from './model-port.ts';
-import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
 
 /** Only a program that hangs takes this long. */

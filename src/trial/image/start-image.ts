@@ -1,19 +1,19 @@
-import { assertEnforceable } from '../engine/capabilities.ts';
-import type { ContainerSpec } from '../engine/container/container-spec.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { Image } from '../engine/port/images.ts';
-import { messageOf } from '../offsite-error.ts';
-import type { UsedImage } from '../record/trial-record.ts';
-import { workdirObstacle } from '../suite/environment.ts';
-import type { Sandbox } from '../suite/plan.ts';
+import { assertEnforceable } from '../../engine/capabilities.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { messageOf } from '../../offsite-error.ts';
+import type { UsedImage } from '../../record/trial-record.ts';
+import { workdirObstacle } from '../../suite/environment.ts';
+import type { Sandbox } from '../../suite/plan.ts';
+import { containerSpec, type Place, usualPlace } from '../container-spec.ts';
+import { baseEnvironment } from '../environment.ts';
+import { TrialFailure, unusable } from '../failure.ts';
+import type { TrialSpec } from '../spec.ts';
 import { baseImage } from './base-image.ts';
 import { closedVariables } from './closed-variables.ts';
-import { containerSpec, type Place, usualPlace } from './container-spec.ts';
-import { baseEnvironment } from './environment.ts';
-import { TrialFailure, unusable } from './failure.ts';
 import { contentsOf } from './image-contents.ts';
 import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
-import type { TrialSpec } from './spec.ts';
 
 /** The image that a trial's environment begins with, and how commands run in it. */
 export interface StartImage extends Place {

@@ -1,9 +1,9 @@
-import type { Engine } from '../engine/engine.ts';
-import type { Image } from '../engine/port/images.ts';
-import type { Runner } from '../harness/runner.ts';
-import type { BuildLogs } from '../ledger/build-logs.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import type { Runner } from '../../harness/runner.ts';
+import type { BuildLogs } from '../../ledger/build-logs.ts';
+import type { TrialFailure } from '../failure.ts';
 import type { ObserveBuild } from './build-event.ts';
-import type { TrialFailure } from './failure.ts';
 import type { StartImage } from './start-image.ts';
 
 /** What is needed to build the images of trials. All trials of a batch share it. */

@@ -1,5 +1,5 @@
+import { TrialFailure } from '../failure.ts';
 import type { BuildState } from './build-event.ts';
-import { TrialFailure } from './failure.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
 import type { Prepared } from './preparation.ts';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Mount } from '../engine/port/containers.ts';
-import { harnessFolder } from '../harness/npm-cli.ts';
-import { usualPlace } from './container-spec.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import { harnessFolder } from '../../harness/npm-cli.ts';
+import { usualPlace } from '../container-spec.ts';
+import { sandboxPaths } from '../sandbox-paths.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { ImageParts } from './image-parts.ts';
 import type { Preparation } from './preparation.ts';
-import { sandboxPaths } from './sandbox-paths.ts';
-import type { TrialSpec } from './spec.ts';
 import type { StartImage } from './start-image.ts';
 
 /** A script or files that are put into an environment and committed once. */

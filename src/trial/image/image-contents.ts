@@ -1,9 +1,9 @@
-import { suiteFiles } from '../bounds/suite.ts';
-import type { ContainerSpec } from '../engine/container/container-spec.ts';
-import type { Container } from '../engine/container.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { Image } from '../engine/port/images.ts';
-import { baseEnvironment } from './environment.ts';
+import { suiteFiles } from '../../bounds/suite.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { baseEnvironment } from '../environment.ts';
 
 interface ImageContents {
   /** Whether it has the user that commands run as. */
