@@ -11,7 +11,7 @@ import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { containerSpec, usualPlace } from '../../trial/container-spec.ts';
 import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
-import { obstacleOf, restoreArchive } from '../../trial/restore-left.ts';
+import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
 import { restoreWorkspace, type Unrestored } from '../../trial/restore-workspace.ts';
 import { firstOf } from '../show/layout.ts';
 import type { ShownTrial } from '../show/story.ts';

@@ -4,7 +4,7 @@ import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
-import type { Keeping } from '../keep-left.ts';
+import type { Keeping } from '../left/keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialServices } from '../services/trial-services.ts';

@@ -1,19 +1,19 @@
-import type { KeptWorkspace, Workspaces } from '../ledger/workspaces.ts';
-import type { Cause, PhaseName, TrialRecord, TrialResult } from '../record/trial-record.ts';
-import { causeOf } from './failure.ts';
-import { grade } from './grading.ts';
-import { GradingSandboxes } from './grading-sandboxes.ts';
-import { mappedImages } from './image/mapped-images.ts';
+import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
+import type { Cause, PhaseName, TrialRecord, TrialResult } from '../../record/trial-record.ts';
+import { causeOf } from '../failure.ts';
+import { grade } from '../grading.ts';
+import { GradingSandboxes } from '../grading-sandboxes.ts';
+import { mappedImages } from '../image/mapped-images.ts';
+import { keptPaths } from '../kept-paths.ts';
+import { openModels } from '../models.ts';
+import { PhaseTimer } from '../phase-timer.ts';
+import type { Found, Phase, PhaseInput } from '../phases/phase.ts';
+import { subjectOf } from '../run-trial.ts';
+import type { TrialSpec } from '../spec.ts';
+import { sandboxFacts } from '../started-sandbox.ts';
+import type { TrialParts } from '../trial-parts.ts';
 import { gradesInOwnSandbox } from './keep-left.ts';
-import { keptPaths } from './kept-paths.ts';
-import { openModels } from './models.ts';
-import { PhaseTimer } from './phase-timer.ts';
-import type { Found, Phase, PhaseInput } from './phases/phase.ts';
 import { restoreArchive } from './restore-left.ts';
-import { subjectOf } from './run-trial.ts';
-import type { TrialSpec } from './spec.ts';
-import { sandboxFacts } from './started-sandbox.ts';
-import type { TrialParts } from './trial-parts.ts';
 
 /** What is graded again. */
 export interface LeftTrial {

@@ -2,16 +2,16 @@ import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { keptWorkspaces } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
-import type { Workspaces } from '../ledger/workspaces.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { LeftState } from '../record/trial-record.ts';
-import type { Carry } from '../validate/workspace-copy.ts';
-import type { Sandboxes } from './sandboxes.ts';
-import type { TrialSpec } from './spec.ts';
-import type { StartedSandbox } from './started-sandbox.ts';
+import { keptWorkspaces } from '../../bounds/sandbox.ts';
+import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
+import type { Workspaces } from '../../ledger/workspaces.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { LeftState } from '../../record/trial-record.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
+import type { Sandboxes } from '../sandboxes.ts';
+import type { TrialSpec } from '../spec.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
 
 /** Where trials keep what they leave. */
 export interface KeepParts {
