@@ -12,7 +12,7 @@ import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
-import { testsSpec } from './tests-spec.ts';
+import { testsSpec } from './tests/tests-spec.ts';
 
 /** What decides about a sandbox besides its trial. */
 export interface GivenParts {

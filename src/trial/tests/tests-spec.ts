@@ -1,5 +1,5 @@
-import { profileOf } from '../suite/plan.ts';
-import type { TrialSpec } from './spec.ts';
+import { profileOf } from '../../suite/plan.ts';
+import type { TrialSpec } from '../spec.ts';
 
 /**
  * A trial as its fresh tests see it. In an environment of their own there is no harness and no profile, and

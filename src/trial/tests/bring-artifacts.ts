@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
-import { carriedArtifacts } from '../bounds/sandbox.ts';
-import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { BroughtArtifacts, CarriedArtifact } from '../suite/case-tests.ts';
-import { globMatcher } from './globs.ts';
+import { carriedArtifacts } from '../../bounds/sandbox.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { BroughtArtifacts, CarriedArtifact } from '../../suite/case-tests.ts';
+import { globMatcher } from '../globs.ts';
 
 /** `refused`: something is in the way that only the agent, or the author, can have put there. */
 export type Brought =

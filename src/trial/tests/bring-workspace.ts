@@ -1,16 +1,16 @@
 import { posix } from 'node:path';
-import { carriedArtifacts } from '../bounds/sandbox.ts';
-import { taskRows } from '../bounds/tasks.ts';
-import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { BroughtWorkspace } from '../suite/case-tests.ts';
-import { patchedFiles } from '../tasks/swe-bench/patched-files.ts';
-import { copiedRepository, gitSettings } from '../validate/git-settings.ts';
-import type { Carry } from '../validate/workspace-copy.ts';
+import { carriedArtifacts } from '../../bounds/sandbox.ts';
+import { taskRows } from '../../bounds/tasks.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { BroughtWorkspace } from '../../suite/case-tests.ts';
+import { patchedFiles } from '../../tasks/swe-bench/patched-files.ts';
+import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
+import { gradingEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
 import type { Brought } from './bring-artifacts.ts';
-import { gradingEnvironment } from './environment.ts';
-import { TrialFailure } from './failure.ts';
-import type { StartedSandbox } from './started-sandbox.ts';
 
 /**
  * Variables for tests that run the workspace of an agent. Python reads no bytecode beside a source file,

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
-import { rewards } from '../bounds/tasks.ts';
-import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { TestReading } from '../suite/case-tests.ts';
-import { type Rewards, readRewards } from '../tasks/harbor/reward.ts';
+import { rewards } from '../../bounds/tasks.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { TestReading } from '../../suite/case-tests.ts';
+import { type Rewards, readRewards } from '../../tasks/harbor/reward.ts';
 
 /**
  * The rewards that tests wrote, or why there are none. Call it when nothing runs in the sandbox. A file is not

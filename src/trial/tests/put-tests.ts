@@ -1,7 +1,7 @@
-import { taskDigests } from '../bounds/tasks.ts';
-import type { Container } from '../engine/container.ts';
-import type { CaseTests } from '../suite/case-tests.ts';
-import { TrialFailure } from './failure.ts';
+import { taskDigests } from '../../bounds/tasks.ts';
+import type { Container } from '../../engine/container.ts';
+import type { CaseTests } from '../../suite/case-tests.ts';
+import { TrialFailure } from '../failure.ts';
 
 /**
  * Puts a case's tests into a sandbox in which nothing runs. The folders that they need are emptied first by

@@ -1,11 +1,11 @@
-import { rewards } from '../bounds/tasks.ts';
-import type { Container } from '../engine/container.ts';
-import type { TestReading } from '../suite/case-tests.ts';
-import type { Rewards } from '../tasks/harbor/reward.ts';
-import { logParsers } from '../tasks/swe-bench/log-parsers.ts';
-import { NamedResults } from '../tasks/swe-bench/named-results.ts';
-import { resolution } from '../tasks/swe-bench/resolved.ts';
-import { junitElements, outcomeOf } from '../validate/formats/junit.ts';
+import { rewards } from '../../bounds/tasks.ts';
+import type { Container } from '../../engine/container.ts';
+import type { TestReading } from '../../suite/case-tests.ts';
+import type { Rewards } from '../../tasks/harbor/reward.ts';
+import { logParsers } from '../../tasks/swe-bench/log-parsers.ts';
+import { NamedResults } from '../../tasks/swe-bench/named-results.ts';
+import { resolution } from '../../tasks/swe-bench/resolved.ts';
+import { junitElements, outcomeOf } from '../../validate/formats/junit.ts';
 import { fileAt, NotReadable } from './written-rewards.ts';
 
 type NamedReading = Extract<TestReading, { kind: 'named-tests' }>;

@@ -8,8 +8,8 @@ import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts'
 import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { capturedText } from '../../validate/record.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
-import { type Resolved, resolvedRewards } from '../resolved-rewards.ts';
-import { writtenRewards } from '../written-rewards.ts';
+import { type Resolved, resolvedRewards } from './resolved-rewards.ts';
+import { writtenRewards } from './written-rewards.ts';
 
 /**
  * The grade that tests gave: their rewards, each beside what it must reach. Call it when nothing runs in the
