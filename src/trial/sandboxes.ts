@@ -14,8 +14,8 @@ import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
 import { SandboxStarter } from './start-sandbox.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
-import { TextPack } from './text-pack.ts';
-import type { OwnChanges } from './verify-changes.ts';
+import { TextPack } from './workspace/text-pack.ts';
+import type { OwnChanges } from './workspace/verify-changes.ts';
 
 export interface SandboxOptions {
   /** The runners whose installs are part of the sandboxes' images. */

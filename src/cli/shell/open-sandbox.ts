@@ -12,7 +12,7 @@ import { plural } from '../../text/quantities.ts';
 import { containerSpec, usualPlace } from '../../trial/container-spec.ts';
 import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
 import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
-import { restoreWorkspace, type Unrestored } from '../../trial/restore-workspace.ts';
+import { restoreWorkspace, type Unrestored } from '../../trial/workspace/restore-workspace.ts';
 import { firstOf } from '../show/layout.ts';
 import type { ShownTrial } from '../show/story.ts';
 import { shellWord } from '../show/words.ts';

@@ -10,7 +10,7 @@ import type { TrialModels } from '../models.ts';
 import type { TrialServices } from '../services/trial-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
-import type { WorkspaceState } from '../workspace.ts';
+import type { WorkspaceState } from '../workspace/read-workspace.ts';
 
 /** What a trial's phases have found so far: the growing result, and values that only later phases need. */
 export interface Found extends Partial<TrialResult> {

@@ -3,7 +3,7 @@ import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { BroughtArtifacts, CarriedArtifact } from '../../suite/case-tests.ts';
-import { globMatcher } from '../globs.ts';
+import { globMatcher } from '../workspace/globs.ts';
 
 /** `refused`: something is in the way that only the agent, or the author, can have put there. */
 export type Brought =

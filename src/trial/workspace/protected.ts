@@ -1,6 +1,6 @@
-import type { ArchivedEntry } from '../engine/archive/entries.ts';
-import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
-import type { Container } from '../engine/container.ts';
+import type { ArchivedEntry } from '../../engine/archive/entries.ts';
+import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
+import type { Container } from '../../engine/container.ts';
 import { globMatcher } from './globs.ts';
 
 /**

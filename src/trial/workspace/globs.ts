@@ -1,5 +1,5 @@
 import picomatch from 'picomatch';
-import { pathLists } from '../bounds/sandbox.ts';
+import { pathLists } from '../../bounds/sandbox.ts';
 
 /**
  * Returns a function that tells whether a path matches one of the globs. An agent can make paths for which

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { workspaceFiles } from '../bounds/sandbox.ts';
-import type { ArchivedEntry } from '../engine/archive/entries.ts';
-import type { FileFacts, Manifest } from '../engine/archive/manifest.ts';
-import type { BlobStore } from '../ledger/blobs.ts';
-import type { FileChange, FileVersion } from '../record/trial-record.ts';
+import { workspaceFiles } from '../../bounds/sandbox.ts';
+import type { ArchivedEntry } from '../../engine/archive/entries.ts';
+import type { FileFacts, Manifest } from '../../engine/archive/manifest.ts';
+import type { BlobStore } from '../../ledger/blobs.ts';
+import type { FileChange, FileVersion } from '../../record/trial-record.ts';
 import type { TextPack } from './text-pack.ts';
 
 /** Contents that are stored at the same time. */

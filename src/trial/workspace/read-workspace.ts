@@ -1,8 +1,8 @@
-import { workspaceFiles } from '../bounds/sandbox.ts';
-import type { ArchivedEntry } from '../engine/archive/entries.ts';
-import { type Manifest, readManifest } from '../engine/archive/manifest.ts';
-import { PathRoom } from '../engine/changes/path-room.ts';
-import type { Container } from '../engine/container.ts';
+import { workspaceFiles } from '../../bounds/sandbox.ts';
+import type { ArchivedEntry } from '../../engine/archive/entries.ts';
+import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
+import { PathRoom } from '../../engine/changes/path-room.ts';
+import type { Container } from '../../engine/container.ts';
 
 /** A workspace's entries by relative path, or `large` if it is too large to read as a whole. */
 export type WorkspaceState = Manifest | 'large';

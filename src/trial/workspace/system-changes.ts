@@ -1,10 +1,10 @@
-import { pathLists } from '../bounds/sandbox.ts';
-import { changedPaths } from '../engine/changes/changed-paths.ts';
-import type { Kit } from '../engine/changes/kit.ts';
-import type { Container } from '../engine/container.ts';
-import type { VerifyPlace } from '../suite/plan.ts';
+import { pathLists } from '../../bounds/sandbox.ts';
+import { changedPaths } from '../../engine/changes/changed-paths.ts';
+import type { Kit } from '../../engine/changes/kit.ts';
+import type { Container } from '../../engine/container.ts';
+import type { VerifyPlace } from '../../suite/plan.ts';
+import { notTheSystem, scratchPaths } from '../sandbox-paths.ts';
 import { globMatcher } from './globs.ts';
-import { notTheSystem, scratchPaths } from './sandbox-paths.ts';
 
 export interface PathList {
   paths: string[];

@@ -1,7 +1,7 @@
-import { manifestChanges } from '../engine/archive/manifest.ts';
-import { changedPaths } from '../engine/changes/changed-paths.ts';
-import type { Container } from '../engine/container.ts';
-import type { WorkspaceState } from './workspace.ts';
+import { manifestChanges } from '../../engine/archive/manifest.ts';
+import { changedPaths } from '../../engine/changes/changed-paths.ts';
+import type { Container } from '../../engine/container.ts';
+import type { WorkspaceState } from './read-workspace.ts';
 
 /**
  * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A

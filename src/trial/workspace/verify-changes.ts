@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
-import { pathLists } from '../bounds/sandbox.ts';
-import type { Manifest } from '../engine/archive/manifest.ts';
-import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { cachePaths, statePaths, stateRoots } from './sandbox-paths.ts';
+import { pathLists } from '../../bounds/sandbox.ts';
+import type { Manifest } from '../../engine/archive/manifest.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { cachePaths, statePaths, stateRoots } from '../sandbox-paths.ts';
 
 /** What verify changes by itself in an untouched workspace. */
 export interface OwnChanges {

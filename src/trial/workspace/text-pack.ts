@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { workspaceFiles } from '../bounds/sandbox.ts';
+import { workspaceFiles } from '../../bounds/sandbox.ts';
 
 /**
  * Texts of prepared workspaces, by the sha256 of their content, so that a diff can show what a changed file
