@@ -7,7 +7,7 @@ import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Semaphore } from '../semaphore.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { ObserveBuild } from '../trial/build-event.ts';
+import type { ObserveBuild } from '../trial/image/build-event.ts';
 import { Sandboxes } from '../trial/sandboxes.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { Builds } from './builds.ts';

@@ -16,8 +16,8 @@ import {
   type TrialResult,
 } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import { placeObstacle, type RegradeParts, regradeTrial } from '../trial/regrade-trial.ts';
-import { obstacleOf } from '../trial/restore-left.ts';
+import { placeObstacle, type RegradeParts, regradeTrial } from '../trial/left/regrade-trial.ts';
+import { obstacleOf } from '../trial/left/restore-left.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { type SpecParts, specify } from './specify.ts';

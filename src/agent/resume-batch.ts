@@ -5,7 +5,7 @@ import type { Lock } from '../ledger/lock.ts';
 import { daemonLock } from '../ledger/queue.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { checkSandboxes } from '../trial/base-image.ts';
+import { checkSandboxes } from '../trial/image/base-image.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import { type BatchEvent, type BatchParts, type FinishedBatch, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';

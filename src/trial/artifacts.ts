@@ -5,8 +5,8 @@ import { PathRoom } from '../engine/changes/path-room.ts';
 import type { Container } from '../engine/container.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { globMatcher } from './globs.ts';
 import type { TrialSpec } from './spec.ts';
+import { globMatcher } from './workspace/globs.ts';
 
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
 export const trajectoryPath = '.offsite/trajectory.jsonl';

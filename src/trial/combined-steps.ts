@@ -4,8 +4,8 @@ import type { StepResult } from '../record/trial-record.ts';
 import { verdictOf } from '../validate/verdict.ts';
 import { trajectoryPath } from './artifacts.ts';
 import type { Found } from './phases/phase.ts';
-import { judgmentsOf } from './phases/tests-grade.ts';
 import type { TrialSpec, TrialStep, TrialSteps } from './spec.ts';
+import { judgmentsOf } from './tests/grade.ts';
 
 /** A step that has begun, and what it found so far. */
 export interface RanStep {

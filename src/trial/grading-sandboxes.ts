@@ -2,7 +2,7 @@ import type { Container } from '../engine/container.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
 import type { StartedSandbox } from './started-sandbox.ts';
-import { testsSpec } from './tests-spec.ts';
+import { testsSpec } from './tests/tests-spec.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 interface GradingContext {

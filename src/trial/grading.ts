@@ -2,7 +2,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Cause } from '../record/trial-record.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
-import { gradesInOwnSandbox } from './keep-left.ts';
+import { gradesInOwnSandbox } from './left/keep-left.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';

@@ -5,14 +5,14 @@ import { containerSpec, engineNetwork } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { requireHealth } from './healthcheck.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from './host-environment.ts';
-import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import type { ImageParts, PreparationOptions } from './image/image-parts.ts';
+import { preparedImage } from './image/prepared-image.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
-import { preparedImage } from './snapshot.ts';
 import type { TrialSpec } from './spec.ts';
-import { testsSpec } from './tests-spec.ts';
+import { testsSpec } from './tests/tests-spec.ts';
 
 /** What decides about a sandbox besides its trial. */
 export interface GivenParts {

@@ -2,7 +2,7 @@ import type { Cause } from '../record/trial-record.ts';
 import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
 import { verifyRequest } from './phases/verify.ts';
-import { shownPaths, systemChanges } from './system-changes.ts';
+import { shownPaths, systemChanges } from './workspace/system-changes.ts';
 
 /**
  * The cause of a failed trial if verify fails in the fresh sandbox but would pass in the agent's sandbox: the

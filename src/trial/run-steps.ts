@@ -6,8 +6,8 @@ import { GradingSandboxes } from './grading-sandboxes.ts';
 import { beginStep, reachSteps } from './phases/begin-step.ts';
 import { harness } from './phases/harness.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
-import { putTests } from './put-tests.ts';
 import type { TrialSpec, TrialStep } from './spec.ts';
+import { putTests } from './tests/put-tests.ts';
 
 interface StepsRun {
   /** Runs a phase of a step, announced and timed. The step has no name if the trial has no steps. */

@@ -5,17 +5,17 @@ import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { ObserveBuild } from './build-event.ts';
 import { type HostEnvironment, noHostEnvironment } from './host-environment.ts';
-import type { PreparationOptions } from './image-parts.ts';
+import type { ObserveBuild } from './image/build-event.ts';
+import type { PreparationOptions } from './image/image-parts.ts';
+import { OncePerImage } from './image/once-per-image.ts';
 import { SandboxMaker } from './make-sandbox.ts';
-import { OncePerImage } from './once-per-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
 import { SandboxStarter } from './start-sandbox.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
-import { TextPack } from './text-pack.ts';
-import type { OwnChanges } from './verify-changes.ts';
+import { TextPack } from './workspace/text-pack.ts';
+import type { OwnChanges } from './workspace/verify-changes.ts';
 
 export interface SandboxOptions {
   /** The runners whose installs are part of the sandboxes' images. */

@@ -3,14 +3,19 @@ import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { keepTexts } from './file-texts.ts';
+import { OncePerImage } from './image/once-per-image.ts';
+import type { StartImage } from './image/start-image.ts';
 import type { GivenParts, SandboxMaker } from './make-sandbox.ts';
-import { OncePerImage } from './once-per-image.ts';
 import type { TrialSpec } from './spec.ts';
-import type { StartImage } from './start-image.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
-import type { TextPack } from './text-pack.ts';
-import { readWorkspace, smallWorkspace, type WorkspaceState, workspaceBytes } from './workspace.ts';
+import { keepTexts } from './workspace/file-texts.ts';
+import {
+  readWorkspace,
+  smallWorkspace,
+  type WorkspaceState,
+  workspaceBytes,
+} from './workspace/read-workspace.ts';
+import type { TextPack } from './workspace/text-pack.ts';
 
 /** Starts sandboxes, and reads what is in them. What is the same in all of one image is read once. */
 export class SandboxStarter {

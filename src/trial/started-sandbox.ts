@@ -3,7 +3,7 @@ import type { Container } from '../engine/container.ts';
 import type { EnvironmentStep, TrialResult, UsedImage } from '../record/trial-record.ts';
 import type { ModelPort } from './model-port.ts';
 import type { TrialServices } from './services/trial-services.ts';
-import type { WorkspaceState } from './workspace.ts';
+import type { WorkspaceState } from './workspace/read-workspace.ts';
 
 export interface StartedSandbox {
   container: Container;

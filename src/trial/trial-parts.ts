@@ -3,7 +3,7 @@ import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { KeepParts } from './keep-left.ts';
+import type { KeepParts } from './left/keep-left.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
 /** What a trial works with. All trials of a batch share it. */

@@ -7,7 +7,7 @@ import type { HarnessContext, HarnessSession, Runner, TurnLimits } from '../../s
 import type { Wire } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { harnessEnvironment } from '../../src/trial/environment.ts';
-import { prepareContainer } from '../../src/trial/preparation.ts';
+import { prepareContainer } from '../../src/trial/image/preparation.ts';
 import { sandboxPaths } from '../../src/trial/sandbox-paths.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import type { ModelTurn } from './model-server.ts';

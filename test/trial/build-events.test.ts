@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Semaphore } from '../../src/semaphore.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import type { BuildEvent } from '../../src/trial/build-event.ts';
+import type { BuildEvent } from '../../src/trial/image/build-event.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import { removeRepository, testEngine } from '../engine/engine-fixture.ts';
 import { specOf } from './trial-bench.ts';

@@ -7,8 +7,8 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { loadConfig } from '../../src/suite/config-file.ts';
 import type { CaseEnvironment } from '../../src/suite/environment.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-import type { BuildEvent } from '../../src/trial/build-event.ts';
 import { hostEnvironmentOf } from '../../src/trial/host-environment.ts';
+import type { BuildEvent } from '../../src/trial/image/build-event.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 

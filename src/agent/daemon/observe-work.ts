@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { BuildEvent } from '../../trial/build-event.ts';
+import type { BuildEvent } from '../../trial/image/build-event.ts';
 import type { WorkEvent } from '../worker/worker-parts.ts';
 import type { Metrics } from './metrics.ts';
 

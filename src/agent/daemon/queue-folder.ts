@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { checkSandboxes } from '../../trial/base-image.ts';
+import { checkSandboxes } from '../../trial/image/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { pullSetups } from '../pull.ts';

@@ -1,5 +1,5 @@
 import type { PhaseName } from '../../record/trial-record.ts';
-import type { OpenBuildState } from '../../trial/build-event.ts';
+import type { OpenBuildState } from '../../trial/image/build-event.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
 
 /**

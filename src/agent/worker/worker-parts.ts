@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
-import type { BuildEvent } from '../../trial/build-event.ts';
+import type { BuildEvent } from '../../trial/image/build-event.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';

@@ -3,7 +3,7 @@ import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/build-event.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import { type CircuitEvent, Circuits } from '../circuits.ts';

@@ -7,7 +7,7 @@ import { BlobStore } from '../../ledger/blobs.ts';
 import { failuresOf } from '../../record/failures.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
-import { mappedImages } from '../../trial/mapped-images.ts';
+import { mappedImages } from '../../trial/image/mapped-images.ts';
 import { runTrial } from '../../trial/run-trial.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { TrialParts } from '../../trial/trial-parts.ts';

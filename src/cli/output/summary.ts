@@ -5,7 +5,7 @@ import { failuresOf } from '../../record/failures.ts';
 import { commandsOf } from '../../record/timeline.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { usageOf } from '../../record/usage.ts';
-import type { SystemChanges } from '../../trial/system-changes.ts';
+import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
 import type { TrialDetails } from './trial-details.ts';
 
 /** The results of a batch, run by run. */

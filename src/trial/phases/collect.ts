@@ -5,12 +5,12 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { FileChange } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
-import { changedFiles, reportedFiles } from '../changed-files.ts';
 import { runCollectCommands } from '../collect-commands.ts';
-import { ChangedTexts } from '../file-texts.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
-import { protectedChanges, protectedPart, protectedState } from '../protected.ts';
-import { readWorkspace } from '../workspace.ts';
+import { changedFiles, reportedFiles } from '../workspace/changed-files.ts';
+import { ChangedTexts } from '../workspace/file-texts.ts';
+import { protectedChanges, protectedPart, protectedState } from '../workspace/protected.ts';
+import { readWorkspace } from '../workspace/read-workspace.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 

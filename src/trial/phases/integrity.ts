@@ -1,5 +1,5 @@
 import type { IntegrityFinding } from '../../validate/integrity.ts';
-import { shownPaths } from '../system-changes.ts';
+import { shownPaths } from '../workspace/system-changes.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** Checks that nothing changed the files and the system that the case or its grading rely on. */

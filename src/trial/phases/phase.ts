@@ -4,13 +4,13 @@ import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
-import type { Keeping } from '../keep-left.ts';
+import type { Keeping } from '../left/keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialServices } from '../services/trial-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
-import type { WorkspaceState } from '../workspace.ts';
+import type { WorkspaceState } from '../workspace/read-workspace.ts';
 
 /** What a trial's phases have found so far: the growing result, and values that only later phases need. */
 export interface Found extends Partial<TrialResult> {

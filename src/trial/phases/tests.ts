@@ -3,14 +3,14 @@ import type { Container } from '../../engine/container.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
-import { bringArtifacts } from '../bring-artifacts.ts';
-import { bringWorkspace, ofWorkspace } from '../bring-workspace.ts';
 import { gradingEnvironment } from '../environment.ts';
-import { putTests } from '../put-tests.ts';
-import { listed, systemChanges } from '../system-changes.ts';
+import { bringArtifacts } from '../tests/bring-artifacts.ts';
+import { bringWorkspace, ofWorkspace } from '../tests/bring-workspace.ts';
+import { gradeOf } from '../tests/grade.ts';
+import { putTests } from '../tests/put-tests.ts';
+import { listed, systemChanges } from '../workspace/system-changes.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
-import { gradeOf } from './tests-grade.ts';
 
 /** `refused`: what the agent left cannot be brought to where the tests run. */
 export type Tested =

@@ -5,13 +5,19 @@ import type { Cause } from '../../record/trial-record.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
 import { runVerify, type Verification, type VerifyRequest } from '../../validate/verify.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
-import { changedFiles } from '../changed-files.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
-import { protectedState } from '../protected.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
-import { listed, systemChanges } from '../system-changes.ts';
-import { contentsOf, existingPaths, isCache, type OwnChanges, unexplained } from '../verify-changes.ts';
+import { changedFiles } from '../workspace/changed-files.ts';
+import { protectedState } from '../workspace/protected.ts';
+import { listed, systemChanges } from '../workspace/system-changes.ts';
+import {
+  contentsOf,
+  existingPaths,
+  isCache,
+  type OwnChanges,
+  unexplained,
+} from '../workspace/verify-changes.ts';
 import { protectedBefore } from './collect.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
 import { TrialFailure } from '../failure.ts';
-import type { ImageParts, PreparationOptions } from '../image-parts.ts';
+import type { ImageParts, PreparationOptions } from '../image/image-parts.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type ServiceImage, type ServiceImages, serviceImages } from './service-image.ts';
 import { startServices, type TrialServices } from './trial-services.ts';

@@ -7,10 +7,10 @@ import type { ServiceSpec } from '../../engine/service.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
-import { builtImage } from '../built-image.ts';
 import { TrialFailure, unusable } from '../failure.ts';
-import type { ImageParts, PreparationOptions } from '../image-parts.ts';
-import { blameFor, imageOfBuild, noImage, obtainImage, usedImage } from '../obtain-image.ts';
+import { builtImage } from '../image/built-image.ts';
+import type { ImageParts, PreparationOptions } from '../image/image-parts.ts';
+import { blameFor, imageOfBuild, noImage, obtainImage, usedImage } from '../image/obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
 
 /** A service with its image, ready to be started. */

@@ -1,0 +1,50 @@
+import { assertEnforceable } from '../../engine/capabilities.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
+import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
+import type { ObserveBuild } from './build-event.ts';
+import { obtainImage, type PullParts } from './obtain-image.ts';
+
+/**
+ * The image that a sandbox names, found in one round trip or pulled. Throws `IMAGE_MISSING` if there is none.
+ */
+export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
+  const { image, name } = sandbox;
+  const obtained = await obtainImage(parts, image, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
+  throw new OffsiteError(`the engine has no image ${image}, which the sandbox "${name}" names${why}`, {
+    code: 'IMAGE_MISSING',
+    kind: 'infrastructure',
+    hint: /^offsite\/base(:|$)/.test(image)
+      ? 'Build it: offsite base-image'
+      : `Pull it: docker pull ${image}`,
+  });
+}
+
+interface CheckedPlan {
+  variants: readonly { sandbox: Sandbox }[];
+  /** A plan that an older Offsite stored has no environments. */
+  cases: readonly { local: Partial<Pick<CaseExtras, 'environment'>> }[];
+}
+
+/**
+ * Throws if this engine cannot run one of the sandboxes, so that a batch fails before it starts anything.
+ * The images that its cases name are looked for later.
+ */
+export async function checkSandboxes(
+  engine: Engine,
+  { variants, cases }: CheckedPlan,
+  signal: AbortSignal,
+  observeBuild: ObserveBuild = () => undefined,
+): Promise<void> {
+  const usesImage = cases.some(({ local: { environment } }) => !environment?.image && !environment?.build);
+  for (const sandbox of new Map(variants.map(({ sandbox }) => [sandbox.name, sandbox])).values()) {
+    const imageId = usesImage ? (await baseImage({ engine, observeBuild }, sandbox, signal)).id : '';
+    const network = engineNetwork(sandbox);
+    const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
+    assertEnforceable(spec, engine.capabilities);
+  }
+}

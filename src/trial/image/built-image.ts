@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import { rootCertificates } from 'node:tls';
+import { buildContexts } from '../../bounds/suite.ts';
+import type { ImageBuilder } from '../../engine/build/image-builder.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { OutputCapture } from '../../engine/exec/output-capture.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
+import type { PlannedBuild } from '../../suite/environment.ts';
+import { unchangedContext } from '../../suite/load-environment.ts';
+import { trustVariables } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { relayImage } from '../model-port.ts';
+import type { TrialSpec } from '../spec.ts';
+import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import { blameFor, noImage, obtainImage, usedImage } from './obtain-image.ts';
+import type { Prepared } from './preparation.ts';
+import { sharedStep } from './shared-step.ts';
+
+/** Arguments that every builder knows, and keeps neither in an image nor in its history. */
+const proxyNames = ['http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy'];
+
+export interface BuiltImage {
+  step: EnvironmentStep & { image: string };
+  /** The images that the Dockerfile names. */
+  bases: UsedImage[];
+}
+
+/**
+ * The image of the Dockerfile that a case names, built once on this engine for each content of it. Undefined
+ * if the case has none. Throws a {@link TrialFailure} of kind `task` if it cannot be built.
+ *
+ * @param passed the variables that the host passes in, among them those of proxies
+ */
+export async function builtImage(
+  parts: ImageParts,
+  spec: TrialSpec,
+  passed: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  { building }: PreparationOptions,
+): Promise<BuiltImage | undefined> {
+  const { build } = spec.environment;
+  if (!build) return undefined;
+  const { engine, known, buildLogs } = parts;
+  const bases = await baseImages(parts, build, signal);
+  const key = keyOf(build, bases, engine);
+  const hash = createHash('sha256').update(key).digest('hex');
+  const description = `build of ${build.name}`;
+  const stepWith = (image: string): BuiltImage => ({
+    step: { phase: 'build', description, image, ...buildLogs?.of(hash) },
+    bases: bases.map(({ name, image }) => usedImage(name, image)),
+  });
+  const knownId = known.get(hash);
+  if (knownId !== undefined) return stepWith(knownId);
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const request = {
+      ...{ key, description, waits, lockImageId: await lockImage(engine, bases, signal) },
+      parentImageId: bases.at(-1)?.image.id,
+      make: (image: BuildRun['image']) =>
+        run(async () =>
+          runBuild(await engine.builder(signal), { parts, spec, build, passed, image, signal }),
+        ),
+    };
+    const { imageId } = await engine.image(request, signal);
+    known.set(hash, imageId);
+    return stepWith(imageId);
+  });
+}
+
+interface BaseImage {
+  name: string;
+  image: Image;
+}
+
+/** The images that the Dockerfile names, or those that the configuration uses instead. */
+async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortSignal): Promise<BaseImage[]> {
+  return Promise.all(
+    usedImages(build.dockerfile, build.args).map(async ({ name, line }) => {
+      const used = build.images[name] ?? name;
+      const obtained = await obtainImage(parts, used, signal);
+      if (obtained.kind === 'found') return { name: used, image: obtained.image };
+      const message = `${build.file}:${line}: ${noImage(obtained, name, used)}`;
+      throw new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
+    }),
+  );
+}
+
+/** All that goes into the image. */
+function keyOf(build: PlannedBuild, bases: readonly BaseImage[], { capabilities }: Engine): string {
+  const { dockerfile, target, args, context } = build;
+  const ids = bases.map(({ name, image }) => [name, image.id]);
+  return JSON.stringify({
+    dockerfile,
+    target,
+    args,
+    context: context.hash,
+    bases: ids,
+    arch: capabilities.arch,
+  });
+}
+
+async function lockImage(engine: Engine, [base]: BaseImage[], signal: AbortSignal): Promise<string> {
+  const id = (await engine.findImage(relayImage, signal))?.id ?? base?.image.id;
+  if (id !== undefined) return id;
+  throw new OffsiteError(`the engine has no image ${relayImage}`, {
+    code: 'IMAGE_MISSING',
+    kind: 'infrastructure',
+    hint: 'Build it: offsite base-image',
+  });
+}
+
+interface BuildRun {
+  parts: ImageParts;
+  spec: TrialSpec;
+  build: PlannedBuild;
+  passed: Readonly<Record<string, string>>;
+  image: { name: string; labels: Readonly<Record<string, string>> };
+  signal: AbortSignal;
+}
+
+/** Builds the image, and resolves with what that printed. */
+async function runBuild(
+  builder: ImageBuilder,
+  { parts: { engine, extraCertificates }, spec, build, passed, image, signal }: BuildRun,
+): Promise<Prepared> {
+  const members = unchangedContext(build);
+  if (!members) {
+    throw failed(
+      `${build.place}: the build context has changed since the batch was planned; run the suite again`,
+    );
+  }
+  const hasSecrets = builder.kind === 'buildkit' && extraCertificates !== undefined;
+  const secret = hasSecrets
+    ? { id: 'offsite-certificates', content: bundleWith(extraCertificates), variables: trustVariables }
+    : undefined;
+  const frontends = await frontendsOn(engine, build, signal);
+  const { text, removedFrontends, lineOf } = rewritten(build.dockerfile, {
+    args: build.args,
+    imageFor: (name) => build.images[name] ?? name,
+    hasFrontend: (name) => builder.kind === 'buildkit' && frontends.has(name),
+    secret,
+  });
+  const output = new OutputCapture(buildContexts.bytes.output);
+  const say = (line: string) => output.push(Buffer.from(line));
+  for (const name of removedFrontends)
+    say(`note: the engine does not have ${name} of the syntax line; its own frontend is used\n`);
+  if (extraCertificates && !hasSecrets)
+    say(`note: RUN steps do not trust the extra certificates of this host: ${noSecrets}\n`);
+  const isProxy = ([name]: [string, string]) => proxyNames.includes(name.toLowerCase());
+  const { clock } = engine.port;
+  const startedAt = clock.now();
+  const printed = () => {
+    const { text: told } = output.result();
+    // Builders tell the steps that they got.
+    return withLines(secret ? told.replaceAll(secretMount(secret.id), '') : told, lineOf);
+  };
+  try {
+    await builder.build({
+      ...image,
+      ...{ dockerfile: text, target: build.target, args: build.args, secret, signal },
+      proxies: Object.fromEntries(Object.entries(passed).filter(isProxy)),
+      context: { ...build.context, members },
+      timeoutMs: spec.sandbox.timeouts.build,
+      onOutput: say,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    const isAuthors = error instanceof OffsiteError && error.kind === 'input';
+    if (!isAuthors) throw error;
+    throw failed(`${build.file}: ${messageOf(error)}`, printed());
+  }
+  return { startedAt, durationMs: clock.now() - startedAt, output: printed() };
+}
+
+const noSecrets = 'the classic builder has no secrets. Install docker buildx for BuildKit';
+
+/** The usual certificates with those of the host. */
+function bundleWith(extraCertificates: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${rootCertificates.join('\n')}\n`), extraCertificates]);
+}
+
+/** The frontends of `# syntax=` lines that the engine has. */
+async function frontendsOn(engine: Engine, build: PlannedBuild, signal: AbortSignal): Promise<Set<string>> {
+  const named = /^#\s*syntax\s*=\s*(\S+)/im.exec(build.dockerfile)?.[1];
+  const name = named === undefined ? undefined : (build.images[named] ?? named);
+  return new Set(name !== undefined && (await engine.findImage(name, signal)) ? [name] : []);
+}
+
+/** Builders tell lines of the Dockerfile that they got. */
+function withLines(output: string, lineOf: (line: number) => number): string {
+  return output
+    .replace(
+      /(Dockerfile:|parse error (?:on )?line )(\d+)/g,
+      (_, before, line) => `${before}${lineOf(Number(line))}`,
+    )
+    .replace(/^(\s*)(\d+)( \| )/gm, (_, before, line, after) => `${before}${lineOf(Number(line))}${after}`);
+}
+
+function failed(message: string, output?: string): TrialFailure {
+  return new TrialFailure({
+    ...{ kind: 'task', phase: 'build', message },
+    ...(output !== undefined && { output }),
+  });
+}

@@ -1,0 +1,97 @@
+import type { Engine } from '../../engine/engine.ts';
+import type { Image, PullProgress } from '../../engine/port/images.ts';
+import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { UsedImage } from '../../record/trial-record.ts';
+import type { ObserveBuild } from './build-event.ts';
+
+/** Milliseconds between two reports of how far a pull is. */
+const REPORT_MS = 1_000;
+
+export interface PullParts {
+  engine: Engine;
+  /** Called during a pull. */
+  observeBuild: ObserveBuild;
+}
+
+/** An image that was found or pulled; else why there is none. */
+export type Obtained =
+  | { kind: 'found'; image: Image }
+  /** Nobody asked a registry for it. */
+  | { kind: 'missing' }
+  | { kind: 'refused' | 'unreachable'; why: string };
+
+/**
+ * Finds an image, or pulls it if the configuration says so, and tells how the pull goes. Throws errors of the
+ * engine itself.
+ */
+export async function obtainImage(
+  { engine, observeBuild }: PullParts,
+  name: string,
+  signal: AbortSignal,
+): Promise<Obtained> {
+  const { clock } = engine.port;
+  let toldAt: number | undefined;
+  const id = `pull of ${name}`;
+  const onPull = (progress: PullProgress) => {
+    const now = clock.now();
+    if (toldAt !== undefined && now - toldAt < REPORT_MS) return;
+    toldAt = now;
+    observeBuild({ id, what: `${id}${howFar(progress)}`, state: { kind: 'running' } });
+  };
+  let ending: 'built' | 'stopped' = 'stopped';
+  try {
+    const image = await engine.obtainImage(name, { signal, onPull });
+    ending = 'built';
+    return image ? { kind: 'found', image } : { kind: 'missing' };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof OffsiteError) || !reasons.has(error.code)) throw error;
+    return { kind: isRefusal(error) ? 'refused' : 'unreachable', why: pullObstacle(error) };
+  } finally {
+    if (toldAt !== undefined) observeBuild({ id, what: id, state: { kind: ending } });
+  }
+}
+
+const reasons = new Set(['IMAGE_REFUSED', 'IMAGE_PULL_FAILED', 'IMAGE_FAILED', 'REGISTRY_LOGIN']);
+
+function howFar({ bytes, total }: PullProgress): string {
+  if (total === 0) return '';
+  const [done, all] = [bytes, total].map((count) => Math.ceil(count / 1_000_000));
+  return ` ${done} of ${all} MB`;
+}
+
+/**
+ * The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`: it is made again.
+ */
+export async function imageOfBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
+  const found = await engine.findImage(id, signal);
+  if (found) return found;
+  throw new OffsiteError(`the image ${id} was removed meanwhile`, {
+    code: 'ENGINE_NOT_FOUND',
+    kind: 'infrastructure',
+  });
+}
+
+/** The message for an image that is missing. */
+export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: string, used: string): string {
+  const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
+  const map = 'map it in `images` of offsite.yaml';
+  if (obtained.kind === 'missing')
+    return `the engine has no image ${what}. Pull it (docker pull ${used}), or ${map}.`;
+  const { why } = obtained;
+  if (obtained.kind === 'refused')
+    return `the engine has no image ${what}, and the registry refuses it: ${why}. Log in (docker login), or ${map}.`;
+  return `the engine has no image ${what}, and cannot pull it: ${why}. If it cannot be pulled here, ${map}.`;
+}
+
+/** Who caused that an image is missing. A registry that did not answer may answer later. */
+export function blameFor({ kind }: Exclude<Obtained, { kind: 'found' }>): 'infrastructure' | 'task' {
+  return kind === 'unreachable' ? 'infrastructure' : 'task';
+}
+
+/** What a result says about an image that its environment was made of. */
+export function usedImage(name: string, { id, digests, platform }: Image): UsedImage {
+  const digest = digests[0]?.split('@')[1];
+  return { name, id, platform, ...(digest !== undefined && { digest }) };
+}

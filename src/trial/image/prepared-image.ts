@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import type { Container } from '../../engine/container.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { SnapshotResult } from '../../engine/snapshot.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import { containerSpec } from '../container-spec.ts';
+import { TrialFailure } from '../failure.ts';
+import type { TrialSpec } from '../spec.ts';
+import { builtImage } from './built-image.ts';
+import { type EnvironmentScript, keyOf, scriptsOf } from './environment-scripts.ts';
+import { installedHarness } from './harness-volume.ts';
+import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import { knownStart } from './known-start.ts';
+import { prepareContainer } from './preparation.ts';
+import { requireRunnable } from './runnable-harness.ts';
+import { sharedStep } from './shared-step.ts';
+import { requireNode, type StartImage } from './start-image.ts';
+
+export interface PreparedImage {
+  imageId: string;
+  /** The image that it was made from. */
+  start: StartImage;
+  /** What it was made of first: the named image, or those that the Dockerfile names. */
+  images: UsedImage[];
+  /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
+  mount: Mount | undefined;
+  /**
+   * Prepares the trial's container, which needs the network for it. Set if no image can keep what prepare
+   * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
+   */
+  prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
+  /** Whether that runs a script, and does not only put files into it. */
+  preparesWithScript: boolean;
+  /** The steps that made the image, in order. */
+  steps: EnvironmentStep[];
+}
+
+/**
+ * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the
+ * case's prepare. Each step is committed once, under the hash of all its inputs. The harness is installed
+ * beside the image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if
+ * a script fails, and `IMAGE_MISSING`.
+ *
+ * @param env the variables that the host passes into the sandbox
+ */
+export async function preparedImage(
+  parts: ImageParts,
+  spec: TrialSpec,
+  env: Record<string, string>,
+  signal: AbortSignal,
+  { building }: PreparationOptions = {},
+): Promise<PreparedImage> {
+  const built = await builtImage(parts, spec, env, signal, { building });
+  const start = await knownStart(parts, spec, built?.step.image, signal);
+  requireNode(spec, start);
+  const harness = await installedHarness(parts, spec, env, signal, { building });
+  if (harness) await requireRunnable(parts, spec, start, harness, signal);
+  let imageId = start.id;
+  const steps: EnvironmentStep[] = [...(built ? [built.step] : []), ...(harness ? [harness.step] : [])];
+  const mount = harness?.mount;
+  const images = built?.bases ?? [start.used];
+  for (const step of scriptsOf(spec, start, mount, parts)) {
+    const { phase, description } = step;
+    const made = { step, start, building };
+    const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
+    if (result.kind === 'snapshot') {
+      imageId = result.imageId;
+      steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
+      continue;
+    }
+    if (phase === 'install') throw leftRunning(result.processes);
+    const prepare = async (container: Container) => {
+      const ran = await prepareContainer(container, step, signal);
+      return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
+    };
+    return { imageId, start, images, mount, prepare, preparesWithScript: step.script !== undefined, steps };
+  }
+  return { imageId, start, images, mount, prepare: undefined, preparesWithScript: false, steps };
+}
+
+/** What prepare writes into a volume of the image is not in the container that would be committed. */
+const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
+
+async function snapshot(
+  parts: ImageParts,
+  parentImageId: string,
+  { step, start, building }: { step: EnvironmentScript; start: StartImage } & PreparationOptions,
+  { sandbox, batchId }: TrialSpec,
+  passed: Record<string, string>,
+  signal: AbortSignal,
+): Promise<{ hash: string; result: SnapshotResult }> {
+  const { engine, known } = parts;
+  const { description, mount } = step;
+  const labels = { 'offsite.batch': batchId };
+  const env = { ...passed, ...step.env };
+  const key = keyOf(step, start.workspace, sandbox.security, env);
+  const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
+  if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
+  const imageId = known.get(hash);
+  if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
+    const request = {
+      ...{ parentImageId, key, description, waits },
+      container: { ...container, ...(mount && { mounts: [mount] }) },
+      build: (container: Container) => run(() => prepareContainer(container, step, signal)),
+    };
+    const result = await engine.snapshot(request, signal);
+    if (result.kind === 'snapshot') known.set(hash, result.imageId);
+    return { hash, result };
+  });
+}
+
+function leftRunning(processes: readonly string[]): TrialFailure {
+  const names = processes.join(', ');
+  return new TrialFailure({
+    kind: 'task',
+    phase: 'install',
+    message: `install left processes running, which a snapshot cannot keep: ${names}; start them in prepare`,
+  });
+}

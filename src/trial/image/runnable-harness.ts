@@ -1,0 +1,85 @@
+import type { Engine } from '../../engine/engine.ts';
+import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { harnessNode } from '../../harness/npm-cli.ts';
+import { containerSpec } from '../container-spec.ts';
+import { TrialFailure } from '../failure.ts';
+import { relayImage } from '../model-port.ts';
+import type { TrialSpec } from '../spec.ts';
+import type { InstalledHarness } from './harness-volume.ts';
+import type { ImageParts } from './image-parts.ts';
+import type { StartImage } from './start-image.ts';
+
+/** Only a program that hangs takes this long. */
+const START_MS = 60_000;
+
+/**
+ * Throws a {@link TrialFailure} of kind `task` if a harness that is installed beside an image cannot run in
+ * it. Starts the harness's Node there, once for each image and harness.
+ */
+export async function requireRunnable(
+  { engine, known, failures, observeBuild }: ImageParts,
+  spec: TrialSpec,
+  start: StartImage,
+  installed: InstalledHarness,
+  signal: AbortSignal,
+): Promise<void> {
+  if (start.id === installed.imageId) return;
+  const key = `${installed.mount.volume} runs in ${start.id}`;
+  const failure = failures.get(key);
+  if (failure) throw failure;
+  if (known.has(key)) return;
+  const obstacle = await obstacleIn(engine, spec, start, installed, signal);
+  known.set(key, '');
+  if (obstacle === undefined) return;
+  const { place } = spec.environment.image ?? spec.environment.build ?? {};
+  const where = place ?? `sandbox ${spec.sandbox.name}`;
+  const { harnessImage = relayImage } = spec.sandbox;
+  const message =
+    `${where}: ${spec.harness} does not run in the image ${spec.sandbox.image}: ${obstacle}. ` +
+    `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
+    'C library, or use another image';
+  const thrown = new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+  failures.set(key, thrown);
+  const what = `${spec.harness} in the image of ${spec.caseName}`;
+  observeBuild({ id: key, what, state: { kind: 'failed', cause: thrown.failure } });
+  throw thrown;
+}
+
+async function obstacleIn(
+  engine: Engine,
+  { sandbox, batchId }: TrialSpec,
+  start: StartImage,
+  { mount }: InstalledHarness,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const labels = { 'offsite.batch': batchId };
+  const made = containerSpec(sandbox, start, { network: 'none', labels });
+  await using container = await engine.createContainer(
+    { ...made, imageId: start.id, mounts: [mount] },
+    signal,
+  );
+  await container.start(signal);
+  const argv = [
+    'sh',
+    '-c',
+    // An install without a Node of its own brings a program that needs none.
+    `[ ! -e ${harnessNode} ] || exec ${harnessNode} --version`,
+  ];
+  const result = await container.exec({ argv, timeoutMs: START_MS, signal });
+  if (result.ended === 'exited' && result.exitCode === 0) return undefined;
+  return obstacleOf(result);
+}
+
+/** Why a Node did not start, from what the shell and the loader of libraries print. */
+function obstacleOf(result: ExecResult): string {
+  const printed = result.stderr.text.trim();
+  const versions = [...printed.matchAll(/`?(GLIBC|GLIBCXX|CXXABI)_([\d.]+)'? not found/g)];
+  const [, library, version] = versions.at(-1) ?? [];
+  if (library === 'GLIBC') return `its C library is older than glibc ${version}`;
+  if (library !== undefined) return `its libstdc++ is older than ${library} ${version}`;
+  const [, missing] = /error while loading shared libraries: (\S+):/.exec(printed) ?? [];
+  if (missing !== undefined) return `it has no ${missing}`;
+  if (result.ended === 'exited' && (result.exitCode === 127 || result.exitCode === 126))
+    return 'it has no glibc (images of Alpine have musl), or is for another kind of processor';
+  return `its Node does not start there (${result.ended}): ${printed.slice(0, 200)}`;
+}

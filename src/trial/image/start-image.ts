@@ -1,0 +1,134 @@
+import { assertEnforceable } from '../../engine/capabilities.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { messageOf } from '../../offsite-error.ts';
+import type { UsedImage } from '../../record/trial-record.ts';
+import { workdirObstacle } from '../../suite/environment.ts';
+import type { Sandbox } from '../../suite/plan.ts';
+import { containerSpec, type Place, usualPlace } from '../container-spec.ts';
+import { baseEnvironment } from '../environment.ts';
+import { TrialFailure, unusable } from '../failure.ts';
+import type { TrialSpec } from '../spec.ts';
+import { baseImage } from './base-image.ts';
+import { closedVariables } from './closed-variables.ts';
+import { contentsOf } from './image-contents.ts';
+import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
+
+/** The image that a trial's environment begins with, and how commands run in it. */
+export interface StartImage extends Place {
+  id: string;
+  /** What results say about it. */
+  used: UsedImage;
+  /** Variables that decide what programs run or load, and name a folder in the workspace. */
+  openVariables: string[];
+  /** What a validator gets in place of these variables. */
+  closedEnv: Record<string, string>;
+  /** Whether a validator that is a module can run in it. */
+  hasNode: boolean;
+  /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
+  hasVolumes: boolean;
+}
+
+export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
+
+/**
+ * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the
+ * configuration, and a {@link TrialFailure} if an image that the case names is missing or cannot be used.
+ *
+ * @param built the image's id if it was built
+ */
+export async function startImage(
+  parts: PullParts,
+  spec: StartSpec,
+  built: string | undefined,
+  signal: AbortSignal,
+): Promise<StartImage> {
+  const { engine } = parts;
+  const { sandbox, environment } = spec;
+  const { place } = environment.image ?? environment.build ?? {};
+  if (place === undefined) {
+    const image = await baseImage(parts, sandbox, signal);
+    const start = startOf(image, { sandbox, environment });
+    if (Object.keys(environment.resources).length > 0) requireResources(engine, image, sandbox, start, '');
+    return start;
+  }
+  const found =
+    built === undefined ? await named(parts, spec, place, signal) : await imageOfBuild(engine, built, signal);
+  const start = startOf(found, { sandbox, environment });
+  const obstacle = workdirObstacle(start.workspace);
+  if (obstacle !== undefined) {
+    const why = `cannot be the workspace: ${obstacle}`;
+    throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
+  }
+  const container = requireResources(engine, found, sandbox, start, `${place}: `);
+  const has = await contentsOf(engine, container, found, signal);
+  const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
+  if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
+  if (!has.user) throw lacking(`user ${container.user}: create it, or set another user`);
+  if (!has.bash) throw lacking('bash, which runs prepare, harness and verify: install it in the image');
+  return { ...start, hasNode: has.node };
+}
+
+async function named(
+  parts: PullParts,
+  { sandbox, environment }: StartSpec,
+  place: string,
+  signal: AbortSignal,
+): Promise<Image> {
+  const obtained = await obtainImage(parts, sandbox.image, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const message = `${place}: ${noImage(obtained, environment.image?.name ?? '', sandbox.image)}`;
+  throw new TrialFailure({ kind: blameFor(obtained), phase: 'sandbox', message });
+}
+
+/** The container to start. Throws if the engine cannot give it what the case asks for. */
+function requireResources(
+  { capabilities }: Engine,
+  { id: imageId }: Image,
+  sandbox: Sandbox,
+  start: StartImage,
+  place: string,
+): ContainerSpec {
+  const spec = { ...containerSpec(sandbox, start, { network: 'none', labels: {} }), imageId };
+  try {
+    assertEnforceable(spec, capabilities);
+    return spec;
+  } catch (error) {
+    throw unusable(`${place}${messageOf(error)}`);
+  }
+}
+
+/** What an image says about the commands in it. */
+export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
+  const isOwn = environment.image !== undefined || environment.build !== undefined;
+  const own = isOwn && image.workingDir !== '/' ? image.workingDir : '';
+  const workspace = environment.workdir ?? (own || usualPlace.workspace);
+  const home = homeOf(image, { sandbox, environment });
+  const closedEnv = closedVariables({ ...image.env, ...environment.env, ...home }, workspace);
+  return {
+    id: image.id,
+    used: usedImage(sandbox.image, image),
+    workspace,
+    openVariables: Object.keys(closedEnv),
+    closedEnv,
+    user: sandbox.user ?? (image.user === '' ? undefined : image.user),
+    env: { ...baseEnvironment(image), ...home },
+    hasNode: true,
+    hasVolumes: image.volumes.length > 0,
+  };
+}
+
+/** Without this variable the engine gives the home that the image's user has in /etc/passwd. */
+function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: string } {
+  if (environment.user !== undefined) return {};
+  if (sandbox.user !== undefined) return { HOME: '/tmp' };
+  return user === '' ? { HOME: '/root' } : {};
+}
+
+/** Throws a {@link TrialFailure} of kind `task` if the validator of a trial cannot run in its image. */
+export function requireNode({ validator, environment }: TrialSpec, { hasNode }: StartImage): void {
+  if (hasNode || !validator || validator.source.startsWith('#!')) return;
+  const { place = '' } = environment.image ?? environment.build ?? {};
+  throw unusable(`${place}: the image has no node, which runs the validator: install it in the image`);
+}

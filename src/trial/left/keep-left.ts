@@ -1,0 +1,201 @@
+import { statfs } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createZstdCompress } from 'node:zlib';
+import { keptWorkspaces } from '../../bounds/sandbox.ts';
+import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
+import type { Workspaces } from '../../ledger/workspaces.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { LeftState } from '../../record/trial-record.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
+import type { Sandboxes } from '../sandboxes.ts';
+import type { TrialSpec } from '../spec.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
+
+/** Where trials keep what they leave. */
+export interface KeepParts {
+  store: Pick<Workspaces, 'store' | 'search' | 'folder'>;
+  /** Bytes that all archives may take together. */
+  budget: number;
+}
+
+/** A trial whose harness has ended, and what was found of it until then. */
+interface LeftSandbox
+  extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'before' | 'preparedBytes'> {
+  spec: TrialSpec;
+  whole: TrialSpec;
+  parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
+  found: { carry?: Carry };
+  signal: AbortSignal;
+}
+
+/** Why what a trial left is not kept. */
+class NotKept extends Error {}
+
+/** Whether the grading of a trial runs in the sandbox of the agent, or runs its programs there. */
+export function gradesInOwnSandbox({ verify, verifyPlace, tests, validator }: GradingPlaces): boolean {
+  return (
+    tests !== undefined || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same'
+  );
+}
+
+type GradingPlaces = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'validator'>;
+
+/**
+ * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the
+ * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after
+ * collect. Rejects only if the signal aborts: a trial does not depend on this.
+ */
+export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
+  const { parts, signal } = input;
+  using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
+  try {
+    if (input.whole.steps) throw new NotKept('what several steps left one after another is not kept');
+    if (input.spec.environment.services) throw new NotKept('what its services held is not kept');
+    if (gradesInOwnSandbox(input.spec)) return await keepImage(input, deadline.signal);
+    if (input.found.carry === 'nothing') return { kind: 'untouched' };
+    if (await changedLittle(input, deadline.signal)) return await keepImage(input, deadline.signal);
+    return await keepArchive(input, { store, budget }, deadline.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = deadline.expired()
+      ? `that took more than ${seconds(keptWorkspaces.time.keeping)}`
+      : whyNot(error);
+    return { kind: 'not-kept', why };
+  }
+}
+
+/**
+ * Whether a large workspace has mostly what prepare made. An image has only what was written since, and takes
+ * a tenth of a second; an archive has everything, and takes a second for each 100 MB.
+ */
+async function changedLittle(
+  { before, preparedBytes, isCommittable, container }: LeftSandbox,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (before !== 'large' || !isCommittable) return false;
+  return (await container.writtenBytes(signal)) < preparedBytes / 2;
+}
+
+async function keepImage(input: LeftSandbox, signal: AbortSignal): Promise<LeftState> {
+  const { spec, parts, container, imageId, isCommittable } = input;
+  if (!isCommittable)
+    throw new NotKept('its sandbox has processes of prepare, or volumes, which no image keeps');
+  const storedSize = await container.writtenBytes(signal);
+  if (storedSize > keptWorkspaces.bytes.image)
+    throw new NotKept(`more than ${gibibytes(keptWorkspaces.bytes.image)} was written in its sandbox`);
+  const description = `what ${spec.caseName} #${spec.ordinal} left`;
+  const kept = await parts.sandboxes.keep(container, { parentImageId: imageId, description }, signal);
+  return { kind: 'image', imageId: kept, storedSize };
+}
+
+async function keepArchive(
+  { container }: LeftSandbox,
+  { store, budget }: KeepParts,
+  signal: AbortSignal,
+): Promise<LeftState> {
+  const { bavail, bsize } = await statfs(store.folder);
+  const room = Math.min(keptWorkspaces.bytes.stored, budget, (bavail * bsize) / 4);
+  using packed = await container.pack(container.workingDir, {
+    maxBytes: keptWorkspaces.bytes.archive,
+    signal,
+  });
+  const archive = new Counted(packed.archive, store.search());
+  const level = { [constants.ZSTD_c_compressionLevel]: 1 };
+  const compressed = createZstdCompress({ params: level });
+  const sending = pipeline(archive.pieces(), compressed, { signal });
+  // The reader gets the error too.
+  sending.catch(() => undefined);
+  const { sha256, byteSize } = await store.store(upTo(room, compressed)).catch((error: unknown) => {
+    throw archive.problem ?? (error instanceof OffsiteError ? (error.cause ?? error) : error);
+  });
+  await sending;
+  return { kind: 'archive', sha256, byteSize: archive.bytes, storedSize: byteSize };
+}
+
+/** Counts the bytes of an archive that passes, and refuses one with a key of this machine. */
+class Counted {
+  bytes = 0;
+  /** Why it was refused. */
+  problem: NotKept | undefined;
+  readonly #archive: Readable;
+  readonly #search: ReturnType<Workspaces['search']>;
+
+  constructor(archive: Readable, search: ReturnType<Workspaces['search']>) {
+    this.#archive = archive;
+    this.#search = search;
+  }
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    for await (const chunk of this.#archive as AsyncIterable<Buffer>) {
+      this.bytes += chunk.length;
+      if (this.bytes > keptWorkspaces.bytes.archive)
+        this.#refuse(`its archive has more than ${gibibytes(keptWorkspaces.bytes.archive)}`);
+      // A changed file would get another verdict, so it is all or nothing.
+      if (this.#search?.push(chunk)) this.#refuse(keyFound);
+      yield chunk;
+    }
+    if (this.#search?.end()) this.#refuse(keyFound);
+  }
+
+  #refuse(why: string): never {
+    this.problem = new NotKept(why);
+    throw this.problem;
+  }
+}
+
+const keyFound = 'a key of this machine is in the workspace';
+
+async function* upTo(most: number, compressed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of compressed) {
+    bytes += chunk.length;
+    if (bytes > most)
+      throw new NotKept(`it would take more than ${Math.floor(most / 1024 ** 2)} MiB of the disk`);
+    yield chunk;
+  }
+}
+
+function whyNot(error: unknown): string {
+  if (error instanceof OffsiteError && error.code === 'ENGINE_TOO_LARGE')
+    return `its workspace has more than ${gibibytes(keptWorkspaces.bytes.archive)}`;
+  return messageOf(error);
+}
+
+function gibibytes(bytes: number): string {
+  return `${bytes / 1024 ** 3} GiB`;
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`;
+}
+
+/** What the phases of a trial still need of the sandbox, kept at the right moment. */
+export interface Keeping {
+  /** Begins, after collect. */
+  begin(input: LeftSandbox): void;
+  /** Resolves when the sandbox may be changed. Never rejects. */
+  readonly done: Promise<unknown>;
+  /** What was kept; undefined if there was nothing to keep. */
+  result(): Promise<{ left?: LeftState }>;
+}
+
+/** Keeps what one trial leaves; without parts, nothing. */
+export function keeping(parts: KeepParts | undefined): Keeping {
+  let kept: Promise<LeftState> | undefined;
+  return {
+    begin(input) {
+      if (parts === undefined || kept !== undefined) return;
+      kept = keepLeft(input, parts);
+      kept.catch(() => undefined);
+    },
+    get done() {
+      return kept?.catch(() => undefined) ?? Promise.resolve();
+    },
+    async result() {
+      const left = await kept;
+      return left ? { left } : {};
+    },
+  };
+}

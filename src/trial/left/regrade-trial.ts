@@ -1,0 +1,159 @@
+import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
+import type { Cause, PhaseName, TrialRecord, TrialResult } from '../../record/trial-record.ts';
+import { causeOf } from '../failure.ts';
+import { grade } from '../grading.ts';
+import { GradingSandboxes } from '../grading-sandboxes.ts';
+import { mappedImages } from '../image/mapped-images.ts';
+import { keptPaths } from '../kept-paths.ts';
+import { openModels } from '../models.ts';
+import { PhaseTimer } from '../phase-timer.ts';
+import type { Found, Phase, PhaseInput } from '../phases/phase.ts';
+import { subjectOf } from '../run-trial.ts';
+import type { TrialSpec } from '../spec.ts';
+import { sandboxFacts } from '../started-sandbox.ts';
+import type { TrialParts } from '../trial-parts.ts';
+import { gradesInOwnSandbox } from './keep-left.ts';
+import { restoreArchive } from './restore-left.ts';
+
+/** What is graded again. */
+export interface LeftTrial {
+  /** How to grade it: its places, scripts and judges are today's. */
+  spec: TrialSpec;
+  record: TrialRecord;
+  /** The sha256 of the blob with the record. */
+  recordBlob: string;
+  kept: KeptWorkspace;
+  /** The suite file that says how to grade. */
+  suite: string | undefined;
+  notes: readonly string[];
+}
+
+export interface RegradeParts extends Omit<TrialParts, 'keep'> {
+  workspaces: Pick<Workspaces, 'read'>;
+}
+
+/** Why this grading cannot be done with what was kept; undefined if it can be tried. */
+export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>): string | undefined {
+  if (kept.kind === 'image' || !gradesInOwnSandbox(spec)) return undefined;
+  return 'it is to be graded in the sandbox of the agent, and only the workspace was kept';
+}
+
+/**
+ * Grades again what a trial left, as the trial would be graded: collect, verify, validate, and a control if
+ * there is no verdict. No agent runs. Resolves with a record of its own, which has what grading found and not
+ * what the agent did. Rejects only if the signal aborts.
+ */
+export async function regradeTrial(
+  left: LeftTrial,
+  parts: RegradeParts,
+  signal: AbortSignal,
+  onPhase: (phase: PhaseName) => void,
+): Promise<TrialResult> {
+  const { clock, sandboxes } = parts;
+  const { record, kept } = left;
+  const spec = withoutAgent(left.spec);
+  const startedAt = clock.now();
+  const timer = new PhaseTimer(clock, onPhase);
+  const notes = [...left.notes];
+  let facts: Partial<TrialResult> = {};
+  let found: Found = {};
+  await using models = sessionOf(spec, parts);
+  try {
+    using given = new DisposableStack();
+    const sandbox = await timer.run('sandbox', async () => {
+      const started = await (kept.kind === 'image'
+        ? sandboxes.takeKept(spec, kept.name ?? '', signal)
+        : sandboxes.takeForGrading(spec, signal, undefined));
+      given.defer(() => sandboxes.giveBack(started));
+      if (kept.kind === 'archive') await restoreArchive(started.container, kept, parts.workspaces, signal);
+      return started;
+    });
+    facts = sandboxFacts(sandbox);
+    if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
+    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
+    graders.startAhead();
+    const runPhase = (each: Phase, input: PhaseInput) => timer.run(each.name, () => each.run(input));
+    const { filesChanged = [], systemChanges } = record;
+    const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
+    if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
+    const restored = { filesChanged, systemPaths };
+    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, restored };
+    // Its sandbox is as the harness left it, and no harness runs.
+    const step = { index: 0, isLast: true, reach: async () => undefined };
+    const whole = { whole: spec, users: new Map(), step };
+    found = await grade({ ...shared, ...whole, found: { ...facts, ...doneBy(record) } }, runPhase);
+  } catch (error) {
+    signal.throwIfAborted();
+    found = { verdict: 'void', cause: causeOf(error, timer.current) };
+  }
+  const { carry, protectedChanged, verifyTampered, ...result } = found;
+  const mapped = mappedImages(spec.environment);
+  return {
+    subject: subjectOf(spec),
+    ...(mapped.length > 0 && { mappedImages: mapped }),
+    ...facts,
+    verdict: 'void',
+    ...ofGrading(result),
+    ...keptPaths(found),
+    startedAt,
+    finishedAt: clock.now(),
+    phases: timer.timings,
+    models: await models?.session.account(),
+    modelUnmeasured: false,
+    regrade: { of: left.recordBlob, ...(left.suite !== undefined && { suite: left.suite }), notes },
+  };
+}
+
+/** The trial without the models and the network of its agent; judges stay. */
+function withoutAgent(spec: TrialSpec): TrialSpec {
+  return {
+    ...spec,
+    modelConfig: undefined,
+    user: undefined,
+    sandbox: { ...spec.sandbox, network: 'none' },
+  };
+}
+
+function sessionOf(spec: TrialSpec, parts: RegradeParts) {
+  const models = openModels(spec, parts);
+  return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
+}
+
+/** What grading reads of what the agent did. */
+function doneBy({ cause, ...record }: TrialRecord): Found {
+  const { harness, trajectory, derivedTrajectory, harnessTellsCommands, commandsCut } = record;
+  const { finalMessage, models } = record;
+  return {
+    ...{ harness, trajectory, derivedTrajectory, harnessTellsCommands, commandsCut, finalMessage, models },
+    cause: endingOf(cause),
+  };
+}
+
+/** The cause from before the grading. */
+function endingOf(cause: Cause | undefined): Cause | undefined {
+  return cause?.phase === 'harness' ? cause : undefined;
+}
+
+/** What the agent did is in the record of the trial. */
+function ofGrading({
+  harness,
+  trajectory,
+  derivedTrajectory,
+  harnessTellsCommands,
+  commandsCut,
+  finalMessage,
+  models,
+  ...rest
+}: Partial<TrialResult>): Partial<TrialResult> {
+  return rest;
+}
+
+const systemPathsCut = 'of the paths that had changed outside the workspace, only the first ones are known';
+
+function isCut(changes: TrialRecord['systemChanges']): boolean {
+  return changes !== undefined && pathsOf(changes).length < changes.kept.count + changes.unexpected.count;
+}
+
+function pathsOf(changes: TrialRecord['systemChanges']): string[] {
+  return changes ? [...changes.kept.paths, ...changes.unexpected.paths] : [];
+}

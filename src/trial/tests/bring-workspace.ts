@@ -1,0 +1,148 @@
+import { posix } from 'node:path';
+import { carriedArtifacts } from '../../bounds/sandbox.ts';
+import { taskRows } from '../../bounds/tasks.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { BroughtWorkspace } from '../../suite/case-tests.ts';
+import { patchedFiles } from '../../tasks/swe-bench/patched-files.ts';
+import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
+import { gradingEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
+import type { Brought } from './bring-artifacts.ts';
+
+/**
+ * Variables for tests that run the workspace of an agent. Python reads no bytecode beside a source file,
+ * because that could be another program than its source.
+ */
+export const ofWorkspace = {
+  ...gitSettings({ 'safe.directory': '*', ...copiedRepository }),
+  PYTHONDONTWRITEBYTECODE: '1',
+  PYTHONPYCACHEPREFIX: '/proc/no-bytecode',
+};
+
+const patchPath = '/offsite/test.patch';
+
+/**
+ * Puts the files of `$@` to their state at the commit `$BASE`, and applies the test patch. Prints the files
+ * of the names in `$RESTORED`, each with a NUL after it.
+ */
+const applyPatch = `
+set -e
+count=$1; shift
+before=("\${@:1:count}"); after=("\${@:count+1}")
+if [ \${#after[@]} -gt 0 ]; then rm -rf -- "\${after[@]}"; fi
+if [ $count -gt 0 ]; then git checkout --quiet "$BASE" -- "\${before[@]}"; fi
+if [ -s ${patchPath} ]; then git apply --whitespace=nowarn ${patchPath}; fi
+rm -f ${patchPath} || :
+shopt -s globstar dotglob nullglob
+IFS=/
+for name in $RESTORED; do
+  for file in **/"$name"; do case /$file in /.git/*) ;; *) printf '%s\\0' "$file" ;; esac; done
+done`;
+
+/** Removes everything but the paths in the standard input, each of which has a NUL after it. */
+const emptyExcept = `
+declare -A kept above
+while IFS= read -r -d '' path; do
+  kept[$path]=1
+  while [[ $path == */* ]]; do path=\${path%/*}; above[$path]=1; done
+done
+shopt -s dotglob nullglob
+empty() {
+  local each others=()
+  for each in "$1"*; do
+    if [[ \${kept[$each]-} ]]; then :
+    elif [[ \${above[$each]-} && -d $each && ! -L $each ]]; then empty "$each/"
+    else others+=("./$each"); fi
+  done
+  if ((\${#others[@]})); then rm -rf -- "\${others[@]}"; fi
+}
+empty ''`;
+
+/**
+ * Brings the workspace of an agent into an untouched one, to which the test patch is applied before. The
+ * files of the patch, those with a restored name, and the git repository stay as they are there. So git and
+ * the patch never meet what the agent wrote, such as hooks, settings and attributes. Throws a
+ * {@link TrialFailure} of kind `task` if the patch cannot be applied.
+ */
+export async function bringWorkspace(
+  from: Container,
+  { container: to, closedEnv }: Pick<StartedSandbox, 'container' | 'closedEnv'>,
+  { testPatch, base, restored }: BroughtWorkspace,
+  { carry = 'all', maxBytes, signal }: { carry: Carry | undefined; maxBytes: number; signal: AbortSignal },
+): Promise<Brought> {
+  const files = patchedFiles(testPatch);
+  if ('problem' in files) throw failed(`the test patch cannot be read: ${files.problem}`);
+  const { before, after } = files;
+  await to.put([{ path: patchPath, content: testPatch }], '/', signal);
+  const runIn = async (script: string, args: string[], stdin: string, env: Record<string, string>) => {
+    const result = await to.exec({
+      argv: ['bash', '-c', script, 'bash', ...args],
+      cwd: to.workingDir,
+      env: { ...gradingEnvironment({}, to), ...ofWorkspace, ...closedEnv, ...env },
+      timeoutMs: taskRows.time.workspace,
+      stdin,
+      signal,
+    });
+    signal.throwIfAborted();
+    if (result.ended === 'exited' && result.exitCode === 0) return result.stdout;
+    const said = result.ended === 'not-started' ? result.message : result.stderr.text.trim();
+    throw failed('the test patch cannot be applied in the image', said || result.ended);
+  };
+  const isNew = after.filter((path) => !before.includes(path));
+  const args = [String(before.length), ...before, ...isNew];
+  const listed = await runIn(applyPatch, args, '', { BASE: base, RESTORED: restored.join('/') });
+  if (listed.truncated) throw failed('the image has too many files that are to be restored');
+  if (carry === 'nothing') return { kind: 'brought', leftOut: [] };
+  const kept = new Set([
+    '.git',
+    ...before,
+    ...after,
+    ...listed.text.split('\0').filter((path) => path !== ''),
+  ]);
+  if (carry === 'all') await runIn(emptyExcept, [], [...kept].map((path) => `${path}\0`).join(''), {});
+  return carryRest(from, to, { kept, restored: new Set(restored) }, { maxBytes, signal });
+}
+
+async function carryRest(
+  from: Container,
+  to: Container,
+  { kept, restored }: { kept: ReadonlySet<string>; restored: ReadonlySet<string> },
+  { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+): Promise<Brought> {
+  const above = new Set([...kept].flatMap(foldersAbove));
+  const keeps = (path: string, isFolder: boolean) =>
+    !kept.has(path) && !restored.has(posix.basename(path)) && (isFolder || !above.has(path));
+  const maxEntries = carriedArtifacts.count.entries;
+  try {
+    const request = { keeps, links: 'all' as const, maxBytes, maxEntries, signal };
+    const { leftOut } = await from.carryTo(to, to.workingDir, request);
+    return { kind: 'brought', leftOut: leftOut.map((path) => posix.join(to.workingDir, path)) };
+  } catch (error) {
+    const why = error instanceof OffsiteError ? refusals[error.code] : undefined;
+    if (why === undefined) throw error;
+    return { kind: 'refused', why: `the workspace ${why}` };
+  }
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  ENGINE_NOT_FOUND: 'no longer exists',
+  ENGINE_TOO_LARGE: 'is more than the sandbox allows',
+};
+
+/** `''`, `a` and `a/b` for `a/b/c`. */
+function foldersAbove(path: string): string[] {
+  const parts = path.split('/').slice(0, -1);
+  return ['', ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))];
+}
+
+function failed(message: string, output?: string): TrialFailure {
+  return new TrialFailure({
+    kind: 'task',
+    phase: 'validate',
+    message,
+    ...(output !== undefined && { output }),
+  });
+}

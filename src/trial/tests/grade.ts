@@ -1,0 +1,118 @@
+import type { Judgment, Validation } from '../../contract/validation.ts';
+import type { Container } from '../../engine/container.ts';
+import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { reachesThreshold } from '../../record/failures.ts';
+import type { CaseTests, Thresholds } from '../../suite/case-tests.ts';
+import type { Rewards } from '../../tasks/harbor/reward.ts';
+import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts';
+import type { GradingFailure } from '../../validate/grading-failure.ts';
+import { capturedText } from '../../validate/record.ts';
+import type { ValidatorRun } from '../../validate/validator-request.ts';
+import { type Resolved, resolvedRewards } from './resolved-rewards.ts';
+import { writtenRewards } from './written-rewards.ts';
+
+/**
+ * The grade that tests gave: their rewards, each beside what it must reach. Call it when nothing runs in the
+ * sandbox. Without a reward, it is a failure of the grading.
+ *
+ * @param result the run of the tests
+ */
+export async function gradeOf(
+  result: ExecResult,
+  tests: CaseTests,
+  container: Container,
+  signal: AbortSignal,
+): Promise<ValidatorRun> {
+  const rewards = await rewardsOf(result, tests, container, signal);
+  const failure = failureOf(result, rewards, tests);
+  if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
+  const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
+  const told = 'told' in rewards ? rewards.told : undefined;
+  return { validations: [validationOf(result, judgments, told)], judgments, failure: undefined };
+}
+
+async function rewardsOf(
+  { stdout }: ExecResult,
+  { reading }: CaseTests,
+  container: Container,
+  signal: AbortSignal,
+): Promise<Rewards | Resolved> {
+  if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
+  if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
+  if (reading.kind === 'named-tests') return resolvedRewards(container, reading, stdout.text, signal);
+  const read = printedTestParsers[reading.parser](stdout.text);
+  if (read.kind === 'none') return read;
+  const passed = [...read.tests.values()].filter((status) => status === 'passed').length;
+  return { kind: 'rewards', rewards: new Map([['tests', passed / read.tests.size]]) };
+}
+
+/** The exit code of the tests does not count. */
+function failureOf(
+  result: ExecResult,
+  rewards: Rewards | Resolved,
+  { timeoutMs }: CaseTests,
+): GradingFailure | undefined {
+  const output = result.stdout.text;
+  switch (result.ended) {
+    case 'not-started':
+      return { kind: 'not-started', message: `the tests could not be started: ${result.message}` };
+    case 'timed-out':
+    case 'canceled':
+      return { kind: 'broken', message: `the tests were stopped after ${timeoutMs / 1000} s`, output };
+    case 'out-of-disk': {
+      const message = 'the tests were stopped because they wrote more than the sandbox allows';
+      return { kind: 'broken', message, output };
+    }
+  }
+  if (rewards.kind === 'rewards') return undefined;
+  const memory = result.oomKilled ? '; they ran out of memory' : '';
+  const message = `the tests gave no reward: ${rewards.problem}${memory} (bash exited with ${result.exitCode})`;
+  return { kind: 'broken', message, output };
+}
+
+/** Rewards beside what they must reach. */
+export function judgmentsOf(
+  rewards: ReadonlyMap<string, number>,
+  thresholds: Thresholds,
+  evaluator: string,
+): Judgment[] {
+  const { byName, required = false } = thresholds;
+  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
+  return [...[...rewards.keys()], ...missing].map((name) => {
+    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
+    return {
+      ...{ name, evaluator },
+      ...(score !== undefined && { score }),
+      ...(threshold !== undefined && { threshold }),
+    };
+  });
+}
+
+function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
+  return Object.hasOwn(byName, name) ? byName[name] : usual;
+}
+
+/** The run of the tests as a whole, with what it printed. */
+function validationOf(
+  { stdout, startedAt, finishedAt }: ExecResult,
+  judgments: readonly Judgment[],
+  told: string | undefined,
+): Validation {
+  const low = judgments.filter((judgment) => !reachesThreshold(judgment));
+  const passed = low.length === 0;
+  const why = low.map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`);
+  const message = [...why, ...(told === undefined ? [] : [told])].join('; ');
+  return {
+    id: 'validation-0',
+    index: 0,
+    name: 'tests',
+    kind: 'tests',
+    status: passed ? 'passed' : 'failed',
+    startedAt,
+    durationMs: Math.round(finishedAt - startedAt),
+    exitCode: passed ? 0 : 1,
+    truncated: stdout.truncated,
+    ...(!passed && { message }),
+    logs: [{ index: 0, at: startedAt, level: 'stdout', value: capturedText(stdout.text) }],
+  };
+}

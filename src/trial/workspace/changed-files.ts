@@ -1,0 +1,34 @@
+import { manifestChanges } from '../../engine/archive/manifest.ts';
+import { changedPaths } from '../../engine/changes/changed-paths.ts';
+import type { Container } from '../../engine/container.ts';
+import type { WorkspaceState } from './read-workspace.ts';
+
+/**
+ * Workspace-relative paths that differ between two states: added, edited, deleted, or with another mode. A
+ * rename gives both names. A folder is listed if it was added or removed empty or has another mode, not
+ * because something inside it changed.
+ */
+export function changedFiles(
+  before: Exclude<WorkspaceState, 'large'>,
+  after: Exclude<WorkspaceState, 'large'>,
+): string[] {
+  const changes = manifestChanges(before, after);
+  const parents = new Set(changes.map(({ path }) => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
+  const isFolder = (path: string) => (after.get(path) ?? before.get(path))?.type === 'folder';
+  return changes
+    .filter(({ path, kind }) => path !== '' && (kind === 'modified' || !isFolder(path) || !parents.has(path)))
+    .map(({ path }) => path);
+}
+
+/**
+ * The same, from the engine's list of changes, for workspaces that are too large to read. It names a deleted
+ * folder but not the files in it. If there are very many changes, it returns only the first ones.
+ */
+export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
+  const { paths } = await changedPaths(container, {
+    wanted: 'reported',
+    below: container.workingDir,
+    signal,
+  });
+  return paths.map((path) => path.slice(container.workingDir.length + 1));
+}

@@ -1,0 +1,114 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
+import type { NewEntry } from '../../engine/archive/entries.ts';
+import type { Container } from '../../engine/container.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { FileChange, TrialRecord } from '../../record/trial-record.ts';
+
+/** A path whose state after the trial is not known well enough to restore it. */
+export interface Unrestored {
+  path: string;
+  why: string;
+}
+
+export interface RestoreOptions {
+  /** Reads a blob; undefined if it is gone. */
+  read(sha256: string): Buffer | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * Puts the workspace of a container, which was started from the trial's image, into the state in which the
+ * agent left it, as far as the record knows it: texts, artifacts, links, deleted paths, modes. Resolves with
+ * what it could not restore. Two to four round trips.
+ */
+export async function restoreWorkspace(
+  container: Container,
+  record: TrialRecord,
+  { read, signal }: RestoreOptions,
+): Promise<Unrestored[]> {
+  const artifacts = new Map(record.artifacts?.map(({ path, sha256 }) => [path, sha256]));
+  const changes = record.changes ?? changesByName(record, artifacts);
+  const owner = await ownerIn(container, signal);
+  const entries: NewEntry[] = [];
+  /** NUL-separated pairs of a mode, or `-` to remove, and a path. */
+  const edits: string[] = [];
+  const unrestored: Unrestored[] = [];
+  for (const change of changes) {
+    const { path, kind, before, after } = change;
+    if (kind === 'deleted' || (before && after && before.type !== after.type)) edits.push('-', path);
+    if (kind === 'deleted') continue;
+    const mode = after && after.mode & 0o7777;
+    if (after?.type === 'symlink' && after.linkTarget !== undefined) {
+      entries.push({ path, linkTarget: after.linkTarget });
+    } else if (after?.type === 'folder') {
+      entries.push({ path, folder: true, ...(mode !== undefined && { mode }), ...owner });
+    } else if (after && isSameContent(change)) {
+      edits.push((after.mode & 0o7777).toString(8), path);
+    } else {
+      const sha256 = after?.content ?? artifacts.get(path);
+      const content = sha256 === undefined ? undefined : read(sha256);
+      if (content) entries.push({ path, content, ...(mode !== undefined && { mode }), ...owner });
+      else unrestored.push({ path, why: whyNot(change) });
+    }
+  }
+  if (edits.length > 0) await edit(container, edits, signal);
+  if (entries.length > 0) await container.put(entries, container.workingDir, signal);
+  return unrestored;
+}
+
+/** Without the contents, only artifacts are known. */
+function changesByName({ filesChanged = [] }: TrialRecord, artifacts: Map<string, string>): FileChange[] {
+  const paths = new Set([...filesChanged, ...artifacts.keys()]);
+  return [...paths].map((path) => ({ path, kind: 'modified' as const }));
+}
+
+function isSameContent({ before, after, omitted }: FileChange): boolean {
+  const isFile = before?.type === 'file' && after?.type === 'file';
+  return isFile && omitted === undefined && after.content === undefined && before.content === undefined;
+}
+
+function whyNot({ omitted, after }: FileChange): string {
+  if (omitted === 'binary') return 'it is not text';
+  if (omitted === 'large') return 'it was too large to keep';
+  if (omitted === 'room') return 'too much changed to keep all of it';
+  if (after === undefined) return 'its content was not kept';
+  return after.content === undefined ? `it is a ${after.type}` : 'its blob is gone';
+}
+
+const script = `
+while IFS= read -r -d '' mode && IFS= read -r -d '' path; do
+  if [ "$mode" = - ]; then rm -rf -- "./$path"; else chmod -- "$mode" "./$path"; fi
+done`;
+
+async function edit(container: Container, edits: readonly string[], signal: AbortSignal): Promise<void> {
+  await run(container, ['bash', '-c', script], signal, edits.map((part) => `${part}\0`).join(''));
+}
+
+/** The user and the group of what the sandbox's own user writes. */
+async function ownerIn(container: Container, signal: AbortSignal): Promise<{ uid: number; gid: number }> {
+  const told = await run(container, ['sh', '-c', 'id -u && id -g'], signal);
+  const [uid = 0, gid = 0] = told.trim().split('\n').map(Number);
+  return { uid, gid };
+}
+
+async function run(
+  container: Container,
+  argv: string[],
+  signal: AbortSignal,
+  stdin?: string,
+): Promise<string> {
+  const result = await container.exec({
+    argv,
+    cwd: container.workingDir,
+    timeoutMs: commandOutput.time.workspaceCopy,
+    ...(stdin !== undefined && { stdin }),
+    signal,
+  });
+  signal.throwIfAborted();
+  if (result.ended === 'exited' && result.exitCode === 0) return result.stdout.text;
+  throw new OffsiteError(`the workspace cannot be restored: ${result.stderr.text.trim() || result.ended}`, {
+    code: 'WORKSPACE_NOT_RESTORED',
+    kind: 'infrastructure',
+    hint: 'The image of the trial needs bash, id, chmod and rm.',
+  });
+}
