@@ -162,11 +162,14 @@ const nothing = {
 function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSuite {
   const { plan, leftOut } = planned;
   if (leftOut.length > 0 && (strictTasks || plan.cases.length === 0)) {
-    const some = plan.cases.length === 0 ? 'none of these tasks' : 'not each of these tasks';
+    const some = plan.cases.length === 0 ? 'none of these tasks can' : 'some of these tasks cannot';
     const reasons = leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
       return `${id}: ${first ? printFileIssue(first) : 'unknown'}`;
     });
-    throw badOption(`${some} can run here:\n${reasons.join('\n')}`, 'List the reasons: offsite tasks PATH');
+    throw badOption(
+      `${some} run here:\n${reasons.join('\n')}`,
+      'List all reasons: offsite tasks PATH --details',
+    );
   }
   return planned;
 }

@@ -117,17 +117,17 @@ function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer)
     ],
     [
       name !== 'command' && profile.run !== undefined,
-      'has a run script, which only the command harness uses',
+      'the profile has a run script, which only the command harness uses',
     ],
     [
       profile.maxTurns !== undefined && !limits.includes('turns'),
-      `has maxTurns, which the ${name} harness does not support`,
+      `the profile has maxTurns, which the ${name} harness does not support`,
     ],
   ];
   const servers = mcpObstacle(profile.mcpServers, { name, mcp });
   return [
     ...obstacles.filter(([holds]) => holds).map(([, message]) => message),
-    ...(servers === undefined ? [] : [`has mcpServers: ${servers}`]),
+    ...(servers === undefined ? [] : [`the profile has mcpServers: ${servers}`]),
   ];
 }
 

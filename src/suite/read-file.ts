@@ -147,7 +147,10 @@ export function requireWithin(
     throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own files`);
   const inside = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
   if (inside.length === 0)
-    throw unreadable(path, `it is ${real}, outside the suite's folder ${own}; ${permit}`);
+    throw unreadable(
+      path,
+      `it is ${real === path ? '' : `${real}, `}outside the suite's folder ${own}; ${permit}`,
+    );
   return inside;
 }
 

@@ -24,8 +24,10 @@ const Absolute = z.string().regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path
 
 const Until = z.enum(['started', 'healthy', 'ended']);
 
+const textOrWords = { error: 'expected a text, or a list of texts' };
+
 const ServiceHealthcheck = Healthcheck.extend({
-  command: z.union([z.string().min(1), z.array(z.string()).min(1)]).meta({
+  command: z.union([z.string().min(1), z.array(z.string()).min(1)], textOrWords).meta({
     description:
       'A program with its arguments, or a text for /bin/sh. The service is healthy once it exits with 0.',
   }),

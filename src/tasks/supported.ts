@@ -22,7 +22,7 @@ const support = {
   disk: 'runs',
   'environment-files': 'runs',
   'unnamed-environment': {
-    missing: 'the format names no environment: name an image or a build for the rows',
+    missing: 'the format names no environment: name an image or a build for the rows, such as with --image',
   },
   'build-args': 'runs',
   services: 'runs',
@@ -49,7 +49,9 @@ const support = {
   'mcp-elsewhere': { missing: 'a tool server outside the task cannot be reached from the sandbox' },
   'mcp-name': { missing: 'harnesses take only names of letters, digits, _ and - for a tool server' },
   skills: 'runs',
-  'host-variable': { missing: "variables of this machine's environment are not passed on yet" },
+  'host-variable': {
+    missing: "variables of this machine's environment are not passed on: give the variable a default",
+  },
   'host-variable-default': { differs: "the given default is used, whatever this machine's environment says" },
   'agent-without-limit': { differs: "Offsite's own limit on the time of an agent applies" },
   'shared-verifier': 'runs',

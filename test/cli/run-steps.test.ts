@@ -68,10 +68,13 @@ test('a task of several steps runs, and its steps are shown', { timeout: 240_000
   expect(shown.stdout).toContain('harness of extend');
   expect(shown.stdout).toContain('steps/write/greeting');
   const json = await offsite(place, ['show', 'greet/none/command/worker#0', '--json']);
-  expect(JSON.parse(json.stdout).record.steps).toMatchObject([
+  const { record } = JSON.parse(json.stdout);
+  expect(record.steps).toMatchObject([
     { name: 'write', verdict: 'passed', rewards: { reward: 1 } },
     { name: 'extend', verdict: 'passed', rewards: { reward: 0 } },
   ]);
+  // The folder of the first step's tests is not a change of the agent's.
+  expect(record.systemChanges.unexpected.paths).not.toContain('/tests');
 });
 
 test('a task of several steps is checked with the solution of each step', { timeout: 240_000 }, async () => {

@@ -118,3 +118,10 @@ test('there is a limit on services', () => {
     expect.stringMatching(/there are 17 services; Offsite runs at most 16/),
   );
 });
+
+test('a healthcheck without a command says what a command is', () => {
+  expect(problems('    db: { image: postgres:17, healthcheck: { comand: x } }\n')).toEqual([
+    expect.stringContaining('db.healthcheck.command: is required: expected a text, or a list of texts'),
+    expect.stringContaining('db.healthcheck.comand: unknown key'),
+  ]);
+});

@@ -172,10 +172,15 @@ test('tasks that cannot be carried are left out with their reasons', () => {
   expect(ids).toEqual(['good']);
   expect(leftOut).toMatchObject([
     { id: 'gpu', state: 'does not run' },
-    { id: 'separate', reasons: [{ message: 'a suite file cannot say tests.fresh' }] },
+    {
+      id: 'separate',
+      reasons: [{ message: 'a case of a suite has no separate verifier; run it with --tasks' }],
+    },
   ]);
   rmSync(join(set.folder, 'good'), { recursive: true });
-  expect(() => imported({}, true)).toThrow('none of these tasks can be imported');
+  expect(() => imported({}, true)).toThrow(
+    /^none of these tasks can be imported:\ngpu: \S+task\.toml:2:1: .*\nseparate: .* has no separate verifier/,
+  );
 });
 
 test('more tasks than a suite may have become several suites', () => {

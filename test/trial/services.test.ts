@@ -189,7 +189,7 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
         environment: withServices(
           service('db', {
             command: ['sh', '-c', 'echo $$ cannot listen; exec sleep infinity'],
-            healthcheck: { command: 'echo no; exit 7', ...quick, startPeriod: 500, retries: 2 },
+            healthcheck: { command: 'echo trying; echo no; exit 7', ...quick, startPeriod: 500, retries: 2 },
           }),
         ),
         verify: 'true',
@@ -202,7 +202,7 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
       message: expect.stringMatching(
         /^suite.yaml:8:5: the service db was not healthy after \d+ s; its check exited with 7: no$/,
       ),
-      output: '1 cannot listen\n',
+      output: 'trying\nno\n1 cannot listen\n',
     });
     expect(second.cause).toEqual(first.cause);
     expect(told).toEqual(['services of case failed']);

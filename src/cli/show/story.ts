@@ -10,6 +10,7 @@ import { checkSections } from './checks.ts';
 import { gradingsSection } from './gradings.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
+import { outsideSection } from './outside.ts';
 import { stepsSection } from './steps.ts';
 import { timelineSection } from './timeline.ts';
 import { transcriptSection } from './transcript.ts';
@@ -43,6 +44,7 @@ export function storyOf(shown: ShownTrial): Printable {
     gradingsSection(record.verdict, shown.gradings),
     ...checkSections(record, false),
     changesSection(record, read, false),
+    outsideSection(record, false),
     triedSection(shown),
     subjectPrompt(record),
     timelineSection(record),
@@ -58,7 +60,7 @@ export function partsOf(shown: ShownTrial, wanted: readonly Part[]): Printable {
   const { record, read } = shown;
   const whole: Record<Part, () => (Printable | undefined)[]> = {
     verify: () => checkSections(record, true),
-    diff: () => [changesSection(record, read, true)],
+    diff: () => [changesSection(record, read, true), outsideSection(record, true)],
     transcript: () => [transcriptSection(record, read)],
     model: () => [modelSection(record)],
   };

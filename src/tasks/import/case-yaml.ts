@@ -176,10 +176,19 @@ function insideOf(folder: string, file: string): string {
   return way.split(sep).join('/');
 }
 
+/** What people know parts of a case by that are not written. */
+const notWritten: Record<string, string> = {
+  steps: 'a case of a suite has no steps',
+  'tests.fresh': 'a case of a suite has no separate verifier',
+  'environment.services': 'import does not write services yet',
+};
+
 /** Throws for a key that has a value and that is not written. */
 function refuseOthers(value: object, known: readonly string[], where: string): void {
   const other = Object.entries(value).find(([key, each]) => saysSomething(each) && !known.includes(key));
-  if (other) throw new NotCarried(`a suite file cannot say ${where}${other[0]}`);
+  if (!other) return;
+  const name = `${where}${other[0]}`;
+  throw new NotCarried(`${notWritten[name] ?? `import does not write ${name}`}; run it with --tasks`);
 }
 
 /** Whether a value has any content, at some depth. */

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { limits } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { printFileIssue } from '../../suite/file-issues.ts';
 import type { TasksSource } from '../../suite/tasks-source.ts';
 import { type LeftOut, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts';
 import { issueAt } from '../task-folder.ts';
@@ -58,12 +59,7 @@ export function importTasks(
     cases.push({ yaml: written.yaml, notes: task.notes });
     imported.push(id);
   }
-  if (cases.length === 0)
-    throw new OffsiteError('none of these tasks can be imported', {
-      code: 'NO_TASKS',
-      kind: 'input',
-      hint: 'List the reasons: offsite tasks PATH',
-    });
+  if (cases.length === 0) throw noneImported(leftOut);
   const groups = Array.from({ length: Math.ceil(cases.length / limits.cases) }, (_, index) =>
     cases.slice(index * limits.cases, (index + 1) * limits.cases),
   );
@@ -74,6 +70,20 @@ export function importTasks(
     return join(target.path, name);
   });
   return { suites, imported, leftOut };
+}
+
+/** How many tasks an error names. */
+const shown = 20;
+
+function noneImported(leftOut: readonly LeftOut[]): OffsiteError {
+  const reasons = leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
+    return `${id}: ${first ? printFileIssue(first) : 'unknown'}`;
+  });
+  return new OffsiteError(['none of these tasks can be imported:', ...reasons].join('\n'), {
+    code: 'NO_TASKS',
+    kind: 'input',
+    hint: 'Run tasks without a suite: offsite run --tasks PATH',
+  });
 }
 
 function suiteName(index: number, count: number): string {

@@ -37,7 +37,7 @@ export async function tested(tests: CaseTests, input: PhaseInput): Promise<Teste
 
 async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
   const { container, found, signal } = input;
-  const systemChanges = found.systemChanges ?? (await changesOf(input));
+  const systemChanges = found.systemChanges ?? (await changesOf(tests, input));
   // If the harness exceeded its disk limit, the tests get additional space.
   const isFull = found.harness?.ended === 'out-of-disk';
   const diskBytes = isFull ? await roomIn(container, input) : undefined;
@@ -80,18 +80,22 @@ async function run(tests: CaseTests, container: Container, options: RunOptions):
   return gradeOf(result, tests, container, signal);
 }
 
-async function changesOf({
-  container,
-  kit,
-  restored,
-  signal,
-}: PhaseInput): Promise<TrialResult['systemChanges']> {
+/**
+ * What had changed before the tests run, except in the folders that they replace: an earlier step leaves them
+ * empty.
+ */
+async function changesOf(
+  { emptied }: CaseTests,
+  { container, kit, restored, signal }: PhaseInput,
+): Promise<TrialResult['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
   const { kept, unexpected } = await systemChanges(container, {
     ...{ kit, place, signal },
     earlier: restored?.systemPaths,
   });
-  return { kept: listed(kept), unexpected: listed(unexpected) };
+  const isReplaced = (path: string) =>
+    emptied.some((folder) => path === folder || path.startsWith(`${folder}/`));
+  return { kept: listed(kept), unexpected: listed(unexpected.filter((path) => !isReplaced(path))) };
 }
 
 /** Both outputs in one stream, in their order. */

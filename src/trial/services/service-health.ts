@@ -73,13 +73,15 @@ function neverHealthy(
 ): TrialFailure {
   const how = exitCode === undefined ? 'did not finish' : `exited with ${exitCode}`;
   const seconds = Math.round(waited / 1000);
-  const printed = told === '' ? '' : `: ${told}`;
+  // Most programs say in their last line what is wrong, such as Python after its traceback.
+  const lines = told.split('\n');
+  const printed = told === '' ? '' : `: ${lines.at(-1)}`;
   const message = `${place}: the service ${name} was not healthy after ${seconds} s; its check ${how}${printed}`;
-  return failed(service, message);
+  return failed(service, message, lines.length > 1 ? `${told}\n` : '');
 }
 
-function failed(service: Service, message: string): TrialFailure {
+function failed(service: Service, message: string, checked = ''): TrialFailure {
   const { text } = service.log();
-  const output = text.slice(-serviceOutput.bytes.shown);
+  const output = checked + text.slice(-serviceOutput.bytes.shown);
   return new TrialFailure({ kind: 'task', phase: 'sandbox', message, ...(output !== '' && { output }) });
 }

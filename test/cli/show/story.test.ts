@@ -49,6 +49,18 @@ async function story(kept: KeptLedger, result: Partial<TrialResult>): Promise<st
   return plainText(storyOf(openTrial(kept.ledger, 'a#0')));
 }
 
+test('a story lists what had changed outside the workspace', async () => {
+  using kept = keptLedger();
+  const paths = ['/etc/hosts', ...Array.from({ length: 20 }, (_, index) => `/opt/${index}`)];
+  const shown = await story(kept, {
+    systemChanges: { kept: { paths: [], count: 0 }, unexpected: { paths, count: 30 } },
+  });
+  expect(shown).toMatch(/^changed outside the workspace {2}30\n {2}\/etc\/hosts\n {2}\/opt\/0\n/m);
+  expect(shown).toContain('  … and 9 more\n  … and 9 more, whose names were not kept');
+  const whole = plainText(partsOf(openTrial(kept.ledger, 'a#0'), ['diff']));
+  expect(whole).toContain('  /opt/19\n');
+});
+
 test('a story begins with the verdict and the reasons, then shows the output of what failed', async () => {
   using kept = keptLedger();
   const lines = (await story(kept, failed)).split('\n');
