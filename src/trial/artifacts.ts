@@ -11,6 +11,13 @@ import { globMatcher } from './workspace/globs.ts';
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
 export const trajectoryPath = '.offsite/trajectory.jsonl';
 
+const serviceLogs = '.offsite/services/';
+
+/** The path of a service's log among the artifacts. No workspace file can use this path. */
+export function serviceLogPath(service: string): string {
+  return `${serviceLogs}${service}.log`;
+}
+
 /** Keeps workspace files that match the globs as blobs. Links, devices and folders are not artifacts. */
 export interface ArtifactCollection {
   readonly artifacts: readonly Artifact[];
@@ -64,7 +71,7 @@ export function artifactCollection(
   }
 
   async function visit(entry: ArchivedEntry): Promise<void> {
-    if (!matches(entry.path) || entry.path === trajectoryPath) return;
+    if (!matches(entry.path) || entry.path === trajectoryPath || entry.path.startsWith(serviceLogs)) return;
     if (entry.type === 'file') await take(entry.path, entry);
     if (entry.type === 'hardlink' && room.take(entry.path)) otherNames.push(entry.path);
   }

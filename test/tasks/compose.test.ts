@@ -261,6 +261,11 @@ describe('what cannot run here is an obstacle at its place', () => {
       `gpu ${file}:3:44`,
     ],
     ['    build: .\nnetworks: { other: { external: true } }', `separate-networks ${file}:4:13`],
+    [
+      '    volumes: ["v:/x"]\nvolumes: { v: { driver: local, driver_opts: { o: bind, device: /etc } } }',
+      `compose-key ${file}:4:32`,
+    ],
+    ['    volumes: ["v:/x"]\nvolumes: { v: { external: true } }', `compose-key ${file}:4:17`],
     ['    build: .\ninclude: [other.yaml]', `compose-key ${file}:4:1`],
   ])('%s', (line, obstacle) => {
     expect(obstaclesOf(composed(`services:\n  main:\n${line}\n`))).toContain(obstacle);
@@ -298,6 +303,16 @@ describe('what is wrong is told with its place', () => {
     ['services:\n  main: { cpus: many }', /:2:11: services\.main\.cpus: expected a number of cores/],
     ['services:\n  main: { mem_limit: big }', /:2:11: services\.main\.mem_limit: expected a size/],
     ['services:\n  main: { healthcheck: { test: a, interval: 5 } }', /:2:35: .*healthcheck\.interval: /],
+    ...[
+      'volumes: ["a:/../x"]',
+      'volumes: ["a:b"]',
+      'tmpfs: [/..]',
+      'tmpfs: "/"',
+      'configs: [{ source: c, target: ../x }]',
+    ].map((mount): [string, RegExp] => [
+      `services:\n  main: { ${mount} }\nconfigs: { c: { content: a } }`,
+      /:2:3: services\.main: mounts at ".*", which is no absolute path below \/$/,
+    ]),
     ['services:\n  main: { volumes: ["./none:/x"] }', /:2:21: services\.main\.volumes\[0\]: there is no /],
     [
       'services:\n  main: { configs: [none] }',

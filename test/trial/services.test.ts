@@ -50,8 +50,10 @@ async function containersOf({ engine }: TrialBench): Promise<string[]> {
 describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
   test('are reached by their names, from the harness, verify and the validator, with the state that the agent left', async () => {
     const result = await bench.trial(
-      'curl -s db/found || echo none; curl -s -d agent database/said; cat /etc/hosts | grep -c 10.213; id -u',
+      'mkdir -p .offsite/services; echo forged > .offsite/services/db.log; ' +
+        'curl -s db/found || echo none; curl -s -d agent database/said; cat /etc/hosts | grep -c 10.213; id -u',
       {
+        artifacts: ['**'],
         environment: withServices(
           service('db', { aliases: ['database'], env: { GREETING: 'hello from the store' } }),
           service('front', {
@@ -78,10 +80,8 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
     expect(log).toContain('hello from the store\n');
     expect(log).toContain('POST /said\n');
     expect(log.match(/GET \/said/g)).toHaveLength(2);
-    expect(result.artifacts?.map(({ path, sha256 }) => [path, sha256 === db?.log])).toContainEqual([
-      '.offsite/services/db.log',
-      true,
-    ]);
+    const logs = result.artifacts?.filter(({ path }) => path === '.offsite/services/db.log');
+    expect(logs?.map(({ sha256 }) => sha256)).toEqual([db?.log]);
   });
 
   test('are new in each trial, and nothing is left of them', async ({ expect }) => {

@@ -84,7 +84,10 @@ function useSettings(
 }
 
 /** A volume of one service is a folder of it. What several containers share is no part of any one. */
-function useVolumes({ document, remarks, mainName }: ComposeSource, services: readonly TaskService[]): void {
+function useVolumes(
+  { document, remarks, mainName, compose }: ComposeSource,
+  services: readonly TaskService[],
+): void {
   const users = new Map<string, string[]>();
   for (const { name, files } of services) {
     for (const file of files)
@@ -96,7 +99,17 @@ function useVolumes({ document, remarks, mainName }: ComposeSource, services: re
     const isShared = new Set(names).size > 1;
     const at = document.issue(['services', isShared ? first : (names[0] ?? ''), 'volumes'], volume);
     if (isShared) remarks.uses('volume', at);
+    const settings = Object.entries(compose.volumes?.[volume] ?? {});
+    for (const [key, value] of settings)
+      if (!isPlainVolume(key, value))
+        remarks.uses('compose-key', document.issue(['volumes', volume, key], key));
   }
+}
+
+/** Whether a setting of a volume leaves it an empty folder. Options of its driver can mount any folder. */
+function isPlainVolume(key: string, value: unknown): boolean {
+  if (key === 'driver') return value === 'local';
+  return ['name', 'labels'].includes(key) || key.startsWith('x-') || value === null || value === false;
 }
 
 /** Services that are on the same networks all reach each other, as Offsite's do. */

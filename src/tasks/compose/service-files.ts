@@ -25,7 +25,15 @@ export function readServiceFiles(source: ComposeSource, name: string, table: Ser
     const [to = ''] = mount.split(':');
     return { kind: 'memory', to };
   });
-  return [...mounted, ...inMemory, ...readConfigs(source, name, table)];
+  const files = [...mounted, ...inMemory, ...readConfigs(source, name, table)];
+  const wrong = files.find(({ to }) => !isTarget(to));
+  if (!wrong) return files;
+  const message = `mounts at ${JSON.stringify(wrong.to)}, which is no absolute path below /`;
+  throw new BadFile([source.document.issue(['services', name], message)]);
+}
+
+function isTarget(path: string): boolean {
+  return /^\/+[^/]/.test(path) && !path.split('/').some((part) => part === '..' || part === '.');
 }
 
 function mountOf(volume: ServiceTable['volumes'][number]): Mount {

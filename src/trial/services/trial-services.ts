@@ -8,6 +8,7 @@ import type { Service } from '../../engine/service.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { ServiceRecord } from '../../record/trial-record.ts';
 import type { PlannedService } from '../../suite/services.ts';
+import { serviceLogPath } from '../artifacts.ts';
 import { addressOf, gradersFrom, namesOf, sandboxAddress } from './addresses.ts';
 import { requireNotFailed, untilEnded, untilHealthy } from './service-health.ts';
 import type { ServiceImage } from './service-image.ts';
@@ -212,7 +213,7 @@ class RunningService implements AsyncDisposable {
       ...(kept && { log: kept.sha256 }),
       ...(truncated && { logTruncated: true as const }),
     };
-    const path = `.offsite/services/${name}.log`;
+    const path = serviceLogPath(name);
     return { record, artifact: kept ? [{ path, byteSize: kept.byteSize, sha256: kept.sha256 }] : [] };
   }
 
