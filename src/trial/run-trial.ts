@@ -7,7 +7,7 @@ import { GradingSandboxes } from './grading-sandboxes.ts';
 import { keeping } from './keep-left.ts';
 import { keptPaths } from './kept-paths.ts';
 import { mappedImages } from './mapped-images.ts';
-import { openModels, type TrialModels } from './models.ts';
+import { hostsOf, openModels, type TrialModels } from './models.ts';
 import type { Found } from './phases/phase.ts';
 import { runSteps } from './run-steps.ts';
 import type { TrialServices } from './services/trial-services.ts';
@@ -121,10 +121,12 @@ export function subjectOf(trial: TrialSpec) {
   const { steps, caseName, ordinal, model, harness, profile, sandbox, ...spec } = trial;
   const { image, network } = sandbox;
   const { verify } = spec;
+  const hosts = hostsOf(sandbox);
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
   return {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,
     profileVersion: profileVersion(profile),
+    ...(hosts.length > 0 && { hosts }),
   };
 }
