@@ -14,8 +14,11 @@ const page = join('src', 'viewer', 'page');
 
 await runScript(async (signal) => {
   await rm('dist', { recursive: true, force: true });
-  const exitCode = await runTool('tsc', ['-p', 'tsconfig.build.json'], signal);
-  if (exitCode !== 0) return exitCode;
+  // Only the module that validators import has types for others.
+  for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
+    const exitCode = await runTool('tsc', ['-p', project], signal);
+    if (exitCode !== 0) return exitCode;
+  }
   const copied = await copyOtherFiles();
   await writePage();
   await writeFile(join('dist', 'src', 'fleet', bundleName), await bundleWorkflows());

@@ -1,7 +1,8 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import type { CaseSteps } from '../suite/case-steps.ts';
+import { agentSandbox, caseSandbox } from '../suite/case-network.ts';
+import type { CaseAgent, CaseSteps } from '../suite/case-steps.ts';
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import {
   freshVerify,
@@ -48,7 +49,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
         : pulled;
   const testsIn = (environment: CaseEnvironment | undefined) =>
     environment && { environment, sandbox: sandboxIn(variant.sandbox, environment) };
-  const steps = details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn });
+  const sandbox = caseSandbox(sandboxIn(variant.sandbox, environment), details);
+  const steps =
+    details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn, sandbox });
   const [first] = steps?.list ?? [];
   const validator = expanded(setup.validator, request.validator?.source);
   return {
@@ -75,7 +78,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
           },
     tests: details.tests,
     steps,
-    agent: details.agent,
+    agent: details.agent && withoutNetwork(details.agent),
     variables: first?.variables ?? variables,
     testsIn: testsIn(details.tests?.fresh?.environment),
     artifacts,
@@ -95,9 +98,14 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     modelConfig: variant.modelConfig,
     harness: variant.harness,
     profile: variant.profile,
-    sandbox: sandboxIn(variant.sandbox, environment),
+    sandbox,
     environment,
   };
+}
+
+/** What an agent may reach is a part of its sandbox. */
+function withoutNetwork({ network: _, ...agent }: CaseAgent): CaseAgent {
+  return agent;
 }
 
 /** Each step has its own instruction, and never sees that of another one. */
@@ -107,14 +115,18 @@ function trialSteps(
     prompt,
     variables,
     testsIn,
-  }: Pick<TrialSpec, 'prompt' | 'variables'> & {
+    sandbox,
+  }: Pick<TrialSpec, 'prompt' | 'variables' | 'sandbox'> & {
     testsIn(environment: CaseEnvironment | undefined): TrialSpec['testsIn'];
   },
 ): TrialSteps {
   const list = steps.list.map(({ instruction, oracle: _, ...step }) => {
     const own = { ...variables, instruction };
+    const { network, hosts } = agentSandbox(sandbox, step.agent.network);
     return {
       ...step,
+      agent: withoutNetwork(step.agent),
+      reach: { network, hosts },
       variables: own,
       prompt: expandVariables(prompt, own, 'keep'),
       testsIn: testsIn(step.tests.fresh?.environment),

@@ -1,11 +1,12 @@
 import { basename, resolve } from 'node:path';
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
 import { OffsiteError } from '../offsite-error.ts';
-import { printFileIssue } from '../suite/file-issues.ts';
+import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
 import { type RowTest, type TasksSource, taskFormats, testParsers } from '../suite/tasks-source.ts';
+import { networkObstacles } from '../tasks/network-obstacles.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
@@ -91,7 +92,7 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
-  const fitted = (planned: PlannedSuite) => (withoutHarness ? planned : fitting(planned, runners));
+  const fitted = (planned: PlannedSuite) => fitting(planned, withoutHarness ? [] : runners);
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
@@ -126,13 +127,19 @@ export async function plannedSuite(
   return checked(fitted({ plan, leftOut }), options);
 }
 
-/** Leaves out the tasks with tool servers that the harness of a variant cannot be given. */
+/** Leaves out the tasks with tool servers or hosts that a variant cannot be given. */
 function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOffer[]): PlannedSuite {
   const used = harnesses.filter(({ name }) => plan.variants.some(({ harness }) => harness === name));
   const left: LeftOut[] = [];
-  const cases = plan.cases.filter(({ request: { id }, local: { agent } }) => {
+  const sandboxes = new Set(plan.variants.map(({ sandbox }) => sandbox));
+  const cases = plan.cases.filter((planned) => {
+    const { id } = planned.request;
+    const { agent } = planned.local;
     const messages = used.flatMap((harness) => mcpObstacle(agent?.mcpServers ?? {}, harness) ?? []);
-    const reasons = messages.map((message) => ({ file: plan.file, line: 1, column: 1, path: '', message }));
+    const reasons: FileIssue[] = [
+      ...messages.map((message) => ({ file: plan.file, line: 1, column: 1, path: '', message })),
+      ...[...sandboxes].flatMap((sandbox) => networkObstacles(planned, sandbox)),
+    ];
     if (reasons.length > 0) left.push({ id, state: 'does not run', reasons });
     return reasons.length === 0;
   });

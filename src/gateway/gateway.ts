@@ -50,6 +50,8 @@ export interface GatewaySession extends AsyncDisposable {
   token(role: ModelRole): string;
   /** Serves the relay's requests: those for a model, and proxy requests for a host of the allow-list. */
   readonly handler: RelayHandler;
+  /** From now on these are the hosts that the sandbox may reach. Ends its connections to all hosts. */
+  reachOnly(hosts: readonly string[]): Promise<void>;
   /** Requests one answer of a model for this process: metered, limited and recorded like any other. */
   chat(role: ModelRole, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /**

@@ -4,6 +4,7 @@ import { abortable } from '../abortable.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { startDeadline } from '../deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { allowList } from '../suite/hosts/host-pattern.ts';
 import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
 import { holdRoleBudgets } from './budget.ts';
@@ -12,7 +13,6 @@ import { exchange } from './exchange.ts';
 import { answerModels, type ForwardParts, forward } from './forward.ts';
 import type { GatewaySession, SessionRequest } from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
-import { allowList } from './hosts/host-pattern.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
 import { Refusal } from './refusal.ts';
 import { plainAnswer } from './relay/plain-answer.ts';
@@ -35,12 +35,13 @@ export function openSession(
   const { clock } = gateway;
   const models = roleModels(request.models, served);
   checkPrices(request, models.all());
-  const allowed = allowList(request.hosts);
+  let allowed = allowList(request.hosts);
   const budgets = holdRoleBudgets(request, clock);
   const record = sessionRecord();
   const tokens = issueTokens();
   const parts: ForwardParts & ProxyParts = {
-    ...{ record, budgets, tokens, models, allowed, clock },
+    ...{ record, budgets, tokens, models, clock },
+    allowed: { allows: (authority) => allowed.allows(authority) },
     random: gateway.random,
     network: gateway.network,
     keep: request.keep,
@@ -96,6 +97,13 @@ export function openSession(
         { wire, model: model.name },
         chat,
         signal,
+      );
+    },
+    async reachOnly(hosts) {
+      allowed = allowList(hosts);
+      await end(
+        ({ kind }) => kind === 'connection',
+        new Refusal(403, 'HOST_NOT_ALLOWED', 'what this sandbox may reach has changed'),
       );
     },
     close: (reason) => void close(reason),

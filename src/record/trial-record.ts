@@ -218,6 +218,9 @@ const Subject = z
     }),
     image: z.string(),
     network: z.string(),
+    hosts: z.array(z.string()).optional().meta({
+      description: 'The hosts that the harness could reach by name; in several steps, those of all of them.',
+    }),
     prompt: z.string(),
     verify: z.string().optional(),
   })

@@ -1,3 +1,4 @@
+import type { CaseNetwork } from './case-network.ts';
 import type { CaseOracle, CaseTests, Thresholds } from './case-tests.ts';
 import type { Healthcheck, PlacedFile } from './environment-parts.ts';
 import type { McpServer } from './mcp-server.ts';
@@ -10,6 +11,8 @@ export interface CaseAgent {
   mcpServers?: Record<string, McpServer> | undefined;
   /** The absolute path of a folder in the sandbox that has skills: folders, each with a `SKILL.md`. */
   skills?: string | undefined;
+  /** What it may reach besides its model. Undefined for all that the sandbox permits. */
+  network?: CaseNetwork | undefined;
 }
 
 /**

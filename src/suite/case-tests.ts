@@ -1,3 +1,4 @@
+import type { CaseNetwork } from './case-network.ts';
 import type { CaseEnvironment, PlacedFile } from './environment.ts';
 import type { testParsers } from './tasks-source.ts';
 
@@ -23,6 +24,8 @@ export interface CaseTests {
   collect?: CollectCommand[] | undefined;
   /** Undefined: they run in the agent's own sandbox. */
   fresh?: FreshTests | undefined;
+  /** What they may reach. Undefined for what the sandbox permits to any tests. */
+  network?: CaseNetwork | undefined;
 }
 
 /** A command that writes down what is only in the memory of the sandbox. If it fails, that is noted. */

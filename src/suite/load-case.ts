@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Case } from '../contract/definition.ts';
+import type { CaseAgent } from './case-steps.ts';
 import { plannedOracle, plannedTests } from './load-tests.ts';
 import { plannedValidator } from './load-validator.ts';
 import {
@@ -60,13 +61,21 @@ function refuseGrading({ tests, verify, validator }: CaseSource, path: Path, rea
     );
 }
 
+function agentOf(
+  { hosts, ...agent }: NonNullable<CaseSource['agent']>,
+  path: Path,
+  reader: SuiteReader,
+): CaseAgent {
+  return { ...agent, ...(hosts && { network: { hosts, at: reader.issueAt([...path, 'hosts']) } }) };
+}
+
 function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: SuiteReader): CaseExtras {
   const { solution, validator, user, tests } = entry;
   const oracle = typeof solution === 'object' && 'command' in solution ? solution : undefined;
   return {
     artifacts: [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])],
     ...(entry.artifactsExcept && { artifactsExcept: entry.artifactsExcept }),
-    ...(entry.agent && { agent: entry.agent }),
+    ...(entry.agent && { agent: agentOf(entry.agent, [...path, 'agent'], reader) }),
     protected: entry.protected ?? [],
     runsIn: validator?.runsIn ?? 'fresh',
     verifyPlace: verifyPlaceOf(entry.verify, [...path, 'verify'], reader),

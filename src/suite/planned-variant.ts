@@ -44,8 +44,7 @@ export function plannedVariant(
     const names = harnesses.map(({ name }) => name).join(', ');
     report('harness', `"${harness}" is not a harness; available: ${names}`);
   }
-  const sandboxConfig =
-    config.sandboxes[sandbox] ?? (sandbox === 'local' ? SandboxConfig.parse({}) : undefined);
+  const sandboxConfig = sandboxOf(config, sandbox);
   if (!sandboxConfig) report('sandbox', `"${sandbox}" is not a sandbox of ${fileOf(config)}`);
   if (variant.profile !== undefined && !config.profiles[variant.profile]) {
     report('profile', `"${variant.profile}" is not a profile of ${fileOf(config)}`);
@@ -77,6 +76,11 @@ export function plannedVariant(
       sandboxConnectionId: config.connections.sandbox[sandbox] ?? sandbox,
     },
   };
+}
+
+/** A sandbox of the configuration by its name; `local` is there without a configuration. */
+export function sandboxOf({ sandboxes }: Config, name: string): SandboxConfig | undefined {
+  return sandboxes[name] ?? (name === 'local' ? SandboxConfig.parse({}) : undefined);
 }
 
 /** Finds a model of the configuration by its name or one of its aliases. */

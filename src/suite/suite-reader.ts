@@ -103,9 +103,15 @@ export class SuiteReader {
     return undefined;
   }
 
+  /** Where something of the suite is. */
+  issueAt(path: Path): Omit<FileIssue, 'message'> {
+    const { message: _, ...at } = this.#yaml.issue(path, '');
+    return at;
+  }
+
   /** `suite.yaml:3:5` */
   placeOf(path: Path): string {
-    const { file, line, column } = this.#yaml.issue(path, '');
+    const { file, line, column } = this.issueAt(path);
     return `${file}:${line}:${column}`;
   }
 }

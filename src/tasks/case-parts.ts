@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { CaseNetwork } from '../suite/case-network.ts';
 import type { CaseAgent } from '../suite/case-steps.ts';
 import type { CaseOracle, CaseTests, TestReading, Thresholds } from '../suite/case-tests.ts';
 import { BadFile } from '../suite/file-issues.ts';
@@ -6,7 +7,7 @@ import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import { plainVariables } from './plain-variables.ts';
-import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer } from './task.ts';
+import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer, TaskNetwork } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** The parts of a case that a task has once, or once for each of its steps. */
@@ -17,14 +18,24 @@ export interface CaseParts extends Omit<EnvironmentParts, 'folder'> {
 }
 
 /** The agent of a task, or of one of its steps. */
-export function agentOf({ user }: TaskAgent, { mcpServers, skillsFolder }: TaskEnvironment): CaseAgent {
+export function agentOf({ user, network: own }: TaskAgent, environment: TaskEnvironment): CaseAgent {
+  const { mcpServers, skillsFolder } = environment;
+  const network = networkOf(own ?? environment.network);
   return {
+    ...(network && { network }),
     ...(user !== undefined && { user }),
     ...(mcpServers.length > 0 && {
       mcpServers: Object.fromEntries(mcpServers.map((server) => [server.name, mcpServerOf(server)])),
     }),
     ...(skillsFolder !== undefined && { skills: skillsFolder }),
   };
+}
+
+/** Undefined for a network that the task does not limit. */
+function networkOf(network: TaskNetwork): CaseNetwork | undefined {
+  if (network.mode === 'public') return undefined;
+  const { message: _, ...at } = network.at;
+  return { hosts: network.mode === 'none' ? [] : [...network.hosts], at };
 }
 
 function mcpServerOf({ transport, url = '', command = '', args, headers }: TaskMcpServer): McpServer {

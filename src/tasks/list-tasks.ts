@@ -1,7 +1,9 @@
 import type { FileIssue } from '../suite/file-issues.ts';
+import type { Sandbox } from '../suite/plan.ts';
 import { findTasks } from './find-tasks.ts';
 import type { FoundTask } from './located.ts';
 import { type Machine, machineObstacles, needsOf, type TaskNeeds } from './needs.ts';
+import { networkObstacles } from './network-obstacles.ts';
 import { plannedCase, type TaskPlanParts } from './plan-tasks.ts';
 import { type ReadTask, readTask } from './read-task.ts';
 import { selectTasks, type TaskSelection } from './selection.ts';
@@ -48,7 +50,7 @@ export interface TaskList {
 export function listTasks(
   path: string,
   { format, ...selection }: TaskListOptions = {},
-  planning?: TaskPlanParts,
+  planning?: TaskPlanParts & { sandbox: Pick<Sandbox, 'network' | 'hosts'> },
 ): TaskList {
   const { tasks, notes } = findTasks(path, format);
   const listOne = (found: FoundTask): ListedTask => {
@@ -57,6 +59,8 @@ export function listTasks(
     if (!planning || one.state !== 'runs' || read.kind !== 'task') return one;
     const planned = plannedCase(read.task, planning);
     if ('issues' in planned) return { ...one, state: 'unreadable', issues: planned.issues };
+    const obstacles = networkObstacles(planned, planning.sandbox);
+    if (obstacles.length > 0) return { ...one, state: 'does not run', obstacles };
     return { ...one, needs: needsOf(planned, found.place) };
   };
   return { tasks: selectTasks(tasks, selection).map(listOne), notes };

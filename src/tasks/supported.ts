@@ -43,7 +43,16 @@ const support = {
   windows: { missing: 'only Linux containers run here' },
   'open-network': { differs: 'the agent and the tests run without a network, except for what is configured' },
   'closed-network': 'runs',
-  'listed-hosts': { missing: 'a list of permitted hosts is not applied yet' },
+  'listed-hosts': { differs: 'programs reach the hosts through the HTTP proxy that their variables name' },
+  'verifier-hosts': { missing: 'a list of permitted hosts is not applied to tests yet' },
+  'unknown-host': { missing: 'only names, names after *. and single addresses can be permitted' },
+  'unpermitted-host': {
+    missing:
+      'the sandbox does not permit it: name it under `hosts` in offsite.yaml, with `network: allowlist`',
+  },
+  'mixed-networks': {
+    missing: 'the sandbox has `network: open` in offsite.yaml, which cannot be closed for a part of a task',
+  },
   healthcheck: { differs: 'its interval also applies while it starts' },
   'mcp-servers': 'runs',
   'mcp-elsewhere': { missing: 'a tool server outside the task cannot be reached from the sandbox' },

@@ -1,3 +1,4 @@
+import type { FileIssue } from '../suite/file-issues.ts';
 import type { RowTest, taskFormats } from '../suite/tasks-source.ts';
 import type { Note, Obstacle } from './supported.ts';
 
@@ -76,9 +77,10 @@ export interface TaskEnvironment {
 }
 
 export type TaskNetwork =
-  | { mode: 'public' | 'none' }
+  | { mode: 'public' }
+  | { mode: 'none'; at: FileIssue }
   /** Names, names that begin with `*.`, addresses, and ranges of addresses. */
-  | { mode: 'allowlist'; hosts: readonly string[] };
+  | { mode: 'allowlist'; hosts: readonly string[]; at: FileIssue };
 
 export interface TaskService {
   name: string;

@@ -34,7 +34,7 @@ export function openModels(
     ...(spec.user && { user: [spec.user.model] }),
     ...(spec.judges.length > 0 && { judge: spec.judges }),
   };
-  const hosts = spec.sandbox.network === 'allowlist' ? spec.sandbox.hosts : [];
+  const hosts = hostsOf(spec.sandbox);
   if (Object.keys(models).length === 0 && hosts.length === 0) return undefined;
   const derived = new DerivedTrajectory();
   const session = gateway.open({
@@ -48,6 +48,11 @@ export function openModels(
     observe: (exchange, request) => derived.add(exchange, request),
   });
   return { session, derived };
+}
+
+/** The hosts that the harness reaches by name. */
+export function hostsOf({ network, hosts }: Pick<TrialSpec['sandbox'], 'network' | 'hosts'>): string[] {
+  return network === 'allowlist' ? hosts : [];
 }
 
 /** The models of a batch, or of one trial. */

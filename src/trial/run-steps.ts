@@ -65,7 +65,7 @@ export async function runSteps(
 /** The trial as one of its steps has it. */
 function stepSpec(
   { steps: _, ...spec }: TrialSpec,
-  { agent, timeoutMs, profile = spec.profile, ...step }: TrialStep,
+  { agent, timeoutMs, profile = spec.profile, reach, ...step }: TrialStep,
 ): TrialSpec {
   const { prompt, variables, tests, testsIn, artifacts, artifactsExcept } = step;
   const { sandbox } = spec;
@@ -74,6 +74,6 @@ function stepSpec(
     ...spec,
     ...{ prompt, variables, tests, testsIn, artifacts, artifactsExcept, profile },
     agent: { ...spec.agent, ...agent },
-    sandbox: { ...sandbox, timeouts: { ...sandbox.timeouts, harness } },
+    sandbox: { ...sandbox, ...reach, timeouts: { ...sandbox.timeouts, harness } },
   };
 }

@@ -7,7 +7,7 @@ import { GradingSandboxes } from './grading-sandboxes.ts';
 import { mappedImages } from './image/mapped-images.ts';
 import { keptPaths } from './kept-paths.ts';
 import { keeping } from './left/keep-left.ts';
-import { openModels, type TrialModels } from './models.ts';
+import { hostsOf, openModels, type TrialModels } from './models.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { Found } from './phases/phase.ts';
 import { runSteps } from './run-steps.ts';
@@ -98,10 +98,12 @@ export function subjectOf(trial: TrialSpec) {
   const { steps, caseName, ordinal, model, harness, profile, sandbox, ...spec } = trial;
   const { image, network } = sandbox;
   const { verify } = spec;
+  const hosts = hostsOf(sandbox);
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
   return {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,
     profileVersion: profileVersion(profile),
+    ...(hosts.length > 0 && { hosts }),
   };
 }

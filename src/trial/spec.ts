@@ -63,6 +63,8 @@ export interface TrialStep extends Omit<CaseStep, 'instruction' | 'oracle'> {
   testsIn?: TrialSpec['testsIn'];
   /** In place of the trial's. */
   profile?: Profile | undefined;
+  /** What its agent reaches, in place of all that the trial's sandbox permits. */
+  reach?: Pick<Sandbox, 'network' | 'hosts'> | undefined;
 }
 
 export interface SimulatedUser {

@@ -149,7 +149,11 @@ describe('what cannot run here is an obstacle at its key', () => {
       'host-variable task.toml:3:68',
     ],
     [`environment.env.KEY = "\${KEY}"`, 'host-variable task.toml:3:17'],
-    ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],
+    [
+      'agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example", "10.0.0.0/8"]',
+      'unknown-host task.toml:4:39',
+    ],
+    ['agent.allowed_hosts = ["https://a.example/x"]', 'unknown-host task.toml:3:24'],
     ['verifier.collect = [{ command = "sync", service = "db" }]', 'service-collect-hook task.toml:3:10'],
     ['artifacts = ["/a", "//"]', 'whole-artifact task.toml:3:20'],
     ['artifacts = [{ source = "/a", service = "db" }]', 'service-artifact task.toml:3:14'],
@@ -214,6 +218,7 @@ describe('what is done in another way, or ignored, is a note at its key', () => 
     ['environment.allowed_hosts = ["a"]', 'not-used task.toml:3:13'],
     ['environment.docker_image = "python:3"', 'not-used task.toml:3:13'],
     ['verifier.network_mode = "public"', 'open-network task.toml:3:10'],
+    ['agent.network_mode = "allowlist"\nagent.allowed_hosts = ["*.a.example"]', 'listed-hosts task.toml:3:7'],
     ['environment.healthcheck = { command = "true" }', 'healthcheck task.toml:3:13'],
     ['artifacts = ["/app/out"]', 'artifacts task.toml:3:14'],
   ])('%s', (line, note) => {
@@ -289,7 +294,7 @@ user = "postgres"
 `),
   );
   const { environment, verifier } = taskOf(found);
-  expect(environment.network).toEqual({ mode: 'allowlist', hosts: ['a.example', '10.0.0.0/8'] });
+  expect(environment.network).toMatchObject({ mode: 'allowlist', hosts: ['a.example', '10.0.0.0/8'] });
   expect(environment.healthcheck).toEqual({
     command: 'true',
     intervalMs: 1000,

@@ -56,7 +56,7 @@ function comparable({ request, local }: PlannedCase): unknown {
     request,
     local: {
       ...rest,
-      ...{ agent: { user: undefined, ...agent }, artifactsExcept, steps },
+      ...{ agent: { user: undefined, ...agent, network: agent.network?.hosts }, artifactsExcept, steps },
       environment: {
         ...environment,
         ...(build && { build: { ...build, name: '', file: '', place: '', context: build.context.hash } }),

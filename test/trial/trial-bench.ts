@@ -5,6 +5,7 @@ import { runners } from '../../runners/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { Network } from '../../src/gateway/hosts/network.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
@@ -42,6 +43,8 @@ interface BenchParts {
   buildLogs?: BuildLogs;
   host?: HostEnvironment;
   observeBuild?: ObserveBuild;
+  /** How named hosts are reached; default: this machine's network. */
+  network?: Network;
   /** Besides those that Offsite has. */
   runners?: TrialParts['runners'];
 }
@@ -62,6 +65,7 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
     env: {},
     clock: systemClock,
     scripted: (file) => scriptedUpstream(file, systemClock),
+    ...(given.network && { network: given.network }),
   });
   const budgets = given.budgets ?? { trial: {}, batch: undefined };
   const parts: TrialParts = { sandboxes, runners: allRunners, blobs, clock: systemClock, gateway, budgets };

@@ -1,5 +1,7 @@
 import { Command, Option } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../offsite-error.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
+import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
 import {
   countTasks,
@@ -31,6 +33,7 @@ export function tasksCommand() {
       '--config <file>',
       'the configuration (default: offsite.yaml here, or in ~/.config/offsite), whose `images` hold',
     )
+    .option('--sandbox <name>', 'the sandbox of offsite.yaml whose `hosts` tasks may reach', 'local')
     .option('--details', 'print every note and every reason with its place')
     .option('--json', 'print one JSON document on stdout')
     .action(async (path, options) => {
@@ -39,6 +42,7 @@ export function tasksCommand() {
 }
 
 interface TasksOptions extends TaskListOptions {
+  sandbox: string;
   engine?: true;
   config?: string | undefined;
   details?: true;
@@ -46,11 +50,13 @@ interface TasksOptions extends TaskListOptions {
 }
 
 async function listTasksOf(path: string, options: TasksOptions): Promise<number> {
-  const { engine: asksEngine, config: file, details, json, ...chosen } = options;
+  const { engine: asksEngine, config: file, sandbox: name, details, json, ...chosen } = options;
   await using context = CommandContext.open({ config: file });
   const { config, dataFolder, host, out, err } = context;
   const { except = [], keys } = suiteOptions({}, dataFolder, host);
-  const list = listTasks(path, chosen, { except, keys, images: config.images });
+  const sandbox = sandboxOf(config, name);
+  if (!sandbox) throw unknownSandbox(name);
+  const list = listTasks(path, chosen, { except, keys, images: config.images, sandbox });
   const { notes } = list;
   const tasks = asksEngine ? await listedFor(list.tasks, await machineOf(context)) : list.tasks;
   const totals = countTasks(tasks);
@@ -64,6 +70,14 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
   out.print(taskTotals(totals));
   for (const issue of [...notes, ...tasks.flatMap(({ issues }) => issues)]) err.print(printFileIssue(issue));
   return exitCode;
+}
+
+function unknownSandbox(name: string): OffsiteError {
+  return new OffsiteError(`there is no sandbox ${name}`, {
+    code: 'TASKS_REFUSED',
+    kind: 'input',
+    hint: 'Name one of `sandboxes` in offsite.yaml.',
+  });
 }
 
 /** What the engine has; each image is looked up once. */

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { hostConnections } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
+import { type Authority, hostHeader, readAuthority } from '../../suite/hosts/authority.ts';
 import { answerText, pass, told } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
@@ -17,7 +18,6 @@ import { clientGone, Refusal } from '../refusal.ts';
 import { plainAnswer } from '../relay/plain-answer.ts';
 import type { Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
-import { type Authority, hostHeader, readAuthority } from './authority.ts';
 import { type ReachParts, reach } from './reach.ts';
 
 export interface ProxyParts extends ReachParts {

@@ -5,10 +5,10 @@ import { hostConnections } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import { messageOf } from '../../offsite-error.ts';
+import { canonical, isPublic } from '../../suite/hosts/addresses.ts';
+import type { Authority } from '../../suite/hosts/authority.ts';
+import type { AllowList } from '../../suite/hosts/host-pattern.ts';
 import { Refusal } from '../refusal.ts';
-import { canonical, isPublic } from './addresses.ts';
-import type { Authority } from './authority.ts';
-import type { AllowList } from './host-pattern.ts';
 import type { Network } from './network.ts';
 
 export interface ReachParts {

@@ -2,7 +2,7 @@ import { MiB } from '../../bounds/channel.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import type { Feature } from '../supported.ts';
-import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskService } from '../task.ts';
+import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskNetwork, TaskService } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
 import type { Path } from '../unknown-keys.ts';
 import { composeVariables } from './compose-variables.ts';
@@ -66,12 +66,12 @@ const settings: readonly [Feature, readonly (keyof EnvironmentTable)[]][] = [
 ];
 
 /** By the deprecated key, else public. */
-function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path) {
+function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path): TaskNetwork {
   const { allow_internet: isOpen } = table;
   const isClosed = isOpen === false;
   const at = document.issue(isOpen === undefined ? path : [...path, 'allow_internet'], '');
   remarks.uses(isClosed ? 'closed-network' : 'open-network', at);
-  return { mode: isClosed ? ('none' as const) : ('public' as const) };
+  return isClosed ? { mode: 'none', at } : { mode: 'public' };
 }
 
 export function healthcheckOf(table: HealthcheckTable): TaskHealthcheck {

@@ -1,4 +1,5 @@
 import type { FileIssue } from '../../suite/file-issues.ts';
+import { isHostPattern } from '../../suite/hosts/host-pattern.ts';
 import type { TaskDocument } from '../document.ts';
 import type { Remarks } from '../supported.ts';
 import type { TaskNetwork, TaskVariable } from '../task.ts';
@@ -27,13 +28,17 @@ export function readNetwork(
   const at = (key: string, message = ''): FileIssue => document.issue([...path, key], message);
   if (mode === undefined && hosts === undefined) return undefined;
   if (mode === 'allowlist' || (mode === undefined && hosts !== undefined)) {
-    remarks.uses('listed-hosts', at(mode === undefined ? 'allowed_hosts' : 'network_mode'));
-    return { mode: 'allowlist', hosts: hosts ?? [] };
+    const place = at(mode === undefined ? 'allowed_hosts' : 'network_mode');
+    remarks.uses('listed-hosts', place);
+    for (const [index, host] of (hosts ?? []).entries())
+      if (!isHostPattern(host))
+        remarks.uses('unknown-host', document.issue([...path, 'allowed_hosts', index], host));
+    return { mode: 'allowlist', hosts: hosts ?? [], at: place };
   }
   if (hosts !== undefined && hosts.length > 0)
     remarks.note('not-used', at('allowed_hosts', `is ignored, because network_mode is ${mode}`));
   remarks.uses(mode === 'public' ? 'open-network' : 'closed-network', at('network_mode'));
-  return { mode: mode === 'public' ? 'public' : 'none' };
+  return mode === 'public' ? { mode } : { mode: 'none', at: at('network_mode') };
 }
 
 /** A value that is as a whole `${NAME}` or `${NAME:-text}` stands for a variable of the machine. */

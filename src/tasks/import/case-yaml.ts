@@ -24,7 +24,8 @@ export class NotCarried extends Error {}
  */
 export function caseYaml({ request, local }: PlannedCase, folder: string): ImportedCase {
   refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
-  const { artifacts, artifactsExcept = [], environment, agent = {}, tests, oracle } = local;
+  const { artifacts, artifactsExcept = [], environment, agent: whole = {}, tests, oracle } = local;
+  const { network, ...agent } = whole;
   const known = ['artifacts', 'artifactsExcept', 'environment', 'agent', 'tests', 'oracle', ...usual];
   refuseOthers(local, known, '');
   refuseOthers(agent, ['user', 'mcpServers', 'skills'], 'agent.');
@@ -44,7 +45,7 @@ export function caseYaml({ request, local }: PlannedCase, folder: string): Impor
       environment: given(environmentYaml(environment, folder, put)),
       tests: tests && given(testsYaml(tests, put)),
       solution: oracle && given(oracleYaml(oracle, put)),
-      agent: nonEmpty(given({ ...agent })),
+      agent: nonEmpty(given({ ...agent, hosts: network?.hosts })),
       artifacts: nonEmptyList(artifacts),
       artifactsExcept: nonEmptyList(artifactsExcept),
     }),

@@ -98,7 +98,7 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
       diskBytes: undefined,
       gpus: 0,
       os: 'linux',
-      network: { mode: 'none' },
+      network: { mode: 'public' },
       healthcheck: undefined,
       mcpServers: [],
       skillsFolder: undefined,

@@ -7,7 +7,7 @@ import { type Conversation, converse } from '../conversation.ts';
 import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
-import type { TrialModels } from '../models.ts';
+import { hostsOf, type TrialModels } from '../models.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
@@ -28,6 +28,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
       message: `there is no harness "${spec.harness}"`,
     });
   }
+  if (input.whole.steps) await models?.session.reachOnly(hostsOf(spec.sandbox));
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
   const { worker, home } = await placeOf(input);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { isPublic } from '../../../src/gateway/hosts/addresses.ts';
-import { readAuthority } from '../../../src/gateway/hosts/authority.ts';
-import { allowList } from '../../../src/gateway/hosts/host-pattern.ts';
+import { isPublic } from '../../../src/suite/hosts/addresses.ts';
+import { readAuthority } from '../../../src/suite/hosts/authority.ts';
+import { allowList, permittedBy } from '../../../src/suite/hosts/host-pattern.ts';
 
 const allows = (patterns: string[], asked: string) => {
   const authority = readAuthority(asked, 80);
@@ -89,4 +89,25 @@ test('only addresses of the public Internet are public', () => {
   ]) {
     expect(isPublic(address), address).toBe(false);
   }
+});
+
+test.for([
+  [['registry.example'], 'registry.example', ['registry.example']],
+  [['*.example'], 'Registry.example', ['registry.example']],
+  [['*.example:8443', '*.example'], 'registry.example', ['registry.example:8443', 'registry.example']],
+  [['*.example'], '*.sub.example', ['*.sub.example']],
+  [['*.example'], '*.example', ['*.example']],
+  [['*.example'], 'example', []],
+  [['sub.example', 'a.sub.example'], '*.sub.example', []],
+  [['*.sub.example'], '*.example', []],
+  [['registry.example'], 'registry.example:80', ['registry.example:80']],
+  [['registry.example'], 'registry.example:22', []],
+  [['10.0.0.5', '*.example'], '10.0.0.5', ['10.0.0.5']],
+  [['[2001:db8::7]:8080'], '2001:DB8::7', ['[2001:db8::7]:8080']],
+  [['10.0.0.5'], '10.0.0.6', []],
+  [[], 'registry.example', []],
+] as const)('%s permits of %s: %s', ([patterns, asked, permitted]) => {
+  expect(permittedBy(patterns, asked)).toEqual(permitted);
+  // What is permitted is a part of what permits it.
+  for (const pattern of permitted) expect(allows([...patterns], pattern.replace('*.', 'deep.'))).toBe(true);
 });
