@@ -1,0 +1,34 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CaseEnvironment, NamedImage, PlannedBuild } from '../suite/environment.ts';
+
+/**
+ * Whether two environments are the same for a trial, wherever their files and the lines that name them are. One
+ * of them may come from a stored plan, which has no members without a value.
+ */
+export function isSameEnvironment(one: CaseEnvironment, other: CaseEnvironment): boolean {
+  return isDeepStrictEqual(content(one), content(other));
+}
+
+function content({ services, ...environment }: CaseEnvironment): unknown {
+  const parts = {
+    ...withoutPlaces(environment),
+    services: services?.map((service) => ({ ...withoutPlaces(service), place: undefined })),
+  };
+  return JSON.parse(JSON.stringify(parts));
+}
+
+function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: PlannedBuild | undefined }>({
+  image,
+  build,
+  ...rest
+}: Parts) {
+  return {
+    ...rest,
+    image: image && { ...image, place: undefined },
+    build: build && {
+      ...build,
+      ...{ name: undefined, file: undefined, place: undefined },
+      context: { ...build.context, folder: undefined },
+    },
+  };
+}
