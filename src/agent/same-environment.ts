@@ -1,20 +1,18 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { CaseEnvironment, NamedImage, PlannedBuild } from '../suite/environment.ts';
 
 /**
- * Whether two environments are the same for a trial, wherever their files and the lines that name them are. One
- * of them may come from a stored plan, which has no members without a value.
+ * Whether two environments are the same for a trial. Where their files are, and the lines that name them, does
+ * not matter. One of them may come from a stored plan, which has no members without a value.
  */
 export function isSameEnvironment(one: CaseEnvironment, other: CaseEnvironment): boolean {
-  return isDeepStrictEqual(content(one), content(other));
+  return content(one) === content(other);
 }
 
-function content({ services, ...environment }: CaseEnvironment): unknown {
-  const parts = {
+function content({ services, ...environment }: CaseEnvironment): string {
+  return JSON.stringify({
     ...withoutPlaces(environment),
     services: services?.map((service) => ({ ...withoutPlaces(service), place: undefined })),
-  };
-  return JSON.parse(JSON.stringify(parts));
+  });
 }
 
 function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: PlannedBuild | undefined }>({
