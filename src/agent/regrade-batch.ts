@@ -20,6 +20,7 @@ import { placeObstacle, type RegradeParts, regradeTrial } from '../trial/left/re
 import { obstacleOf } from '../trial/left/restore-left.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
+import { isSameEnvironment } from './same-environment.ts';
 import { type SpecParts, specify } from './specify.ts';
 import { plannedTrialSpec } from './trial-spec.ts';
 
@@ -149,13 +150,8 @@ function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase
   const differ = (what: string) => `${what} of ${request.id} has changed since; the trial keeps its own`;
   return [
     ...(today.prepare === spec.prepare ? [] : [differ('prepare')]),
-    ...(isSame(today.environment, spec.environment) ? [] : [differ('the environment')]),
+    ...(isSameEnvironment(today.environment, spec.environment) ? [] : [differ('the environment')]),
   ];
-}
-
-/** A stored plan has no members without a value. */
-function isSame(one: TrialSpec['environment'], other: TrialSpec['environment']): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The same hash means the same grading, except for what judges and programs do by themselves. */

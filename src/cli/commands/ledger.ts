@@ -102,6 +102,7 @@ function workspacesCommand() {
         if (budget !== undefined)
           out.print(`removed ${plural(freed.count, 'workspace')}, ${size(freed.bytes)}`);
         out.print(`${plural(kept.count, 'workspace')} kept, ${size(kept.bytes)} in ${workspaces.folder}`);
+        out.print('Images of sandboxes that are kept for this too: offsite images list');
       }),
     );
 }
