@@ -89,14 +89,16 @@ export class KeptChecks {
 /** Raise it when grading itself changes. */
 const version = 1;
 
-/** The images that the environments of the agent and of the tests begin with. */
-function imagesOf({ sandbox, environment, tests }: TrialSpec): string[] {
-  const own = tests?.fresh?.environment;
-  const all = [...(imagesIn(environment) ?? [sandbox.image]), ...((own && imagesIn(own)) ?? [])];
-  return [...new Set(all)];
+/** The images that the environments of the agent, of the services and of the tests begin with. */
+function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
+  const ofTests = [tests, ...(steps?.list.map((step) => step.tests) ?? [])];
+  const others = ofTests.flatMap((each) => each?.fresh?.environment ?? []);
+  const services = [environment, ...others].flatMap((each) => each.services ?? []);
+  const all = [imagesIn(environment) ?? [sandbox.image], ...[...others, ...services].map(imagesIn)];
+  return [...new Set(all.flatMap((names) => names ?? []))];
 }
 
-function imagesIn({ build, image }: CaseEnvironment): string[] | undefined {
+function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): string[] | undefined {
   if (!build) return image && [image.mappedTo ?? image.name];
   const { dockerfile, args, images } = build;
   return usedImages(dockerfile, args).map(({ name }) => images[name] ?? name);
