@@ -23,7 +23,7 @@ export function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<Json> {
   if (schema instanceof z.ZodNumber) return schema.isInt ? fc.nat() : fc.double(plainNumbers);
   if (schema instanceof z.ZodBoolean) return fc.boolean();
   if (schema instanceof z.ZodUnknown) return anyJson;
-  if (schema instanceof z.ZodRecord) return fc.dictionary(plainName, anyJson);
+  if (schema instanceof z.ZodRecord) return fc.dictionary(plainName, valuesOf(schema.valueType));
   if (schema instanceof z.ZodString) return acceptedString(schema);
   throw new Error(`no values known for a ${schema._zod.def.type}`);
 }

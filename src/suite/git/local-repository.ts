@@ -1,5 +1,5 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type Reach, readFile, requireWithin } from '../read-file.ts';
 import { failed } from './run-git.ts';
@@ -15,7 +15,7 @@ export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anyw
     return part;
   };
   try {
-    const named = gitFolderOf(path);
+    const named = gitFolderOf(reached(path));
     if (named === undefined) throw failed(`${path} is not a git repository`);
     const folder = reached(named);
     const common = reached(pathIn(join(folder, 'commondir'), folder) ?? folder);
@@ -75,7 +75,7 @@ function realPathOf(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    throw failed(`cannot read ${dirname(path)}: ${messageOf(error)}`);
+    throw failed(`cannot read ${path}: ${messageOf(error)}`);
   }
 }
 
