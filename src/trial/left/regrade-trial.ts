@@ -87,7 +87,7 @@ export async function regradeTrial(
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
   const { carry, protectedChanged, verifyTampered, ...result } = found;
-  const mapped = mappedImages(spec.environment);
+  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   return {
     subject: subjectOf(spec),
     ...(mapped.length > 0 && { mappedImages: mapped }),
