@@ -3,7 +3,7 @@ import type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.t
 import { BuildSource, FileTarget, Healthcheck, Target } from './environment-parts.ts';
 import type { PlannedSource } from './git/git-source.ts';
 import { ByteSize, Duration } from './quantities.ts';
-import { type PlannedService, Services } from './services.ts';
+import { HostName, type PlannedService, Services } from './services.ts';
 import { isReservedName } from './variables.ts';
 
 /** The schema of `environment:`, for the whole suite or for one case. */
@@ -54,6 +54,9 @@ const EnvironmentParts = z.strictObject({
   }),
   services: Services.optional().meta({
     description: 'Further containers, which the sandbox reaches by their names. They end with the trial.',
+  }),
+  nameForServices: HostName.optional().meta({
+    description: 'A further name that the services reach the sandbox by.',
   }),
   resources: z
     .strictObject({

@@ -40,6 +40,7 @@ export function plannedEnvironment(
     healthcheck,
     timeouts,
     services,
+    nameForServices,
     ...placed
   }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
@@ -49,6 +50,7 @@ export function plannedEnvironment(
     ...(services && {
       services: Object.entries(services).map(([name, service]) => plannedService(name, service, parts)),
     }),
+    ...(nameForServices !== undefined && { nameForServices }),
     ...{ workdir, user, env, resources },
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),

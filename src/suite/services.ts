@@ -13,7 +13,7 @@ import { ByteSize } from './quantities.ts';
 /** The schema of `services:` in an environment. */
 
 /** As a name in `/etc/hosts`. */
-const HostName = z
+export const HostName = z
   .string()
   .regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'expected letters, digits and ._- between them')
   .refine((name) => !ownNames.has(name.toLowerCase()), 'this name is taken by the sandbox itself');
@@ -68,6 +68,9 @@ const ServiceSource = z
     }),
     memoryFolders: z.array(Absolute).default([]).meta({
       description: 'Folders that are kept in memory. They begin empty.',
+    }),
+    volumes: z.array(Absolute).optional().meta({
+      description: 'Folders that are made where the image has none.',
     }),
     resources: z
       .strictObject({

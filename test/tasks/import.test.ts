@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/config-file.ts';
-import type { PlacedFile } from '../../src/suite/environment.ts';
+import type { CaseEnvironment, PlacedFile } from '../../src/suite/environment.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import type { PlannedCase } from '../../src/suite/plan.ts';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';
@@ -49,7 +49,7 @@ function loaded(suite: string): PlannedCase[] {
 /** Without the names of places on this machine. */
 function comparable({ request, local }: PlannedCase): unknown {
   const { environment, tests, oracle, agent = {}, artifactsExcept = [], steps, ...rest } = local;
-  const { build, image, files } = environment;
+  const { build, image, files, services = [] } = environment;
   const sorted = (entries: readonly PlacedFile[] = []) =>
     entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   return {
@@ -59,15 +59,47 @@ function comparable({ request, local }: PlannedCase): unknown {
       ...{ agent: { user: undefined, ...agent, network: agent.network?.hosts }, artifactsExcept, steps },
       environment: {
         ...environment,
-        ...(build && { build: { ...build, name: '', file: '', place: '', context: build.context.hash } }),
-        ...(image && { image: { ...image, place: '' } }),
+        ...comparableSource({ build, image }),
         files: sorted(files),
+        services: services.map((service) => ({
+          ...service,
+          ...comparableSource(service),
+          ...{ files: sorted(service.files), place: '' },
+        })),
       },
       tests: tests && { collect: [], fresh: undefined, ...tests, files: sorted(tests.files) },
       oracle: oracle && { ...oracle, files: sorted(oracle.files) },
     },
   };
 }
+
+function comparableSource({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>) {
+  return {
+    ...(build && { build: { ...build, name: '', file: '', place: '', context: build.context.hash } }),
+    ...(image && { image: { ...image, place: '' } }),
+  };
+}
+
+const compose = `
+services:
+  main:
+    depends_on: { db: { condition: service_healthy } }
+  db:
+    image: debian
+    command: [serve, "--port", "80"]
+    environment: { A: b }
+    user: nobody
+    working_dir: /srv
+    healthcheck: { test: [CMD, "true"], interval: 2s }
+    depends_on: [cache]
+    volumes: ["./db/config:/etc/db", "./db/start.sh:/start.sh", "data:/data"]
+    tmpfs: [/run]
+  cache:
+    build: ./cache
+    healthcheck: { disable: true }
+    networks: { default: { aliases: [store] } }
+volumes: { data: {} }
+`;
 
 const full = `
 artifacts = [{ source = "/app/out/", exclude = ["*.o"] }]
@@ -104,6 +136,13 @@ args = ["/notes.js"]
 `;
 
 function writeAll(): void {
+  set.harbor('shop', {
+    'environment/docker-compose.yaml': compose,
+    'environment/db/config/deep/a.conf': 'a',
+    'environment/db/start.sh': 'true',
+    'environment/cache/Dockerfile': 'FROM debian\n',
+    'environment/cache/lib': 'x',
+  });
   set.harbor('greet', {
     'task.toml': full,
     'instruction.md': 'Keep {{this}} and {{instruction}}.\n\n  indented: "yes"\n# not a comment\ttab \n',
@@ -127,7 +166,7 @@ test('an imported suite has the same cases as the tasks that it comes from', () 
   for (const threshold of [undefined, 0.5, { reward: 0.25 }]) {
     const { suites, imported: ids, leftOut } = imported({ threshold }, true);
     expect(leftOut).toEqual([]);
-    expect(ids).toEqual(['greet', 'image', 'old']);
+    expect(ids).toEqual(['greet', 'image', 'old', 'shop']);
     const { cases } = planTasks({ path: set.folder, threshold }, parts);
     expect(loaded(suites[0] ?? '').map(comparable)).toEqual(cases.map(comparable));
   }

@@ -1,7 +1,9 @@
-import { posix, relative, sep } from 'node:path';
+import { posix } from 'node:path';
 import type { CaseOracle, CaseTests, Thresholds } from '../../suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../../suite/environment.ts';
 import type { PlannedCase } from '../../suite/plan.ts';
+import { servicesYaml } from './services-yaml.ts';
+import { buildYaml, duration, given, NotCarried, nonEmpty, nonEmptyList, type Writing } from './words.ts';
 
 /** A case as a suite file says it, and the files beside the suite that it needs. */
 export interface ImportedCase {
@@ -9,12 +11,9 @@ export interface ImportedCase {
   yaml: Record<string, unknown>;
   /** What is put into the case's folder, under these names. */
   files: { folder: string; entries: PlacedFile[] }[];
-  /** A folder of the host that is copied whole, as the build's context. */
-  context: { from: string; to: string } | undefined;
+  /** Folders of the host that are copied whole, as contexts of builds. */
+  contexts: { from: string; to: string }[];
 }
-
-/** Something of a case that a suite file cannot say. */
-export class NotCarried extends Error {}
 
 /**
  * A planned case as a part of a suite file. Throws {@link NotCarried} for a case with something that is not
@@ -30,42 +29,46 @@ export function caseYaml({ request, local }: PlannedCase, folder: string): Impor
   refuseOthers(local, known, '');
   refuseOthers(agent, ['user', 'mcpServers', 'skills'], 'agent.');
   const files: ImportedCase['files'] = [];
-  const put = (name: string, entries: PlacedFile[]) => {
-    files.push({ folder: name, entries });
-    return posix.join(folder, name);
+  const contexts: ImportedCase['contexts'] = [];
+  const writing: Writing = {
+    put(name, entries) {
+      files.push({ folder: name, entries });
+      return posix.join(folder, name);
+    },
+    copy(from, to) {
+      contexts.push({ from, to });
+      return posix.join(folder, to);
+    },
   };
   const { id, name, tags, variables } = request;
-  const context = environment.build && { from: environment.build.context.folder, to: 'environment' };
   return {
     yaml: given({
       id,
       name: name === id ? undefined : name,
       tags,
       variables,
-      environment: given(environmentYaml(environment, folder, put)),
-      tests: tests && given(testsYaml(tests, put)),
-      solution: oracle && given(oracleYaml(oracle, put)),
+      environment: given(environmentYaml(environment, writing)),
+      tests: tests && given(testsYaml(tests, writing.put)),
+      solution: oracle && given(oracleYaml(oracle, writing.put)),
       agent: nonEmpty(given({ ...agent, hosts: network?.hosts })),
       artifacts: nonEmptyList(artifacts),
       artifactsExcept: nonEmptyList(artifactsExcept),
     }),
     files,
-    context,
+    contexts,
   };
 }
 
 /** Settings of a case that tasks do not have. They have their usual values. */
 const usual = ['protected', 'runsIn', 'verifyPlace', 'onError', 'userTurns', 'solution'];
 
-type Put = (name: string, entries: PlacedFile[]) => string;
+type Put = Writing['put'];
 
-function environmentYaml(environment: CaseEnvironment, folder: string, put: Put) {
+function environmentYaml(environment: CaseEnvironment, writing: Writing) {
   const { image, build, workdir, user, env, resources, healthcheck, files = [], timeouts = {} } = environment;
-  refuseOthers(
-    environment,
-    ['image', 'build', 'workdir', 'user', 'env', 'resources', 'healthcheck', 'files', 'timeouts'],
-    'environment.',
-  );
+  const { services = [], nameForServices } = environment;
+  const known = ['image', 'build', 'workdir', 'user', 'env', 'resources', 'healthcheck', 'files', 'timeouts'];
+  refuseOthers(environment, [...known, 'services', 'nameForServices'], 'environment.');
   const isWritable = (file: PlacedFile) =>
     'folder' in file && file.mode === 0o777 && posix.isAbsolute(file.path);
   const inWorkspace = files.filter((file) => !isWritable(file));
@@ -73,16 +76,13 @@ function environmentYaml(environment: CaseEnvironment, folder: string, put: Put)
   if (outside) throw new NotCarried(`its environment puts a file at ${outside.path}`);
   return {
     image: image?.name,
-    build: build && {
-      context: posix.join(folder, 'environment'),
-      dockerfile: insideOf(build.context.folder, build.file),
-      ...(build.target !== undefined && { target: build.target }),
-      ...(Object.keys(build.args).length > 0 && { args: build.args }),
-    },
+    build: build && buildYaml(build, 'environment', writing),
+    services: nonEmpty(servicesYaml(services, writing)),
+    ...(services.length > 0 && { nameForServices }),
     workdir,
     user,
     env: nonEmpty(env),
-    folders: inWorkspace.length > 0 ? { '.': put('files', inWorkspace) } : undefined,
+    folders: inWorkspace.length > 0 ? { '.': writing.put('files', inWorkspace) } : undefined,
     writable: nonEmptyList(files.filter(isWritable).map(({ path }) => path)),
     healthcheck: healthcheck && {
       ...healthcheck,
@@ -170,18 +170,10 @@ function thresholdYaml({ default: usualThreshold, byName, required }: Thresholds
   return names ?? (usualThreshold === 1 ? undefined : usualThreshold);
 }
 
-/** The way from a folder to a file in it. */
-function insideOf(folder: string, file: string): string {
-  const way = relative(folder, file);
-  if (way.startsWith('..')) throw new NotCarried(`its Dockerfile ${file} is outside of its context`);
-  return way.split(sep).join('/');
-}
-
 /** What people know parts of a case by that are not written. */
 const notWritten: Record<string, string> = {
   steps: 'a case of a suite has no steps',
   'tests.fresh': 'a case of a suite has no separate verifier',
-  'environment.services': 'import does not write services yet',
 };
 
 /** Throws for a key that has a value and that is not written. */
@@ -196,22 +188,4 @@ function refuseOthers(value: object, known: readonly string[], where: string): v
 function saysSomething(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return value !== undefined && value !== null;
   return Object.values(value).some(saysSomething);
-}
-
-/** Without keys that have no value. */
-function given(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
-}
-
-function nonEmpty<Value extends object>(value: Value): Value | undefined {
-  return Object.keys(value).length === 0 ? undefined : value;
-}
-
-function nonEmptyList<Each>(list: Each[]): Each[] | undefined {
-  return list.length === 0 ? undefined : list;
-}
-
-function duration(ms: number): string {
-  if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000}m`;
-  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
 }

@@ -42,12 +42,12 @@ export class ImportFolder {
     return name;
   }
 
-  writeCase(name: string, { files, context }: ImportedCase): void {
+  writeCase(name: string, { files, contexts }: ImportedCase): void {
     const folder = join(this.path, 'cases', name);
     // Files of an earlier import would be part of the case.
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    if (context) copyContext(context.from, join(folder, context.to));
+    for (const { from, to } of contexts) copyContext(from, join(folder, to));
     for (const { folder: below, entries } of files) {
       mkdirSync(join(folder, below), { recursive: true });
       for (const entry of entries) writeEntry(join(folder, below, entry.path), entry);

@@ -5,9 +5,10 @@ import { printFileIssue } from '../../suite/file-issues.ts';
 import type { TasksSource } from '../../suite/tasks-source.ts';
 import { type LeftOut, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts';
 import { issueAt } from '../task-folder.ts';
-import { caseYaml, type ImportedCase, NotCarried } from './case-yaml.ts';
+import { caseYaml, type ImportedCase } from './case-yaml.ts';
 import { ImportFolder } from './import-folder.ts';
 import { suiteYaml, type WrittenCase } from './suite-yaml.ts';
+import { NotCarried } from './words.ts';
 
 export interface ImportOptions extends TaskPlanParts {
   /** Where the suite is written. */
