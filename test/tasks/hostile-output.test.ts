@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { logParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
+import { junitElements } from '../../src/validate/formats/junit.ts';
 
 const summary = '=== short test summary info ===\n';
 const length = 4_000_000;
@@ -30,6 +31,11 @@ describe.each(Object.entries(parsers))('the parser %s reads in seconds', (_, par
     const output = `${begin}${repeated.repeat(length / repeated.length)}x`;
     expect(parse(output).kind).toMatch(/^(none|results|tests)$/);
   });
+});
+
+test('a report that is no XML is told in a few words', () => {
+  const read = junitElements(`<a>${'<'.repeat(length)}`);
+  expect('problem' in read && read.problem).toMatch(/^line 1: Tag '<{190,}… \(\d+ characters\)$/);
 });
 
 test('results are read without colours, and by the first result of a line', () => {
