@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
 import { rewards } from '../../bounds/tasks.ts';
+import { plainLines } from '../plain-output.ts';
 import { type NamedResult, NamedResults } from './named-results.ts';
 
 /** The results of tests by their names, or why there are none. */
@@ -18,9 +18,11 @@ function readLines(output: string, read: ReadLine): ReadLog {
   if (output.length > rewards.bytes.output)
     return { kind: 'none', problem: 'the output of the tests is too long to be read' };
   const results = new NamedResults();
-  for (const line of stripVTControlCharacters(output).split(/\r\n|\n|\r/)) read(line.trim(), results);
-  if (results.size > rewards.count.tests)
-    return { kind: 'none', problem: `the output has more than ${rewards.count.tests} results` };
+  for (const line of plainLines(output)) {
+    read(line, results);
+    if (results.size > rewards.count.tests)
+      return { kind: 'none', problem: `the output has more than ${rewards.count.tests} results` };
+  }
   if (results.size > 0) return { kind: 'results', results };
   return { kind: 'none', problem: 'the output names no test with its result' };
 }
@@ -40,12 +42,21 @@ function pytestSummary(): ReadLine {
       (isSummary && /^(PASSED|XFAIL|FAILED|ERROR|XPASS)\s+(.+)$/.exec(line)) || [];
     if (status === undefined) return;
     // A parameter may have a dash too: a failure counts for each name that the line may mean.
-    const cuts =
-      status === 'PASSED' ? [] : [...rest.matchAll(/ - /g)].map(({ index }) => rest.slice(0, index));
+    const cuts = status === 'PASSED' ? [] : cutsOf(rest);
     const result = statuses[status] ?? 'failed';
     const names = cuts.length === 0 ? [rest] : result === 'failed' ? cuts : [cuts.find(isWhole) ?? rest];
     for (const name of names) results.add(name, result);
   };
+}
+
+/** What is before each dash, up to one more than there may be results. */
+function cutsOf(text: string): string[] {
+  const cuts: string[] = [];
+  for (let at = text.indexOf(' - '); at !== -1 && cuts.length <= rewards.count.tests; ) {
+    cuts.push(text.slice(0, at));
+    at = text.indexOf(' - ', at + 3);
+  }
+  return cuts;
 }
 
 /** Whether the brackets of a name's parameters are closed. */
@@ -53,13 +64,27 @@ function isWhole(name: string): boolean {
   return !name.includes('[') || name.endsWith(']');
 }
 
-/** `tests/test_a.py::test_b[c d] PASSED [ 10%]`. */
+/**
+ * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One expression for the whole
+ * line would take minutes for a long one that was made for that.
+ */
 const pytestVerbose: ReadLine = (line, results) => {
-  const [, name, status] = verbose.exec(line) ?? [];
-  if (name !== undefined) results.add(name, statuses[status ?? ''] ?? 'failed');
+  const colons = line.indexOf('::', 1);
+  if (colons === -1 || /\s/.test(line.slice(0, colons))) return;
+  const said = line.replace(/\s\[\s*\d+%\]$/, '').trimEnd();
+  for (const { 1: status = '', index } of said.matchAll(
+    /\s(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(?=\s|$)/g,
+  )) {
+    const end = index + 1 + status.length;
+    reason.lastIndex = end;
+    if (end < said.length && !(said.endsWith(')') && reason.test(said))) continue;
+    const name = said.slice(0, index).trimEnd();
+    if (name.length > colons + 2) results.add(name, statuses[status] ?? 'failed');
+    return;
+  }
 };
 
-const verbose = /^(\S+::.+?)\s+(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(\s+\(.*\))?(\s+\[\s*\d+%\])?$/;
+const reason = /\s+\(/y;
 
 /**
  * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and

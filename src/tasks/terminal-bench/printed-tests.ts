@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
 import { rewards } from '../../bounds/tasks.ts';
+import { plainLines } from '../plain-output.ts';
 
 export type TestStatus = 'passed' | 'failed';
 
@@ -68,8 +68,5 @@ export function parseSweBench(output: string): PrintedTests {
 const tooLong: PrintedTests = { kind: 'none', problem: 'the output of the tests is too long to be read' };
 
 function linesOf(output: string): string[] | undefined {
-  if (output.length > rewards.bytes.output) return undefined;
-  return stripVTControlCharacters(output)
-    .split(/\r\n|\n|\r/)
-    .map((line) => line.trim());
+  return output.length > rewards.bytes.output ? undefined : plainLines(output);
 }

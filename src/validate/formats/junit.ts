@@ -1,5 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { messageOf } from '../../offsite-error.ts';
+import { cut } from '../../text/cut.ts';
 import type { ReportedTest, TestReport } from './reported-test.ts';
 
 /** An element may occur once or several times. Attributes are strings. */
@@ -16,10 +17,13 @@ export function readJunit(text: string): TestReport {
   return 'problem' in read ? { format: 'junit', ...read } : { format: 'junit', tests: read.map(testOf) };
 }
 
+/** Characters of a problem, in which the parser repeats what it read. */
+const shown = 200;
+
 /** The `testcase` elements of a report, or why it cannot be read. */
 export function junitElements(text: string): Element[] | { problem: string } {
   const valid = XMLValidator.validate(text);
-  if (valid !== true) return { problem: `line ${valid.err.line}: ${valid.err.msg}` };
+  if (valid !== true) return { problem: `line ${valid.err.line}: ${cut(valid.err.msg, shown)}` };
   const parser = new XMLParser({
     ignoreAttributes: false,
     attributeNamePrefix: '@',
@@ -35,7 +39,7 @@ export function junitElements(text: string): Element[] | { problem: string } {
     collect(parser.parse(text) as Element, tests);
   } catch (error) {
     // The parser throws plain errors, for example for a document that refers to files.
-    return { problem: messageOf(error) };
+    return { problem: cut(messageOf(error), shown) };
   }
   return tests;
 }
