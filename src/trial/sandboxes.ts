@@ -177,14 +177,26 @@ export class Sandboxes implements AsyncDisposable {
       const { start } = await preparedImage(this.#parts, spec, passed, signal);
       const env = { ...passed, ...spec.environment.env };
       const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
-      const container = await engine.createContainer({ ...made, imageId: image.id }, signal);
+      const make = (network: ContainerSpec['network']) =>
+        engine.createContainer({ ...made, network, imageId: image.id }, signal);
+      const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
+      const port = await this.#openPort(graded, 'none', signal);
+      if (port) {
+        try {
+          return { ...fresh, port, container: await port.relay.startSandbox(make, signal) };
+        } catch (error) {
+          await port[Symbol.asyncDispose]();
+          throw error;
+        }
+      }
+      const container = await make('none');
       try {
         await container.start(signal);
       } catch (error) {
         await container.remove();
         throw error;
       }
-      return { ...fresh, container };
+      return { ...fresh, port, container };
     } finally {
       this.giveBack(fresh);
     }

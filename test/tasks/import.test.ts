@@ -63,7 +63,10 @@ function comparable({ request, local }: PlannedCase): unknown {
         ...(image && { image: { ...image, place: '' } }),
         files: sorted(files),
       },
-      tests: tests && { collect: [], fresh: undefined, ...tests, files: sorted(tests.files) },
+      tests: tests && {
+        ...{ collect: [], fresh: undefined, ...tests },
+        ...{ files: sorted(tests.files), network: tests.network?.hosts },
+      },
       oracle: oracle && { ...oracle, files: sorted(oracle.files) },
     },
   };

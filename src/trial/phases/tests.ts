@@ -2,6 +2,7 @@ import { programOutput } from '../../bounds/grading.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { Container } from '../../engine/container.ts';
 import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import type { HostConnection } from '../../gateway/gateway.ts';
 import { reachesThreshold } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests, Thresholds } from '../../suite/case-tests.ts';
@@ -16,6 +17,7 @@ import { gradingEnvironment } from '../environment.ts';
 import { putTests } from '../put-tests.ts';
 import { type Resolved, resolvedRewards } from '../resolved-rewards.ts';
 import { listed, systemChanges } from '../system-changes.ts';
+import { openTestsNetwork } from '../tests-network.ts';
 import { writtenRewards } from '../written-rewards.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
@@ -28,7 +30,7 @@ export type Tested =
       systemChanges?: TrialResult['systemChanges'];
       /** Absolute paths of what could not be brought to where the tests ran. */
       leftOut?: readonly string[];
-    } & ValidatorRun)
+    } & TestsRun)
   | { kind: 'refused'; why: string };
 
 /** Names of paths where agents and tests may write; a change there says nothing about the system. */
@@ -49,7 +51,7 @@ async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
   // If the harness exceeded its disk limit, the tests get additional space.
   const isFull = found.harness?.ended === 'out-of-disk';
   const diskBytes = isFull ? await roomIn(container, input) : undefined;
-  return { kind: 'ran', systemChanges, ...(await run(tests, container, { diskBytes, signal })) };
+  return { kind: 'ran', systemChanges, ...(await run(tests, input, { container, diskBytes, signal })) };
 }
 
 async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
@@ -65,7 +67,8 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   const diskBytes = await roomIn(container, input);
-  return { kind: 'ran', leftOut: brought.leftOut, ...(await run(tests, container, { diskBytes, signal })) };
+  const ran = await run(tests, { ...input, port: sandbox.port }, { container, diskBytes, signal });
+  return { kind: 'ran', leftOut: brought.leftOut, ...ran };
 }
 
 async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {
@@ -74,17 +77,41 @@ async function roomIn(container: Container, { spec, signal }: PhaseInput): Promi
 }
 
 interface RunOptions {
+  container: Container;
   /** The disk limit meanwhile, if it is not the sandbox's own. */
   diskBytes: number | undefined;
   signal: AbortSignal;
 }
 
-async function run(tests: CaseTests, container: Container, options: RunOptions): Promise<ValidatorRun> {
-  const { signal } = options;
+interface TestsRun extends ValidatorRun {
+  /** To the hosts that they may reach. Undefined if they may reach none. */
+  testsConnections?: HostConnection[];
+}
+
+async function run(
+  tests: CaseTests,
+  { spec, parts, port }: Pick<PhaseInput, 'spec' | 'parts' | 'port'>,
+  options: RunOptions,
+): Promise<TestsRun> {
+  const { container, signal } = options;
   await putTests(container, tests, signal);
-  const result = await runTests(tests, container, options);
+  const reaches = port && (spec.testsHosts ?? []).length > 0;
+  await using network = reaches ? await openTestsNetwork(spec, parts, port) : undefined;
+  const result = await runTests(tests, network?.env ?? {}, options);
+  const connections = await network?.end();
   // A process that the tests left must not write a reward while it is read.
   await container.killAll(signal);
+  // If the tests lost the connection to their hosts, they say nothing about the agent.
+  if (reaches) port.relay.lost.throwIfAborted();
+  const graded = await gradedBy(tests, result, { container, signal });
+  return { ...graded, ...(connections && { testsConnections: connections }) };
+}
+
+async function gradedBy(
+  tests: CaseTests,
+  result: ExecResult,
+  { container, signal }: Pick<RunOptions, 'container' | 'signal'>,
+): Promise<ValidatorRun> {
   const rewards = await rewardsOf(result, tests, { container, signal });
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
@@ -110,12 +137,17 @@ async function changesOf({
 /** Both outputs in one stream, in their order. */
 const together = 'exec "$@" 2>&1 < /dev/null';
 
-async function runTests(tests: CaseTests, container: Container, { diskBytes, signal }: RunOptions) {
+async function runTests(
+  tests: CaseTests,
+  env: Record<string, string>,
+  { container, diskBytes, signal }: RunOptions,
+) {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', together, 'sh', ...tests.command],
     env: {
       ...gradingEnvironment({}, container),
       ...(tests.fresh?.brought.kind === 'workspace' && ofWorkspace),
+      ...env,
       ...tests.env,
     },
     cwd: container.workingDir,
