@@ -131,8 +131,9 @@ function gradedBy(
   if (!now) throw new Error('a suite has at least one variant');
   const { ordinal } = spec;
   const today = plannedTrialSpec(suite, { case: planned, variant: now, id: spec.runId, ordinal });
-  const { verify, verifyPlace, validator, tests, judges } = today;
-  const grading = { verify, verifyPlace, validator, tests, judges, protected: today.protected };
+  const { verify, verifyPlace, validator, tests, testsHosts, judges } = today;
+  const own = { verify, verifyPlace, validator, tests, testsHosts, judges };
+  const grading = { ...own, protected: today.protected };
   const { timeouts } = spec.sandbox;
   const limits = { verify: now.sandbox.timeouts.verify, validator: now.sandbox.timeouts.validator };
   return {
@@ -155,7 +156,7 @@ function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase
 }
 
 /** The same hash means the same grading, except for what judges and programs do by themselves. */
-function basisOf({ verify, verifyPlace, validator, tests, judges, ...spec }: TrialSpec): string {
+function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ...spec }: TrialSpec): string {
   const variables = spec.gradingVariables ?? spec.variables;
   const grading = { verify, verifyPlace, validator, tests, variables, judges, protected: spec.protected };
   const { timeouts } = spec.sandbox;

@@ -1,8 +1,9 @@
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { agentSandbox, caseSandbox } from '../suite/case-network.ts';
+import { agentSandbox, caseSandbox, testsHosts } from '../suite/case-network.ts';
 import type { CaseAgent, CaseSteps } from '../suite/case-steps.ts';
+import type { CaseTests } from '../suite/case-tests.ts';
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import {
   freshVerify,
@@ -50,8 +51,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   const testsIn = (environment: CaseEnvironment | undefined) =>
     environment && { environment, sandbox: sandboxIn(variant.sandbox, environment) };
   const sandbox = caseSandbox(sandboxIn(variant.sandbox, environment), details);
+  const reached = (tests: CaseTests) => testsHosts(variant.sandbox, tests.network);
   const steps =
-    details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn, sandbox });
+    details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn, sandbox, reached });
   const [first] = steps?.list ?? [];
   const validator = expanded(setup.validator, request.validator?.source);
   return {
@@ -76,7 +78,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             runsIn: details.runsIn,
             onError: details.onError,
           },
-    tests: details.tests,
+    tests: details.tests && withoutNetwork(details.tests),
+    ...(details.tests && { testsHosts: reached(details.tests) }),
     steps,
     agent: details.agent && withoutNetwork(details.agent),
     variables: first?.variables ?? variables,
@@ -103,9 +106,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   };
 }
 
-/** What an agent may reach is a part of its sandbox. */
-function withoutNetwork({ network: _, ...agent }: CaseAgent): CaseAgent {
-  return agent;
+/** What an agent or tests may reach is decided here, for good. */
+function withoutNetwork<Part extends CaseAgent | CaseTests>({ network: _, ...part }: Part) {
+  return part;
 }
 
 /** Each step has its own instruction, and never sees that of another one. */
@@ -116,8 +119,10 @@ function trialSteps(
     variables,
     testsIn,
     sandbox,
+    reached,
   }: Pick<TrialSpec, 'prompt' | 'variables' | 'sandbox'> & {
     testsIn(environment: CaseEnvironment | undefined): TrialSpec['testsIn'];
+    reached(tests: CaseTests): string[];
   },
 ): TrialSteps {
   const list = steps.list.map(({ instruction, oracle: _, ...step }) => {
@@ -126,6 +131,8 @@ function trialSteps(
     return {
       ...step,
       agent: withoutNetwork(step.agent),
+      tests: withoutNetwork(step.tests),
+      testsHosts: reached(step.tests),
       reach: { network, hosts },
       variables: own,
       prompt: expandVariables(prompt, own, 'keep'),

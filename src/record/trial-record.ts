@@ -221,6 +221,9 @@ const Subject = z
     hosts: z.array(z.string()).optional().meta({
       description: 'The hosts that the harness could reach by name; in several steps, those of all of them.',
     }),
+    testsHosts: z.array(z.string()).optional().meta({
+      description: 'The hosts that the tests could reach by name; in several steps, those of all of them.',
+    }),
     prompt: z.string(),
     verify: z.string().optional(),
   })
@@ -300,6 +303,9 @@ export const TrialRecord = z.object({
       durationMs: Millis,
     }),
   ),
+  testsConnections: z.array(HostConnection).optional().meta({
+    description: 'Connections of the tests to the hosts that they may reach. Absent if they may reach none.',
+  }),
   steps: z
     .array(StepResult)
     .optional()

@@ -3,7 +3,7 @@ import type { SandboxConfig } from './config-file.ts';
 import type { FileIssue } from './file-issues.ts';
 import { permittedBy } from './hosts/host-pattern.ts';
 
-/** The hosts that the agent of a case, or its tests, may reach at most. Undefined for those of the sandbox. */
+/** The hosts that the agent of a case, or its tests, may reach at most. */
 export interface CaseNetwork {
   /** As `hosts` of a sandbox. Empty for none. */
   hosts: string[];
@@ -72,6 +72,18 @@ export function agentSandbox<Given extends Reached>(sandbox: Given, network: Cas
   if (!network || sandbox.network === 'none') return sandbox;
   const { hosts } = permittedIn(sandbox, network);
   return { ...sandbox, network: hosts.length > 0 ? 'allowlist' : 'model', hosts };
+}
+
+/**
+ * The hosts that tests may reach. Tests that name none reach those of the sandbox only where that has
+ * `testsNetwork`.
+ */
+export function testsHosts(
+  { testsNetwork, ...sandbox }: Reached & Pick<SandboxConfig, 'testsNetwork'>,
+  network: CaseNetwork | undefined,
+): string[] {
+  if (network) return permittedIn(sandbox, network).hosts;
+  return testsNetwork && sandbox.network === 'allowlist' ? sandbox.hosts : [];
 }
 
 /** The part of the hosts that a sandbox permits, and those that it does not. */

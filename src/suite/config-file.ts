@@ -71,6 +71,14 @@ export const SandboxConfig = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .meta({ description: 'For network allowlist: registry.example, *.example:443.' }),
+  testsNetwork: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Whether tests that do not say what they reach may reach `hosts` too, with network allowlist. ' +
+        'Default: no.',
+    }),
   security: z.enum(['compatible', 'strict']).default('compatible'),
   memory: ByteSize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),

@@ -10,7 +10,7 @@ import type { OracleSource, TestsSource } from './tests-source.ts';
 /** The tests of a case with their files. What is wrong with these is reported. */
 export function plannedTests(source: TestsSource, path: Path, reader: SuiteReader): CaseTests {
   const { folders = {}, files = {}, command, env = {}, user, timeout, rewards, prints, threshold } = source;
-  const { collect = [] } = source;
+  const { collect = [], hosts } = source;
   const targets = [...Object.keys(folders), ...Object.keys(files).map((file) => posix.dirname(file))];
   // What the agent left there would be found in place of the tests, or of what they write.
   const written = rewards ? [posix.dirname(rewards.json), posix.dirname(rewards.text)] : [];
@@ -21,6 +21,7 @@ export function plannedTests(source: TestsSource, path: Path, reader: SuiteReade
     ...(collect.length > 0 && {
       collect: collect.map(({ timeout, ...each }) => ({ ...each, timeoutMs: timeout })),
     }),
+    ...(hosts && { network: { hosts, at: reader.issueAt([...path, 'hosts']) } }),
     reading: rewards
       ? { kind: 'reward-files', ...rewards }
       : { kind: 'printed-tests', parser: prints ?? 'pytest' },

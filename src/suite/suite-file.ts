@@ -3,10 +3,9 @@ import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { EnvironmentSource } from './environment.ts';
 import { GitSource } from './git/git-source.ts';
-import { isHostPattern } from './hosts/host-pattern.ts';
 import { McpServer } from './mcp-server.ts';
 import { TasksSource } from './tasks-source.ts';
-import { OracleSource, TestsSource } from './tests-source.ts';
+import { CaseHosts, OracleSource, TestsSource } from './tests-source.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
 
@@ -148,14 +147,7 @@ const AgentSource = z
     skills: z.string().startsWith('/', 'expected an absolute path in the sandbox').optional().meta({
       description: 'A folder in the sandbox with skills: folders, each with a SKILL.md.',
     }),
-    hosts: z
-      .array(z.string().refine(isHostPattern, 'expected a host such as registry.example or *.example'))
-      .optional()
-      .meta({
-        description:
-          'The hosts that the agent may reach at most, all of which `hosts` of the sandbox must permit. ' +
-          '[]: none. Default: those of the sandbox.',
-      }),
+    hosts: CaseHosts.optional(),
   })
   .meta({ description: 'What the agent that works on the case gets. Local.' });
 

@@ -32,7 +32,7 @@ const RowTest = z.strictObject({
     .meta({
       description:
         "Names of files that are the image's own when the tests run, whatever the agent made of them. " +
-        'Default: conftest.py, pytest.ini, .pytest.ini, sitecustomize.py, usercustomize.py.',
+        'Default: conftest.py, pytest.ini, .pytest.ini, pytest.toml, .pytest.toml, sitecustomize.py, usercustomize.py.',
     }),
 });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { workdirObstacle } from './environment.ts';
+import { isHostPattern } from './hosts/host-pattern.ts';
 import { Duration } from './quantities.ts';
 
 /** The schema of `tests:`, and of a `solution:` with files. */
@@ -27,6 +28,13 @@ const Threshold = z.number();
 const command = z.array(z.string().min(1)).min(1).meta({ description: 'A program and its arguments.' });
 const env = z.record(z.string().min(1), z.string()).optional();
 
+export const CaseHosts = z
+  .array(z.string().refine(isHostPattern, 'expected a host such as registry.example or *.example'))
+  .meta({
+    description:
+      'The hosts that it may reach at most, all of which `hosts` of the sandbox must permit. [] for none.',
+  });
+
 export const TestsSource = z
   .strictObject({
     folders: z.record(OwnFolder, FromFolder).optional().meta({
@@ -52,6 +60,7 @@ export const TestsSource = z
       )
       .optional()
       .meta({ description: 'Run when the agent has ended, before anything is collected. May fail.' }),
+    hosts: CaseHosts.optional(),
     prints: z
       .enum(['pytest', 'swebench'])
       .optional()

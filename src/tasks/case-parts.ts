@@ -44,9 +44,13 @@ function mcpServerOf({ transport, url = '', command = '', args, headers }: TaskM
 }
 
 /** How a task, or one of its steps, is graded. */
-export interface Graded extends Pick<Task, 'place' | 'verifier'> {}
+export interface Graded extends Pick<Task, 'place' | 'verifier' | 'environment'> {}
 
-export function testsOf({ place, verifier }: Graded, { files, thresholds }: CaseParts): CaseTests {
+export function testsOf(
+  { place, verifier, environment }: Graded,
+  { files, thresholds }: CaseParts,
+): CaseTests {
+  const network = networkOf(verifier.network ?? (verifier.environment ?? environment).network);
   const { tests, command, env, user, timeoutMs, reading, collect } = verifier;
   if (reading.kind === 'unknown' || !command)
     throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
@@ -58,6 +62,7 @@ export function testsOf({ place, verifier }: Graded, { files, thresholds }: Case
     emptied: [...new Set([...tests.map(folderOf), ...written.map((file) => posix.dirname(file))])],
     ...{ command: [...command], env: plainVariables(env), user, timeoutMs, thresholds },
     reading: readingOf(reading),
+    ...(network && { network }),
     ...(collect.length > 0 && { collect: collect.map(({ service: _, ...each }) => each) }),
   };
 }

@@ -38,7 +38,10 @@ function stepOf(task: Task, step: TaskStep, index: number, { parts, report }: St
     healthcheck: healthcheck && healthcheckOf(healthcheck),
     agent: agentOf(step.agent, task.environment),
     timeoutMs: step.agent.timeoutMs,
-    tests: { ...testsOf({ place, verifier }, { ...parts, thresholds }), fresh },
+    tests: {
+      ...testsOf({ place, verifier, environment: task.environment }, { ...parts, thresholds }),
+      fresh,
+    },
     ...artifactsOf(artifacts),
     oracle: oracleOf({ place, solution }, parts),
   };

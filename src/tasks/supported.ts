@@ -44,7 +44,6 @@ const support = {
   'open-network': { differs: 'the agent and the tests run without a network, except for what is configured' },
   'closed-network': 'runs',
   'listed-hosts': { differs: 'programs reach the hosts through the HTTP proxy that their variables name' },
-  'verifier-hosts': { missing: 'a list of permitted hosts is not applied to tests yet' },
   'unknown-host': { missing: 'only names, names after *. and single addresses can be permitted' },
   'unpermitted-host': {
     missing:

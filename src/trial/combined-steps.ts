@@ -25,7 +25,7 @@ export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Fo
   const last = ran.at(-1)?.found ?? {};
   if (!steps) return last;
   const named = ran.flatMap(({ step, ...rest }) => (step ? [{ name: step.name, ...rest }] : []));
-  const all = <Key extends 'trajectory' | 'events' | 'artifactsOmitted'>(key: Key) =>
+  const all = <Key extends 'trajectory' | 'events' | 'artifactsOmitted' | 'testsConnections'>(key: Key) =>
     named.flatMap(({ found }) => (found[key] ?? []) as NonNullable<Found[Key]>[number][]);
   const judgments = [
     ...caseJudgments(steps, named),
@@ -75,6 +75,7 @@ export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Fo
         .map((artifact) => ({ ...artifact, path: `steps/${name}/${artifact.path}` })),
     ),
     artifactsOmitted: all('artifactsOmitted'),
+    ...(named.some(({ found }) => found.testsConnections) && { testsConnections: all('testsConnections') }),
   } as Found;
 }
 

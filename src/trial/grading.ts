@@ -113,11 +113,12 @@ async function gradeUntouched(input: PhaseInput): Promise<Graded> {
   // With services that no agent has used.
   using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
   try {
-    const { container, before, kit, services } = await fresh.sandbox();
+    const { container, before, kit, services, port } = await fresh.sandbox();
     using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
     await input.step.reach(container);
     const own = { keeping: undefined, restored: undefined };
-    const untouched = { ...input, ...own, container, before, kit, services, sandboxes, models, found: {} };
+    const started = { container, before, kit, services, port };
+    const untouched = { ...input, ...own, ...started, sandboxes, models, found: {} };
     return await attempt(untouched, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();

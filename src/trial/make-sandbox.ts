@@ -95,20 +95,30 @@ export class SandboxMaker {
     return { ...started, preparedHere, services, besides };
   }
 
-  /** Starts a container of an image that was kept of one of the trial's sandboxes. It has no network. */
-  async makeKept(spec: TrialSpec, imageId: string, signal: AbortSignal): Promise<Container> {
+  /**
+   * Starts a container of an image that was kept of one of the trial's sandboxes. It reaches nothing but the
+   * hosts of its tests.
+   */
+  async makeKept(
+    spec: TrialSpec,
+    imageId: string,
+    signal: AbortSignal,
+  ): Promise<{ container: Container; port: ModelPort | undefined }> {
     const passed = this.#environment(spec);
     const { start } = await preparedImage(this.#parts, spec, passed, signal);
     const env = { ...passed, ...spec.environment.env };
-    const made = containerSpec(spec.sandbox, start, { network: 'none', labels: labelsOf(spec) }, env);
-    const container = await this.#parts.engine.createContainer({ ...made, imageId }, signal);
-    try {
-      await container.start(signal);
-      return container;
-    } catch (error) {
-      await container.remove();
-      throw error;
-    }
+    const labels = labelsOf(spec);
+    const make = (network: ContainerSpec['network']) => {
+      const made = containerSpec(spec.sandbox, start, { network, labels }, env);
+      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+    };
+    const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
+    await using made = new AsyncDisposableStack();
+    const port = made.use(await this.#openPort(graded, 'none', signal));
+    const container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
+    if (!port) await container.start(signal);
+    made.move();
+    return { container, port };
   }
 
   /** Looks all images up again. Call this if one was removed. */

@@ -30,12 +30,16 @@ export function modelAccess(
  * and the services of the case are reached without a proxy.
  */
 export function reachThrough(relay: Relay, { sandbox, environment }: TrialSpec): Record<string, string> {
-  if (sandbox.network !== 'allowlist') return {};
+  return sandbox.network === 'allowlist' ? proxyVariables(relay.origin, environment) : {};
+}
+
+/** Variables that name a proxy, except for what is near. */
+export function proxyVariables(proxy: string, environment: TrialSpec['environment']): Record<string, string> {
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
   const local = ['NO_PROXY', 'no_proxy'];
   const near = ['127.0.0.1', 'localhost', ...(environment.services ?? []).map(({ name }) => name)];
   return Object.fromEntries([
-    ...names.map((name) => [name, relay.origin]),
+    ...names.map((name) => [name, proxy]),
     ...local.map((name) => [name, near.join(',')]),
   ]);
 }

@@ -20,7 +20,9 @@ export interface ModelPort extends AsyncDisposable {
 }
 
 /** Whether a trial's sandbox may reach anything through the gateway. */
-export function needsPort({ modelConfig, sandbox }: TrialSpec): boolean {
+export function needsPort({ modelConfig, sandbox, testsHosts = [], steps }: TrialSpec): boolean {
+  const hosts = [...testsHosts, ...(steps?.list ?? []).flatMap((step) => step.testsHosts ?? [])];
+  if (hosts.length > 0) return true;
   if (sandbox.network === 'none') return false;
   return modelConfig !== undefined || (sandbox.network === 'allowlist' && sandbox.hosts.length > 0);
 }

@@ -36,7 +36,7 @@ export async function runSteps(
     const until = trial.steps?.list.slice(0, index + 1) ?? [];
     const reach = (fresh: typeof container) => reachSteps(until, fresh, { users, spec, signal });
     // In the image of the trial, whichever step it is.
-    const whole = step ? { ...trial, tests: step.tests, testsIn: step.testsIn } : trial;
+    const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.startAhead();
     const sandboxes = own ?? input.sandboxes;
@@ -62,17 +62,24 @@ export async function runSteps(
   keep({ ...base, ...found, trajectory, artifacts: all });
 }
 
+function withTestsOf(
+  trial: TrialSpec,
+  { tests, testsIn, testsHosts }: Pick<TrialStep, 'tests' | 'testsIn' | 'testsHosts'>,
+): TrialSpec {
+  return { ...trial, tests, testsIn, testsHosts };
+}
+
 /** The trial as one of its steps has it. */
 function stepSpec(
   { steps: _, ...spec }: TrialSpec,
   { agent, timeoutMs, profile = spec.profile, reach, ...step }: TrialStep,
 ): TrialSpec {
-  const { prompt, variables, tests, testsIn, artifacts, artifactsExcept } = step;
+  const { prompt, variables, artifacts, artifactsExcept } = step;
   const { sandbox } = spec;
   const harness = timeoutMs ?? sandbox.timeouts.harness;
   return {
-    ...spec,
-    ...{ prompt, variables, tests, testsIn, artifacts, artifactsExcept, profile },
+    ...withTestsOf(spec, step),
+    ...{ prompt, variables, artifacts, artifactsExcept, profile },
     agent: { ...spec.agent, ...agent },
     sandbox: { ...sandbox, ...reach, timeouts: { ...sandbox.timeouts, harness } },
   };

@@ -99,11 +99,13 @@ export function subjectOf(trial: TrialSpec) {
   const { image, network } = sandbox;
   const { verify } = spec;
   const hosts = hostsOf(sandbox);
+  const ofTests = [...new Set((steps?.list ?? [trial]).flatMap(({ testsHosts }) => testsHosts ?? []))];
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
   return {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,
     profileVersion: profileVersion(profile),
     ...(hosts.length > 0 && { hosts }),
+    ...(ofTests.length > 0 && { testsHosts: ofTests }),
   };
 }

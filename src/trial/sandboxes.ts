@@ -107,8 +107,7 @@ export class Sandboxes implements AsyncDisposable {
     if (!image) throw keptIsGone();
     const fresh = await this.takeForGrading(spec, signal, undefined);
     try {
-      const container = await this.#maker.makeKept(spec, image.id, signal);
-      return { ...fresh, container };
+      return { ...fresh, ...(await this.#maker.makeKept(spec, image.id, signal)) };
     } finally {
       this.giveBack(fresh);
     }

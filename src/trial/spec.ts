@@ -20,6 +20,8 @@ export interface TrialSpec {
   validator: ValidatorSpec | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;
+  /** The hosts that `tests` reach by name. */
+  testsHosts?: string[] | undefined;
   /**
    * In place of `tests`. Its first step has the `prompt` and the `variables` that are given here: they are in
    * the prepared image.
@@ -61,6 +63,7 @@ export interface TrialStep extends Omit<CaseStep, 'instruction' | 'oracle'> {
   variables: Variables;
   /** Where its tests run, if they are fresh. Undefined for the trial's own environment. */
   testsIn?: TrialSpec['testsIn'];
+  testsHosts?: string[] | undefined;
   /** In place of the trial's. */
   profile?: Profile | undefined;
   /** What its agent reaches, in place of all that the trial's sandbox permits. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agentSandbox, caseSandbox, networkProblems } from '../../src/suite/case-network.ts';
+import { agentSandbox, caseSandbox, networkProblems, testsHosts } from '../../src/suite/case-network.ts';
 import type { SandboxConfig } from '../../src/suite/config-file.ts';
 
 const at = { file: 'task.toml', line: 3, column: 1, path: 'agent.network_mode' };
@@ -65,4 +65,14 @@ test('an open network cannot be closed for one step, or for tests in the same sa
   expect(networkProblems({ tests: { network: asks() } }, open)).toEqual(mixed);
   expect(networkProblems({ tests: { network: asks(), fresh: {} } }, open)).toEqual([]);
   expect(networkProblems({ agent: { network: asks() }, tests: {} }, open)).toEqual([]);
+});
+
+test('tests reach what they name, and what they do not name only if the user says so', () => {
+  expect(testsHosts(wide, asks('a.example'))).toEqual(['a.example']);
+  expect(testsHosts(wide, undefined)).toEqual([]);
+  const opened = { ...wide, testsNetwork: true };
+  expect(testsHosts(opened, undefined)).toEqual(wide.hosts);
+  expect(testsHosts(opened, asks())).toEqual([]);
+  expect(testsHosts({ ...opened, network: 'model' }, undefined)).toEqual([]);
+  expect(networkProblems({ tests: { network: asks('b.org') } }, opened)).toHaveLength(1);
 });

@@ -67,7 +67,10 @@ function comparable({ request, local }: PlannedCase): unknown {
           ...{ files: sorted(service.files), place: '' },
         })),
       },
-      tests: tests && { collect: [], fresh: undefined, ...tests, files: sorted(tests.files) },
+      tests: tests && {
+        ...{ collect: [], fresh: undefined, ...tests },
+        ...{ files: sorted(tests.files), network: tests.network?.hosts },
+      },
       oracle: oracle && { ...oracle, files: sorted(oracle.files) },
     },
   };

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostNetwork } from '../../src/gateway/hosts/network.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 import { agentSandbox, caseSandbox } from '../../src/suite/case-network.ts';
+import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialStep } from '../../src/trial/spec.ts';
 import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
@@ -86,5 +88,70 @@ describe.concurrent('the hosts of an agent', { timeout: 180_000 }, () => {
     const result = await bench.trial(run, { sandbox: wide, steps });
     const said = result.validations?.map(({ logs }) => logs?.[0]?.value?.text);
     expect(said).toEqual(['200 403 ', '403 403 ', '403 200 ']);
+  });
+});
+
+/** Tests that say what they reached. */
+function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
+  return {
+    files: [],
+    emptied: ['/logs/verifier'],
+    command: ['bash', '-c', `${asking}; ${script}; echo 1 > /logs/verifier/reward.txt`],
+    ...{ env: {}, timeoutMs: 60_000, thresholds: { byName: {} } },
+    reading: { kind: 'reward-files', json: '/logs/verifier/no', text: '/logs/verifier/reward.txt' },
+    ...change,
+  };
+}
+
+const saidBy = ({ validations }: TrialResult) => validations?.[0]?.logs?.[0]?.value?.text;
+const modelPath = 'http://127.0.0.1:19734/v1/chat/completions';
+const hasModel = { model: 'one', modelConfig: models.one };
+
+describe.concurrent('the hosts of tests', { timeout: 180_000 }, () => {
+  test('are open only to the tests, and only while they run', async () => {
+    const loop = 'while :; do curl -s -x http://127.0.0.1:19734 http://a.example/stolen; done';
+    const run = `${asking}; ask -x http://127.0.0.1:19734 http://a.example > out
+      echo "$OPENAI_API_KEY" > key; setsid nohup bash -c '${loop}' > /dev/null 2>&1 & sleep 0.1`;
+    const script = `cat out; ${both}; ask --noproxy '' -x http://127.0.0.1:19734 http://a.example
+      ask -d '{}' -H "authorization: Bearer $(cat key)" ${modelPath}
+      ask -d '{}' -H "authorization: Bearer $(cat key)" -H "proxy-authorization: Basic $(
+        printf %s "$http_proxy" | sed 's,http://,,; s,@.*,,' | base64 -w0)" ${modelPath}`;
+    const result = await bench.trial(run, {
+      ...{ ...hasModel, sandbox: { ...sandbox, network: 'model' }, tests: tests(script) },
+      testsHosts: ['a.example'],
+    });
+    expect(result.cause).toBeUndefined();
+    // By the agent; by the tests to a, b, a without the password; to the model without it, and with it.
+    expect(saidBy(result)).toBe('403 200 403 407 407 401 ');
+    expect(result.subject).toMatchObject({ network: 'model', testsHosts: ['a.example'] });
+    const [toA, toB, ...others] = result.testsConnections ?? [];
+    expect([toA?.host, toA?.failure, toB?.host]).toEqual(['a.example', undefined, 'b.example']);
+    expect(others).toEqual([]);
+    const byAgent = result.models?.connections ?? [];
+    expect(byAgent.length).toBeGreaterThan(0);
+    for (const { failure } of byAgent) expect(failure).toMatch(/may not reach/);
+  });
+
+  test('are those of a fresh sandbox too, and of none without a list', async () => {
+    const brought = { kind: 'artifacts' as const, artifacts: [], sealed: [] };
+    const fresh = { environment: undefined, brought };
+    const given = { tests: tests(both, { fresh }), sandbox: wide };
+    const [listed, none] = await Promise.all([
+      bench.trial('true', { ...given, testsHosts: ['b.example'] }),
+      bench.trial('true', given),
+    ]);
+    expect([listed.cause, saidBy(listed)]).toEqual([undefined, '403 200 ']);
+    expect(listed.testsConnections).toHaveLength(2);
+    expect([none.cause, saidBy(none)]).toEqual([undefined, '000 000 ']);
+    expect(none).not.toHaveProperty('testsConnections');
+  });
+
+  test('are those of a control, so that an agent cannot choose to have no verdict', async () => {
+    const script = `test -e broken && exit 0; (${both}) > seen; grep -q '200 403' seen || exit 0`;
+    const result = await bench.trial('touch broken', {
+      ...{ sandbox: wide, tests: tests(script), testsHosts: ['a.example'] },
+    });
+    expect(result.verdict).toBe('failed');
+    expect(result.cause).toMatchObject({ kind: 'agent' });
   });
 });

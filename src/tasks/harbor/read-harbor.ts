@@ -35,10 +35,6 @@ export function readHarborTask(path: string): Task {
   // What steps say of agent and tests is read with the steps.
   const whole = hasSteps ? { ...source, remarks: new Remarks() } : source;
   const verifier = readVerifier(whole, { toml, step: undefined, ignored });
-  for (const one of hasSteps ? steps.map((step) => step.verifier) : [verifier]) {
-    const network = one.network ?? one.environment?.network ?? environment.network;
-    if (network.mode === 'allowlist') remarks.uses('verifier-hosts', network.at);
-  }
   const task: Task = {
     id: basename(folder.path),
     name: toml.task.name ?? basename(folder.path),

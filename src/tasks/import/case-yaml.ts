@@ -101,7 +101,7 @@ function environmentYaml(environment: CaseEnvironment, writing: Writing) {
 }
 
 function testsYaml(tests: CaseTests, put: Put) {
-  const { files, emptied, command, env, user, timeoutMs, reading, thresholds, collect = [] } = tests;
+  const { files, emptied, command, env, user, timeoutMs, reading, thresholds, collect = [], network } = tests;
   const known = [
     'files',
     'emptied',
@@ -112,6 +112,7 @@ function testsYaml(tests: CaseTests, put: Put) {
     'reading',
     'thresholds',
     'collect',
+    'network',
   ];
   refuseOthers(tests, known, 'tests.');
   if (reading.kind !== 'reward-files' && reading.kind !== 'printed-tests')
@@ -128,6 +129,7 @@ function testsYaml(tests: CaseTests, put: Put) {
     ...(reading.kind === 'reward-files'
       ? { rewards: { json: reading.json, text: reading.text } }
       : { prints: reading.parser }),
+    hosts: network?.hosts,
     threshold: thresholdYaml(thresholds),
   };
 }

@@ -67,6 +67,9 @@ export class ImportFolder {
   }
 }
 
+/** Without the bits that let a program run as another user: these files lie on the host. */
+const permissions = 0o777;
+
 /** Links stay links, which are not followed. */
 function copyContext(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
@@ -78,7 +81,7 @@ function copyContext(from: string, to: string): void {
   }
   // Last, since a folder may be closed to its owner.
   for (const { path, type, mode } of entries.toReversed())
-    if (type !== 'symlink') chmodSync(join(to, path), mode);
+    if (type !== 'symlink') chmodSync(join(to, path), mode & permissions);
 }
 
 function writeEntry(path: string, entry: PlacedFile): void {
@@ -86,7 +89,7 @@ function writeEntry(path: string, entry: PlacedFile): void {
   if ('linkTarget' in entry) symlinkSync(entry.linkTarget, path);
   else if ('folder' in entry) mkdirSync(path, { recursive: true });
   else writeFileSync(path, entry.content);
-  if (!('linkTarget' in entry)) chmodSync(path, entry.mode);
+  if (!('linkTarget' in entry)) chmodSync(path, entry.mode & permissions);
 }
 
 function refused(message: string, hint: string): OffsiteError {

@@ -28,7 +28,15 @@ export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSo
 }
 
 /** In place of what the agent made of them, since test runners load them by their names. */
-const loadedByName = ['conftest.py', 'pytest.ini', '.pytest.ini', 'sitecustomize.py', 'usercustomize.py'];
+const loadedByName = [
+  'conftest.py',
+  'pytest.ini',
+  '.pytest.ini',
+  'pytest.toml',
+  '.pytest.toml',
+  'sitecustomize.py',
+  'usercustomize.py',
+];
 
 const usualCommands: Readonly<Record<RowTest['parser'], string>> = {
   pytest: 'pytest -rA {files}',

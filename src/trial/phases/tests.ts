@@ -1,5 +1,6 @@
 import { programOutput } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
+import type { HostConnection } from '../../gateway/gateway.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
@@ -8,6 +9,7 @@ import { bringArtifacts } from '../tests/bring-artifacts.ts';
 import { bringWorkspace, ofWorkspace } from '../tests/bring-workspace.ts';
 import { gradeOf } from '../tests/grade.ts';
 import { putTests } from '../tests/put-tests.ts';
+import { openTestsNetwork } from '../tests/tests-network.ts';
 import { listed, systemChanges } from '../workspace/system-changes.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
@@ -20,7 +22,7 @@ export type Tested =
       systemChanges?: TrialResult['systemChanges'];
       /** Absolute paths of what could not be brought to where the tests ran. */
       leftOut?: readonly string[];
-    } & ValidatorRun)
+    } & TestsRun)
   | { kind: 'refused'; why: string };
 
 /** Names of paths where agents and tests may write; a change there says nothing about the system. */
@@ -41,7 +43,7 @@ async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
   // If the harness exceeded its disk limit, the tests get additional space.
   const isFull = found.harness?.ended === 'out-of-disk';
   const diskBytes = isFull ? await roomIn(container, input) : undefined;
-  return { kind: 'ran', systemChanges, ...(await run(tests, container, { diskBytes, signal })) };
+  return { kind: 'ran', systemChanges, ...(await run(tests, input, { container, diskBytes, signal })) };
 }
 
 async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
@@ -57,7 +59,8 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   const diskBytes = await roomIn(container, input);
-  return { kind: 'ran', leftOut: brought.leftOut, ...(await run(tests, container, { diskBytes, signal })) };
+  const ran = await run(tests, { ...input, port: sandbox.port }, { container, diskBytes, signal });
+  return { kind: 'ran', leftOut: brought.leftOut, ...ran };
 }
 
 async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {
@@ -66,18 +69,34 @@ async function roomIn(container: Container, { spec, signal }: PhaseInput): Promi
 }
 
 interface RunOptions {
+  container: Container;
   /** The disk limit meanwhile, if it is not the sandbox's own. */
   diskBytes: number | undefined;
   signal: AbortSignal;
 }
 
-async function run(tests: CaseTests, container: Container, options: RunOptions): Promise<ValidatorRun> {
-  const { signal } = options;
+interface TestsRun extends ValidatorRun {
+  /** To the hosts that they may reach. Undefined if they may reach none. */
+  testsConnections?: HostConnection[];
+}
+
+async function run(
+  tests: CaseTests,
+  { spec, parts, port }: Pick<PhaseInput, 'spec' | 'parts' | 'port'>,
+  options: RunOptions,
+): Promise<TestsRun> {
+  const { container, signal } = options;
   await putTests(container, tests, signal);
-  const result = await runTests(tests, container, options);
+  const reaches = port && (spec.testsHosts ?? []).length > 0;
+  await using network = reaches ? await openTestsNetwork(spec, parts, port) : undefined;
+  const result = await runTests(tests, network?.env ?? {}, options);
+  const connections = await network?.end();
   // A process that the tests left must not write a reward while it is read.
   await container.killAll(signal);
-  return gradeOf(result, tests, container, signal);
+  // If the tests lost the connection to their hosts, they say nothing about the agent.
+  if (reaches) port.relay.lost.throwIfAborted();
+  const graded = await gradeOf(result, tests, container, signal);
+  return { ...graded, ...(connections && { testsConnections: connections }) };
 }
 
 /**
@@ -101,12 +120,17 @@ async function changesOf(
 /** Both outputs in one stream, in their order. */
 const together = 'exec "$@" 2>&1 < /dev/null';
 
-async function runTests(tests: CaseTests, container: Container, { diskBytes, signal }: RunOptions) {
+async function runTests(
+  tests: CaseTests,
+  env: Record<string, string>,
+  { container, diskBytes, signal }: RunOptions,
+) {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', together, 'sh', ...tests.command],
     env: {
       ...gradingEnvironment({}, container),
       ...(tests.fresh?.brought.kind === 'workspace' && ofWorkspace),
+      ...env,
       ...tests.env,
     },
     cwd: container.workingDir,

@@ -34,6 +34,7 @@ async function run(input: PhaseInput): Promise<Found> {
     ...{ validations, judgments, artifactsOmitted },
     ...(validatedIn && { validatedIn }),
     ...systemChanges,
+    ...('testsConnections' in ran && { testsConnections: ran.testsConnections }),
   };
 
   const broken = findings.find(({ problem }) => problem !== undefined);
