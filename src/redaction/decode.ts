@@ -11,7 +11,7 @@ import {
   percent,
   type Wanted,
 } from './escape.ts';
-import { gapEnd } from './gap.ts';
+import { gapEnd, longestGap, zeroEnd } from './gap.ts';
 import type { Element, Pattern } from './pattern.ts';
 
 /** `%2525252f` is a slash, escaped four times. */
@@ -48,9 +48,14 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
     let at = end;
     let next = needsGap ? no : elementEnd(pattern, index, bytes, at, last);
     if (next === no && index > 0) {
-      at = gapEnd(gap, bytes, end);
-      if (at === open && !last) return open;
-      if (at > end) next = elementEnd(pattern, index, bytes, at, last);
+      let after = gap === 'zeros' ? zeroEnd(bytes, at) : gapEnd(gap, bytes, at);
+      while (after > at && at - end < longestGap) {
+        at = after;
+        next = elementEnd(pattern, index, bytes, at, last);
+        // The secret may have what reads as an escaped zero in it.
+        after = gap === 'zeros' && next === no ? zeroEnd(bytes, at) : at;
+      }
+      if (after === open && !last) return open;
     }
     if (next === open && !last) return open;
     if (next <= 0) return enough;

@@ -7,10 +7,21 @@ import { anyCode, backslash, codeOf, escapeAt, isAlphanumeric, isSign, lengthOf,
  */
 export type Gap = 'nothing' | 'zeros' | 'lines' | 'separators' | 'numbers';
 
-const longestGap = 24;
+/** Bytes. */
+export const longestGap = 24;
 
 const zero = 0x30;
 const letterX = 0x78;
+
+/** The position after the one zero at `at`, which may be escaped or not; `at` itself if there is none. */
+export function zeroEnd(bytes: Uint8Array, at: number): number {
+  const byte = bytes[at];
+  if (byte === undefined) return open;
+  const escaped = isSign(byte) ? escapeAt(bytes, at, anyCode) : 0;
+  if (escaped === open) return open;
+  if (escaped > 0 && codeOf(escaped) === 0) return at + lengthOf(escaped);
+  return byte === 0 ? at + 1 : at;
+}
 
 /** The position after the gap at `from`, which may be escaped or not. */
 export function gapEnd(gap: Gap, bytes: Uint8Array, from: number): number {

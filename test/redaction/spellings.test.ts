@@ -79,6 +79,13 @@ describe('a key is taken out', () => {
     }
   });
 
+  test('if it has what reads as an escaped zero, after a zero', () => {
+    for (const hidden of ['secret%00withAZero', 'secret&#0;withAZero', 'secret\\x00withAZero']) {
+      const written = hidden.replace('secret', 'secret\0');
+      expect(String(new Redactor([hidden]).whole(Buffer.from(written)))).toBe('[redacted]');
+    }
+  });
+
   test('in any mixture of these', () => {
     const writings: ((character: string) => string)[] = [
       (one) => one,
