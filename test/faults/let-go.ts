@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Container } from 'dockerode';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 
@@ -43,16 +44,19 @@ export async function letGo(batch: string, ended: Promise<unknown>): Promise<voi
     for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
       if (told.has(Id)) continue;
       told.add(Id);
-      const exec = await dockerOf(engine)
-        .getContainer(Id)
-        .exec({ Cmd: ['touch', '/tmp/go'] })
-        .catch((error: { statusCode?: number }) => {
-          // Gone again since it was listed.
-          if (error.statusCode === 404 || error.statusCode === 409) return undefined;
-          throw error;
-        });
-      await exec?.start({ Detach: true });
+      await touch(dockerOf(engine).getContainer(Id)).catch(
+        (error: { statusCode?: number; message: string }) => {
+          // It may end at any moment since it was listed.
+          const isGone = error.statusCode === 404 || error.statusCode === 409;
+          if (!isGone && !error.message.includes('container not running')) throw error;
+        },
+      );
     }
     await Promise.race([ending, new Promise((resolve) => setTimeout(resolve, 100))]);
   }
+}
+
+async function touch(container: Container): Promise<void> {
+  const exec = await container.exec({ Cmd: ['touch', '/tmp/go'] });
+  await exec.start({ Detach: true });
 }
