@@ -4,13 +4,14 @@ import { printAnswers } from './model/print-answers.ts';
 /**
  * A model of a large fleet: how long a batch takes, and where it saturates.
  *
- *   fleet --model [--pictures FOLDER] [--quick]
+ *   fleet [--pictures FOLDER] [--json] [--quick]
  */
 const { values } = parseArgs({
   options: {
-    model: { type: 'boolean', default: false },
     pictures: { type: 'string' },
+    json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
   },
 });
-printAnswers({ trials: values.quick ? 100_000 : 1_000_000, pictures: values.pictures });
+const { pictures, json } = values;
+printAnswers({ trials: values.quick ? 100_000 : 1_000_000, pictures, json });

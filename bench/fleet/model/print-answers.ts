@@ -9,14 +9,28 @@ import { answers, type Row } from './questions.ts';
  *
  * @param options.trials of a batch
  * @param options.pictures a folder for SVG files; undefined for none
+ * @param options.json whether to print one line of JSON for each question
  */
-export function printAnswers({ trials, pictures }: { trials: number; pictures: string | undefined }): void {
+export function printAnswers({
+  trials,
+  pictures,
+  json,
+}: {
+  trials: number;
+  pictures: string | undefined;
+  json: boolean;
+}): void {
   for (const { name, question, rows, svg } of answers(trials)) {
-    console.log(`\n${question}\n${plainText(table(columns, rows.map(cellsOf)))}`);
+    if (json) console.log(JSON.stringify({ name, rows: rows.map(withoutSamples) }));
+    else console.log(`\n${question}\n${plainText(table(columns, rows.map(cellsOf)))}`);
     if (pictures === undefined) continue;
     mkdirSync(pictures, { recursive: true });
     writeFileSync(join(pictures, `${name}.svg`), svg);
   }
+}
+
+function withoutSamples({ differs, result: { samples: _, ...result } }: Row) {
+  return { differs, ...result };
 }
 
 const right = (title: string) => ({ title, align: 'right' as const });
