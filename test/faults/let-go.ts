@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Container } from 'dockerode';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { touch } from '../engine/touch.ts';
 
 /** The `run` of a trial that waits until it is let go. */
 export const untilLetGo = 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done';
@@ -44,19 +44,8 @@ export async function letGo(batch: string, ended: Promise<unknown>): Promise<voi
     for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
       if (told.has(Id)) continue;
       told.add(Id);
-      await touch(dockerOf(engine).getContainer(Id)).catch(
-        (error: { statusCode?: number; message: string }) => {
-          // It may end at any moment since it was listed.
-          const isGone = error.statusCode === 404 || error.statusCode === 409;
-          if (!isGone && !error.message.includes('container not running')) throw error;
-        },
-      );
+      await touch(engine, Id, '/tmp/go');
     }
     await Promise.race([ending, new Promise((resolve) => setTimeout(resolve, 100))]);
   }
-}
-
-async function touch(container: Container): Promise<void> {
-  const exec = await container.exec({ Cmd: ['touch', '/tmp/go'] });
-  await exec.start({ Detach: true });
 }
