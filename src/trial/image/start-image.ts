@@ -30,7 +30,14 @@ export interface StartImage extends Place {
   hasVolumes: boolean;
 }
 
-export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
+export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'> & GradedBy;
+
+type GradedBy = Partial<Pick<TrialSpec, 'verify' | 'validator' | 'tests'>>;
+
+/** Whether the workspace of a fresh sandbox is emptied to grade a trial, and filled with the agent's. */
+export function isEmptied({ verify, validator, tests }: GradedBy): boolean {
+  return verify !== undefined || validator !== undefined || tests?.fresh?.brought.kind === 'workspace';
+}
 
 /**
  * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the
@@ -56,7 +63,7 @@ export async function startImage(
   const found =
     built === undefined ? await named(parts, spec, place, signal) : await imageOfBuild(engine, built, signal);
   const start = startOf(found, { sandbox, environment });
-  const obstacle = workdirObstacle(start.workspace);
+  const obstacle = workdirObstacle(start.workspace, isEmptied(spec) ? 'emptied' : 'kept');
   if (obstacle !== undefined) {
     const why = `cannot be the workspace: ${obstacle}`;
     throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
