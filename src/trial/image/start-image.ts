@@ -24,7 +24,7 @@ export interface StartImage extends Place {
   openVariables: string[];
   /** What a validator gets in place of these variables. */
   closedEnv: Record<string, string>;
-  /** Whether a validator that is a module can run in it. */
+  /** Whether it has a `node`, of whatever version. */
   hasNode: boolean;
   /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
   hasVolumes: boolean;
@@ -131,11 +131,4 @@ function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: 
   if (environment.user !== undefined) return {};
   if (sandbox.user !== undefined) return { HOME: '/tmp' };
   return user === '' ? { HOME: '/root' } : {};
-}
-
-/** Throws a {@link TrialFailure} of kind `task` if the validator of a trial cannot run in its image. */
-export function requireNode({ validator, environment }: TrialSpec, { hasNode }: StartImage): void {
-  if (hasNode || !validator || validator.source.startsWith('#!')) return;
-  const { place = '' } = environment.image ?? environment.build ?? {};
-  throw unusable(`${place}: the image has no node, which runs the validator: install it in the image`);
 }
