@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Case } from '../contract/definition.ts';
 import { instructionOf } from './case-steps.ts';
+import { workdirObstacle } from './environment.ts';
 import { FileReader } from './file-reader.ts';
 import { agentOf, plannedSteps } from './load-steps.ts';
 import { type CasePart, plannedOracle, plannedTests } from './load-tests.ts';
@@ -118,8 +119,12 @@ function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
   };
 }
 
-function environmentOf({ environment, source }: CaseSource, path: Path, reader: SuiteReader) {
+function environmentOf({ environment, source, tests }: CaseSource, path: Path, reader: SuiteReader) {
   const planned = reader.environment(environment, path);
+  const { workdir } = planned;
+  const obstacle = workdir === undefined || tests ? undefined : workdirObstacle(workdir);
+  if (obstacle !== undefined)
+    reader.reportOnce([...(environment ? path : []), 'environment', 'workdir'], `${workdir}: ${obstacle}`);
   const repository = reader.repository(source, path);
   return repository ? { ...planned, source: repository } : planned;
 }

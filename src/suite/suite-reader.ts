@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { printPath } from '../contract/errors.ts';
 import { messageOf } from '../offsite-error.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
@@ -33,6 +34,12 @@ export class SuiteReader {
   readonly report = (path: Path, message: string): void => {
     this.issues.push(this.#yaml.issue(path, message));
   };
+
+  /** For a part of the suite that several cases share. */
+  reportOnce(path: Path, message: string): void {
+    const issue = this.#yaml.issue(path, message);
+    if (!this.issues.some((known) => isDeepStrictEqual(known, issue))) this.issues.push(issue);
+  }
 
   /** A text of the suite, or of the file that it names. Empty, with a problem, if that cannot be read. */
   text(text: Text, path: Path): string {
