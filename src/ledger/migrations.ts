@@ -190,4 +190,8 @@ export const migrations: readonly string[] = [
     accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted IN (0, 1)) -- whether Temporal took the trial's result
   ) STRICT;
   `,
+  `
+  -- The workflow that gave the task: the batch's own, or a part of it. Earlier tasks are the batch's.
+  ALTER TABLE fleet_tasks ADD COLUMN workflow TEXT;
+  `,
 ];

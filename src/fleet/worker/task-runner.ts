@@ -11,7 +11,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
-import { enterTrial } from './enter-trial.ts';
+import { enterTrial, type GivenTask } from './enter-trial.ts';
 import { placedTrials } from './placement.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
@@ -131,10 +131,7 @@ export class TaskRunner {
     const ended = await this.#held(
       order,
       { beat, heartbeatMs, clock, monotonic },
-      {
-        token,
-        workflowRun: workflowExecution?.runId ?? '',
-      },
+      { token, workflow: workflowExecution?.workflowId, workflowRun: workflowExecution?.runId ?? '' },
     );
     switch (ended.kind) {
       case 'known':
@@ -153,7 +150,7 @@ export class TaskRunner {
   async #held(
     order: TrialOrder,
     holdParts: Parameters<typeof TaskHold.take>[0],
-    task: { token: Uint8Array; workflowRun: string },
+    task: GivenTask,
   ): Promise<TaskEnd> {
     try {
       using hold = await TaskHold.take(holdParts);
@@ -166,11 +163,7 @@ export class TaskRunner {
     }
   }
 
-  async #run(
-    order: TrialOrder,
-    hold: TaskHold,
-    task: { token: Uint8Array; workflowRun: string },
-  ): Promise<TaskEnd> {
+  async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { ledger, documents, wake } = this.#parts;
     const document = await documents.get(order.document);
     if (document.service !== this.#parts.service) throw otherService(document.service, this.#parts.service);
@@ -202,14 +195,7 @@ export class TaskRunner {
   }
 
   /** Enters a trial when an earlier task for it has ended here. */
-  async #enter(
-    order: TrialOrder,
-    document: Awaited<ReturnType<Documents['get']>>,
-    task: {
-      token: Uint8Array;
-      workflowRun: string;
-    },
-  ) {
+  async #enter(order: TrialOrder, document: Awaited<ReturnType<Documents['get']>>, task: GivenTask) {
     const { ledger } = this.#parts;
     for (;;) {
       const known = ledger.fleetTasks.find(document.service, order);
