@@ -7,11 +7,13 @@ import { requireHealth } from './healthcheck.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from './host-environment.ts';
 import type { ImageParts, PreparationOptions } from './image/image-parts.ts';
 import { preparedImage } from './image/prepared-image.ts';
+import { nodeOf } from './image/validator-node.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
+import type { JoinedNetwork } from './started-sandbox.ts';
 import { testsSpec } from './tests/tests-spec.ts';
 
 /** What decides about a sandbox besides its trial. */
@@ -50,9 +52,10 @@ export class SandboxMaker {
     const passed = this.#environment(spec);
     const serviceImages = await this.#services.images(spec, passed, signal);
     const prepared = await preparedImage(this.#parts, spec, passed, signal);
-    const { imageId, start, mount, prepare } = prepared;
+    const { imageId, start, mount, node, prepare } = prepared;
     const images = [...prepared.images, ...serviceImages.images];
-    const mounts = mount && (!given.grades || prepare) ? [mount] : [];
+    const hasHarness = !given.grades || prepare !== undefined;
+    const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && given.grades ? [node] : [])];
     const steps = [...serviceImages.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
@@ -66,11 +69,13 @@ export class SandboxMaker {
     let container: Container;
     let port: ModelPort | undefined;
     let services: TrialServices | undefined;
+    let joined: JoinedNetwork | undefined;
     if (serviceImages.services.length > 0) {
       if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
       services =
         given.services ?? around.use(await this.#startServices(serviceImages.services, spec, signal));
       const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
+      joined = { network: access.network, hosts: access.hosts };
       container = made.use(await make(access.network, access.hosts));
       await container.start(signal);
       if (prepare) steps.push(...(await prepare(container)));
@@ -92,16 +97,20 @@ export class SandboxMaker {
     const besides = around.move();
     const preparedHere = prepare !== undefined;
     const started = { imageId, start, images, container, port, environment: steps };
-    return { ...started, preparedHere, services, besides };
+    const joining = { services, joined, besides };
+    return { ...started, ...joining, preparedHere, validatorNode: node && nodeOf(node) };
   }
 
   /**
    * Starts a container of an image that was kept of one of the trial's sandboxes. It reaches nothing but the
-   * hosts of its tests.
+   * hosts of its tests, and services.
+   *
+   * @param joined the place of another sandbox on the network of its services
    */
   async makeKept(
     spec: TrialSpec,
     imageId: string,
+    joined: JoinedNetwork | undefined,
     signal: AbortSignal,
   ): Promise<{ container: Container; port: ModelPort | undefined }> {
     const passed = this.#environment(spec);
@@ -110,13 +119,21 @@ export class SandboxMaker {
     const labels = labelsOf(spec);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, hosts: joined?.hosts }, signal);
     };
     const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
     await using made = new AsyncDisposableStack();
-    const port = made.use(await this.#openPort(graded, 'none', signal));
-    const container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
-    if (!port) await container.start(signal);
+    let container: Container;
+    let port: ModelPort | undefined;
+    if (joined) {
+      container = made.use(await make(joined.network));
+      await container.start(signal);
+      port = made.use(await this.#openPort(graded, joined.network, signal));
+    } else {
+      port = made.use(await this.#openPort(graded, 'none', signal));
+      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
+      if (!port) await container.start(signal);
+    }
     made.move();
     return { container, port };
   }
