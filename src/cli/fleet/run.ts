@@ -1,6 +1,6 @@
 import { planParts } from '../../agent/plan-parts.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { refuseContexts, startFleetBatch } from '../../fleet/start-fleet-batch.ts';
+import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -31,7 +31,6 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
-  refuseContexts(plan);
   if (planParts(plan).length > 1) throw tooManyCases(plan.cases.length);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
