@@ -21,6 +21,8 @@ export interface FleetStart extends StartParts {
   window: number;
   /** The most trials of one workflow. */
   slice: number;
+  /** The group of the batch, unless it is one of its own. */
+  group?: string | undefined;
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */
@@ -41,7 +43,7 @@ export async function startWorkflow(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { temporal, service, storage, config, pool, priority, window, slice, ledger } = parts;
+  const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
   const contexts = await putContexts(plan, storage);
@@ -70,7 +72,7 @@ export async function startWorkflow(
   );
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority },
+    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority, group },
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
     slice,
