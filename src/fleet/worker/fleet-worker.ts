@@ -33,8 +33,18 @@ export interface FleetWorkerParts
   log: Logger;
   /** How other machines know this worker. */
   name: string;
+  /** Bytes for all trials together. Default: three quarters of the engine's machine. */
+  memory?: number | undefined;
   /** Receives what the worker does, besides the log. */
   observe?: WorkerParts['observe'] | undefined;
+}
+
+export interface WorkerStanding {
+  mode: 'starting' | 'working' | 'draining';
+  /** Trials that run here. */
+  running: number;
+  /** Loops that do not go on. Only a new process helps. */
+  stuck: string[];
 }
 
 /** How long a worker waits at its end for the last reports: milliseconds, and failures in a row. */
@@ -47,6 +57,7 @@ const grace = { ms: 60_000, failures: 3 };
 export class FleetWorker {
   readonly #parts: FleetWorkerParts;
   readonly #metrics = new Metrics();
+  readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
@@ -54,6 +65,17 @@ export class FleetWorker {
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
     this.#parts = parts;
+    this.#watchdog = new Watchdog(parts.monotonic);
+  }
+
+  /** What the worker is doing, for those who watch it. */
+  standing(): WorkerStanding {
+    const isDraining = this.#intake.signal.aborted;
+    return {
+      mode: isDraining ? 'draining' : this.#running ? 'working' : 'starting',
+      running: this.#running?.worker.running().length ?? 0,
+      stuck: this.#watchdog.stuck(),
+    };
   }
 
   /** Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run. */
@@ -94,7 +116,7 @@ export class FleetWorker {
     const scope = { service, lock: fleetLock };
     this.#forgetTasks();
     ledger.reserve.take();
-    const watchdog = new Watchdog(monotonic);
+    const watchdog = this.#watchdog;
     const loops = { log, metrics: this.#metrics, clock, watchdog };
     const calls = new Tasks(connection.client);
     await using opened = new AsyncDisposableStack();
@@ -139,8 +161,8 @@ export class FleetWorker {
       },
     });
     const { taskQueue, pools } = connection.fleet;
-    const memory = (this.#parts.engine.capabilities.memoryBytes * 0.75) / worker.concurrency;
-    const queues = queuesOf(taskQueue, pools, memory);
+    const memory = this.#parts.memory ?? this.#parts.engine.capabilities.memoryBytes * 0.75;
+    const queues = queuesOf(taskQueue, pools, memory / worker.concurrency);
     const polls = await openPolls({
       ...{ connection, taskQueue, queues, name },
       activities: tasks.activities,
