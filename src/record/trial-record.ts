@@ -292,6 +292,10 @@ export const TrialRecord = z.object({
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
+  startUp: z.array(z.string()).optional().meta({
+    description:
+      'The program that the environment starts: in each sandbox, and again before tests in that of the agent.',
+  }),
   services: z.array(ServiceRecord).optional().meta({
     description: 'The services of the case, until the trial was graded.',
   }),
