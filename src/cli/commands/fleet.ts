@@ -77,6 +77,7 @@ function run() {
     .option('--pool <name>', 'the pool whose workers run it', 'default')
     .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
     .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .option('--slice <n>', 'the most trials of one workflow; larger batches have several', wholeNumber, 1_000)
     .option('--detach', 'do not watch it')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
@@ -90,13 +91,13 @@ function run() {
 
 function attach() {
   return withService(new Command('attach'))
-    .description('watch a batch of the fleet, and print its results at its end')
-    .argument('<batch>', "the batch's id")
+    .description('watch batches of the fleet, and print their results at their end')
+    .argument('<batch...>', 'their ids')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (batch, options) => {
+    .action(async (batches, options) => {
       process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).attachTo(
-        batch,
+        batches,
         options,
       );
     });

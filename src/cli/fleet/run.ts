@@ -1,6 +1,7 @@
+import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { refuseContexts, startFleetBatch } from '../../fleet/start-fleet-batch.ts';
+import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -16,6 +17,7 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
   pool: string;
   priority: number;
   window: number;
+  slice: number;
   detach?: true | undefined;
   allowOutside?: string[] | undefined;
 }
@@ -30,50 +32,44 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
-  refuseContexts(plan);
-  if (planParts(plan).length > 1) throw tooManyCases(plan.cases.length);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
   const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
   await requireService(context);
   const reporting = await context.reporting();
-  const { pool, priority, window } = options;
-  const batch = await progress.step('starting the batch', () =>
-    startFleetBatch(
-      plan,
-      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window } },
-      signal,
-    ),
-  );
-  progress.note(
-    text`started batch ${batch.id} on the fleet: ${plural(batch.runs.length * plan.trials, 'trial')}`,
-  );
+  const { pool, priority, window, slice } = options;
+  const batches: OpenBatch[] = [];
+  for (const part of planParts(plan)) {
+    const given = { clock, temporal, storage, config, pool, priority, window, slice };
+    const batch = await progress.step('starting the batch', () =>
+      startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
+    );
+    batches.push(batch);
+    const trials = plural(batch.runs.length * plan.trials, 'trial');
+    progress.note(text`started batch ${batch.id} on the fleet: ${trials}`);
+  }
   if (options.detach) {
-    if (options.json) context.out.json({ batchId: batch.id });
-    else context.out.print(batch.id);
-    progress.note(text`offsite fleet attach ${batch.id}`);
+    const ids = batches.map(({ id }) => id);
+    const [batchId] = ids;
+    if (options.json) context.out.json(ids.length === 1 ? { batchId } : { batchIds: ids });
+    else for (const id of ids) context.out.print(id);
+    progress.note(text`offsite fleet attach ${ids.join(' ')}`);
     return exitCodes.done;
   }
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
+  return await follow(batches, { context, progress, temporal, storage, reporting }, options, signal);
 }
 
-function tooManyCases(cases: number): OffsiteError {
-  return new OffsiteError(`a batch of the fleet cannot have ${cases} cases`, {
-    code: 'TOO_MANY_CASES',
-    kind: 'input',
-    hint: 'Choose at most 100, with --include or --limit, and start the others as further batches.',
-  });
-}
-
-function refuseNumbers({ priority, window }: FleetRunOptions): void {
-  const most = fleetMessages.count.open;
+function refuseNumbers({ priority, window, slice }: FleetRunOptions): void {
+  const { open, slice: longest } = fleetMessages.count;
   const wrong =
     priority > 5
       ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > most
-        ? [`a window of ${window} is too large`, `Choose at most ${most}: the workflow keeps track of each.`]
-        : undefined;
+      : window > open
+        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
+        : slice > longest
+          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
+          : undefined;
   if (wrong)
     throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
 }

@@ -119,6 +119,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...hostLines(record),
     ...(record.services ?? []).map(serviceLine),
+    ...(record.startUp ? [text`started  ${record.startUp.join(' ')}`] : []),
     ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,
