@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
@@ -6,6 +5,7 @@ import { fleetMessages } from '../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { FleetConfig } from '../suite/fleet-config.ts';
 import { encryptingCodec } from './codec.ts';
+import { type FleetTls, tlsOf, tlsTrouble } from './tls.ts';
 
 /** A connection to the Temporal server of a fleet. */
 export interface FleetConnection extends AsyncDisposable {
@@ -13,11 +13,11 @@ export interface FleetConnection extends AsyncDisposable {
   connection: Connection;
   fleet: FleetConfig;
   /** What a worker's own connection needs. */
-  options: { address: string; tls: object | boolean | undefined; apiKey: string | undefined };
+  options: { address: string; tls: FleetTls; apiKey: string | undefined };
   dataConverter: DataConverter;
 }
 
-/** Throws `FLEET_UNREACHABLE`, `FLEET_KEY_INVALID`, and `input` errors for missing keys. */
+/** Throws `FLEET_UNREACHABLE`, and `input` errors for keys and files that are missing or wrong. */
 export async function connectFleet(
   fleet: FleetConfig,
   env: NodeJS.ProcessEnv,
@@ -39,9 +39,10 @@ export async function connectFleet(
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
-    const reason = /connect(ion)? time ?out|deadline/i.test(messageOf(error))
+    const said = /deadline|time ?out/i.test(messageOf(error))
       ? `no answer within ${connectTimeout / 1000} s`
       : messageOf(error);
+    const reason = (await tlsTrouble(address, options.tls)) ?? said;
     throw new OffsiteError(`cannot reach the Temporal server at ${address}: ${reason}`, {
       code: 'FLEET_UNREACHABLE',
       kind: 'infrastructure',
@@ -56,19 +57,6 @@ export function withoutUndefined<Given extends object>(given: Given): Partial<Gi
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as Partial<Given>;
-}
-
-function tlsOf({ tls }: FleetConfig, apiKey: string | undefined): object | boolean | undefined {
-  if (tls === undefined) return apiKey === undefined ? undefined : true;
-  if (typeof tls === 'boolean') return tls;
-  const { serverCa, clientCert, clientKey } = tls;
-  return {
-    ...(serverCa !== undefined && { serverRootCACertificate: readFileSync(serverCa) }),
-    ...(clientCert !== undefined &&
-      clientKey !== undefined && {
-        clientCertPair: { crt: readFileSync(clientCert), key: readFileSync(clientKey) },
-      }),
-  };
 }
 
 function keyIn(name: string, env: NodeJS.ProcessEnv): string {

@@ -10,6 +10,7 @@ import {
   nonEmpty,
   nonEmptyList,
   refuseOthers,
+  resourcesYaml,
   type Writing,
 } from './words.ts';
 
@@ -35,7 +36,7 @@ export function environmentYaml(environment: CaseEnvironment, writing: Writing):
     folders: inWorkspace.length > 0 ? { '.': writing.put('files', inWorkspace) } : undefined,
     writable: nonEmptyList(files.filter(isWritable).map(({ path }) => path)),
     healthcheck: healthcheck && healthcheckYaml(healthcheck),
-    resources: nonEmpty(given({ ...resources })),
+    resources: nonEmpty(resourcesYaml(resources)),
     timeouts: nonEmpty(
       given({
         build: timeouts.build === undefined ? undefined : duration(timeouts.build),

@@ -8,6 +8,7 @@ import {
   NotCarried,
   nonEmpty,
   nonEmptyList,
+  resourcesYaml,
   type Writing,
 } from './words.ts';
 
@@ -30,7 +31,7 @@ function serviceYaml(service: PlannedService, writing: Writing): Record<string, 
     ...placedYaml(files, posix.join(below, 'files'), writing),
     memoryFolders: nonEmptyList(memoryFolders),
     volumes: nonEmptyList(volumes),
-    resources: nonEmpty(given({ ...resources })),
+    resources: nonEmpty(resourcesYaml(resources)),
   };
 }
 
