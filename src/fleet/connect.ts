@@ -39,10 +39,10 @@ export async function connectFleet(
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
-    const said = /deadline|time ?out/i.test(messageOf(error))
+    const waited = /connect(ion)? time ?out|deadline/i.test(messageOf(error))
       ? `no answer within ${connectTimeout / 1000} s`
       : messageOf(error);
-    const reason = (await tlsTrouble(address, options.tls)) ?? said;
+    const reason = (await tlsTrouble(address, options.tls)) ?? waited;
     throw new OffsiteError(`cannot reach the Temporal server at ${address}: ${reason}`, {
       code: 'FLEET_UNREACHABLE',
       kind: 'infrastructure',
