@@ -253,6 +253,16 @@ export class Circuits {
     return this.#engine.isOpen;
   }
 
+  /** Finds out whether the engine answers, and opens its circuit if not. */
+  async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.suspect(reason, signal);
+  }
+
+  /** Resolves when the engine's circuit is closed. */
+  async engineAnswers(signal: AbortSignal): Promise<void> {
+    (await this.#engine.pass(signal))[Symbol.dispose]();
+  }
+
   #permit(model: Passage, taken: DisposableStack): Permit {
     return {
       worked: () => model.worked(),

@@ -32,7 +32,12 @@ export const fleetMessages = channel({
   },
   count: {
     page: times(200, 'trials or results in one payload'),
-    open: times(1_000, 'trials of a batch that are scheduled at a time'),
+    open: times(20_000, 'trials of a batch that are scheduled at a time'),
+    // The server changes a workflow's state for each heartbeat of its trials, one change after another. It
+    // refuses more than 2,000 open activities.
+    lane: times(1_000, 'trials that one workflow keeps scheduled'),
+    // A trial has about six events, with retries more. The server ends a workflow after 51,200 events.
+    slice: times(4_000, 'trials of one workflow'),
     listed: times(1_000, 'batches in a list'),
     lost: times(100, 'trials without a result that a batch names'),
   },

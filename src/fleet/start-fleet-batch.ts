@@ -2,6 +2,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups } from '../agent/pull.ts';
 import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
+import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -18,10 +19,9 @@ export interface FleetStart extends StartParts {
   priority: number;
   /** The most trials that are scheduled at a time. */
   window: number;
+  /** The most trials of one workflow. */
+  slice: number;
 }
-
-/** After how many trials a workflow continues as new: its history has three to six events for each. */
-const continueAfter = 1_000;
 
 /** Throws `FLEET_BUILD_CONTEXT` for a suite whose images are built from folders of this machine. */
 export function refuseContexts({ cases }: SuitePlan): void {
@@ -52,7 +52,7 @@ export async function startWorkflow(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { temporal, service, storage, config, pool, priority, window, ledger } = parts;
+  const { temporal, service, storage, config, pool, priority, window, slice, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
   const document = await putDocument(
@@ -82,7 +82,8 @@ export async function startWorkflow(
     ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority },
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
-    continueAfter,
+    slice,
+    lane: fleetMessages.count.lane,
     budget: { tokens: budget.tokens, usd: budget.usd },
     trialBudget: { tokens: trialBudget.tokens, usd: trialBudget.usd },
   };

@@ -2,8 +2,11 @@ import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { EnvironmentStep, TrialResult, UsedImage } from '../record/trial-record.ts';
 import type { ModelPort } from './model-port.ts';
-import type { TrialServices } from './services/trial-services.ts';
+import type { ServiceAccess, TrialServices } from './services/trial-services.ts';
 import type { WorkspaceState } from './workspace/read-workspace.ts';
+
+/** How a container gets the place of a sandbox on the network of its services. */
+export type JoinedNetwork = Pick<ServiceAccess, 'network' | 'hosts'>;
 
 export interface StartedSandbox {
   container: Container;
@@ -40,6 +43,8 @@ export interface StartedSandbox {
   isCommittable: boolean;
   /** The containers beside it. Undefined if the case has none. */
   services: TrialServices | undefined;
+  /** Its place on the network of the services. Undefined if the case has none. */
+  joined: JoinedNetwork | undefined;
   /** What is removed with it. */
   besides: AsyncDisposable;
 }

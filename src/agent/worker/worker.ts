@@ -239,6 +239,21 @@ export class Worker implements AsyncDisposable {
     return trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
   }
 
+  /** Whether trials wait because the engine does not answer. */
+  get isEngineDown(): boolean {
+    return this.#parts.circuits.isEngineOpen;
+  }
+
+  /** Finds out whether the engine answers. If not, trials wait, as after the failure of one. */
+  async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
+    await this.#parts.circuits.suspectEngine(reason, signal);
+  }
+
+  /** Resolves when the engine answers, even if no trial waits for it. */
+  async engineAnswers(signal: AbortSignal): Promise<void> {
+    await this.#parts.circuits.engineAnswers(signal);
+  }
+
   /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#parts.batches[Symbol.asyncDispose]();

@@ -1,6 +1,7 @@
-import { Command } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { withTemporal } from '../../fleet/packages.ts';
-import { rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
+import { ByteSize } from '../../suite/quantities.ts';
+import { address, rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
 import { withTasks } from '../planned-suite.ts';
 
 export function fleetCommand() {
@@ -54,6 +55,16 @@ function worker() {
     .description('run trials of the fleet on this machine until it is told to stop')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--pool <name...>', 'the pools to join (default: fleet.pools)')
+    .option(
+      '--memory <size>',
+      "memory for all its trials together, such as 16g (default: three quarters of the engine's)",
+      byteSize,
+    )
+    .option(
+      '--listen <address>',
+      'serve /healthz and /readyz there, such as 127.0.0.1:9320 (default: nowhere)',
+      address,
+    )
     .action(async (options) => {
       process.exitCode = await (await withTemporal(() => import('../fleet/worker.ts'))).runWorker(options);
     });
@@ -66,6 +77,7 @@ function run() {
     .option('--pool <name>', 'the pool whose workers run it', 'default')
     .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
     .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .option('--slice <n>', 'the most trials of one workflow; larger batches have several', wholeNumber, 1_000)
     .option('--detach', 'do not watch it')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
@@ -89,4 +101,10 @@ function attach() {
         options,
       );
     });
+}
+
+function byteSize(text: string): number {
+  const size = ByteSize.safeParse(text);
+  if (!size.success) throw new InvalidArgumentError('expected a size such as 512m or 16g.');
+  return size.data;
 }

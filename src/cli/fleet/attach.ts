@@ -47,7 +47,7 @@ async function startIfMissing(
     if (!(error instanceof OffsiteError) || error.code !== 'FLEET_BATCH_UNKNOWN') throw error;
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
-    const usual = { pool: 'default', priority: 3, window: 100 };
+    const usual = { pool: 'default', priority: 3, window: 100, slice: 1_000 };
     const parts = { ...reporting, clock, temporal, storage, config, ...usual };
     if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
   }

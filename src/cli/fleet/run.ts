@@ -16,6 +16,7 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
   pool: string;
   priority: number;
   window: number;
+  slice: number;
   detach?: true | undefined;
   allowOutside?: string[] | undefined;
 }
@@ -38,11 +39,11 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
   await requireService(context);
   const reporting = await context.reporting();
-  const { pool, priority, window } = options;
+  const { pool, priority, window, slice } = options;
   const batch = await progress.step('starting the batch', () =>
     startFleetBatch(
       plan,
-      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window } },
+      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window, slice } },
       signal,
     ),
   );
@@ -66,14 +67,16 @@ function tooManyCases(cases: number): OffsiteError {
   });
 }
 
-function refuseNumbers({ priority, window }: FleetRunOptions): void {
-  const most = fleetMessages.count.open;
+function refuseNumbers({ priority, window, slice }: FleetRunOptions): void {
+  const { open, slice: longest } = fleetMessages.count;
   const wrong =
     priority > 5
       ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > most
-        ? [`a window of ${window} is too large`, `Choose at most ${most}: the workflow keeps track of each.`]
-        : undefined;
+      : window > open
+        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
+        : slice > longest
+          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
+          : undefined;
   if (wrong)
     throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
 }

@@ -4,8 +4,10 @@ import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
+import { healthRoutes } from '../../fleet/worker/routes.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { listen } from '../../service/listen.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { daemonLog } from '../daemon/log.ts';
 import { workLog } from '../daemon/work-log.ts';
@@ -17,6 +19,8 @@ import { openFleet, openStorage, requireService } from './open-fleet.ts';
 export interface WorkerOptions extends CommonOptions {
   concurrency?: number | undefined;
   pool?: string[] | undefined;
+  listen?: { host: string; port: number } | undefined;
+  memory?: number | undefined;
 }
 
 /** Milliseconds within which signals count as one. */
@@ -43,8 +47,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   context.closeWith(lock);
   const workshop = await openWorkshop(context);
   const machine = `${hostname()}/${workshop.ledger.agentId}`;
-  const opened = await openFleet(context, machine);
-  const connection = { ...opened, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
+  const fleet = await openFleet(context, machine);
+  const connection = { ...fleet, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
   await using permits = new ModelPermits({
     ...{ connection, clock, monotonic },
     lost: (model) => worker.losePermits(model),
@@ -58,6 +62,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     ...workshop,
     ...{ connection, storage, log, name, revisions, monotonic },
     random: Math.random,
+    memory: options.memory,
     observe: work.observe,
   });
   let crashed = false;
@@ -73,11 +78,15 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   using _signals = obey(worker);
   const routes = new Hono();
   routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
-  await using _socket = await openControlSocket(dataFolder, routes, 'fleet-worker');
+  await using opened = new AsyncDisposableStack();
+  opened.use(await openControlSocket(dataFolder, routes, 'fleet-worker'));
+  const listener = options.listen && (await listen(healthRoutes(worker).fetch, options.listen, clock));
+  opened.defer(() => listener?.close(0));
   const { service, engine } = workshop;
   await worker.run((queues) => {
     const { address: server, namespace } = config.fleet;
-    const at = { server, namespace, service, engine: engine.address, dataFolder, queues };
+    const http = listener?.url;
+    const at = { server, namespace, service, engine: engine.address, dataFolder, queues, http };
     log.info({ pid: process.pid, concurrency: revision.concurrency, ...at }, 'the worker is working');
   });
   log.info('the worker has ended');

@@ -1,15 +1,12 @@
 import { storedPlan } from '../../agent/stored-plan.ts';
-import { fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
+import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 
 /** The task that Temporal gave this worker for a trial. */
-export interface GivenTask {
-  token: Uint8Array;
-  workflowRun: string;
-}
+export type GivenTask = Omit<FleetTask, 'isAccepted'>;
 
 /**
  * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was left
@@ -18,7 +15,7 @@ export interface GivenTask {
 export async function enterTrial(
   { run: runId, ordinal }: TrialOrder,
   document: FleetDocument,
-  { token, workflowRun }: GivenTask,
+  task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
@@ -32,18 +29,20 @@ export async function enterTrial(
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
-  const { runs: keys } = ledger.batches.join({
-    ...{ service, id: batch, suite, file, plan, lock: fleetLock },
-    runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex, details }],
+  return ledger.records.transaction(() => {
+    const { runs: keys } = ledger.batches.join({
+      ...{ service, id: batch, suite, file, plan, lock: fleetLock },
+      runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex, details }],
+    });
+    const key = keys.get(id);
+    if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
+    ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
+    ledger.batches.claimOpen(key, [ordinal]);
+    const standing = ledger.fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
+    return standing;
   });
-  const key = keys.get(id);
-  if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
-  ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
-  ledger.batches.claimOpen(key, [ordinal]);
-  const standing = ledger.fleetTasks.standing(key, ordinal);
-  if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
-  if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, token, workflowRun);
-  return standing;
 }
 
 /** The blobs with the plans of documents: writing a plan for each of its trials would take longer than the trial. */

@@ -7,10 +7,10 @@ import { DeliveryLoop } from '../../agent/delivery-loop.ts';
 import { Watchdog } from '../../agent/loop.ts';
 import type { Delivered } from '../../agent/outbox-delivery.ts';
 import { Worker } from '../../agent/worker/worker.ts';
-import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { usualAttempts, type WorkEvent, type WorkerParts } from '../../agent/worker/worker-parts.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
@@ -33,8 +33,18 @@ export interface FleetWorkerParts
   log: Logger;
   /** How other machines know this worker. */
   name: string;
+  /** Bytes for all trials together. Default: three quarters of the engine's machine. */
+  memory?: number | undefined;
   /** Receives what the worker does, besides the log. */
   observe?: WorkerParts['observe'] | undefined;
+}
+
+export interface WorkerStanding {
+  mode: 'starting' | 'working' | 'draining';
+  /** Trials that run here. */
+  running: number;
+  /** Loops that do not go on. Only a new process helps. */
+  stuck: string[];
 }
 
 /** How long a worker waits at its end for the last reports: milliseconds, and failures in a row. */
@@ -47,13 +57,26 @@ const grace = { ms: 60_000, failures: 3 };
 export class FleetWorker {
   readonly #parts: FleetWorkerParts;
   readonly #metrics = new Metrics();
+  readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
+  #isEngineDown = false;
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
 
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
     this.#parts = parts;
+    this.#watchdog = new Watchdog(parts.monotonic);
+  }
+
+  /** What the worker is doing, for those who watch it. */
+  standing(): WorkerStanding {
+    const isDraining = this.#intake.signal.aborted;
+    return {
+      mode: isDraining ? 'draining' : this.#running ? 'working' : 'starting',
+      running: this.#running?.worker.running().length ?? 0,
+      stuck: this.#watchdog.stuck(),
+    };
   }
 
   /** Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run. */
@@ -94,7 +117,7 @@ export class FleetWorker {
     const scope = { service, lock: fleetLock };
     this.#forgetTasks();
     ledger.reserve.take();
-    const watchdog = new Watchdog(monotonic);
+    const watchdog = this.#watchdog;
     const loops = { log, metrics: this.#metrics, clock, watchdog };
     const calls = new Tasks(connection.client);
     await using opened = new AsyncDisposableStack();
@@ -105,7 +128,7 @@ export class FleetWorker {
           ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
-          accepted: (trial) => tasks.told(trial),
+          accepted: (trial) => tasks.held.told(trial),
         }),
         observe: (report, delivered) => this.#reported(report, delivered, tasks),
         note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
@@ -123,7 +146,8 @@ export class FleetWorker {
         observe: (event) => {
           observeWork(event, { log, metrics: this.#metrics });
           this.#parts.observe?.(event);
-          tasks.observe(event);
+          tasks.held.observe(event);
+          this.#watchEngine(event);
         },
         changed: () => work.wake(),
       }),
@@ -139,8 +163,8 @@ export class FleetWorker {
       },
     });
     const { taskQueue, pools } = connection.fleet;
-    const memory = (this.#parts.engine.capabilities.memoryBytes * 0.75) / worker.concurrency;
-    const queues = queuesOf(taskQueue, pools, memory);
+    const memory = this.#parts.memory ?? this.#parts.engine.capabilities.memoryBytes * 0.75;
+    const queues = queuesOf(taskQueue, pools, memory / worker.concurrency);
     const polls = await openPolls({
       ...{ connection, taskQueue, queues, name },
       activities: tasks.activities,
@@ -165,6 +189,26 @@ export class FleetWorker {
     });
   }
 
+  /** While the engine does not answer, other workers run what this one holds, and it takes nothing more. */
+  #watchEngine(event: WorkEvent): void {
+    const { worker, tasks, polls } = this.#running ?? {};
+    if (!worker || !tasks || !polls) return;
+    const { signal } = this.#hurry;
+    if (event.kind === 'put-back')
+      void worker.suspectEngine(messageOf(event.error), signal).catch(() => undefined);
+    if (event.kind !== 'waiting' || !worker.isEngineDown || this.#isEngineDown) return;
+    this.#isEngineDown = true;
+    polls.hold(true);
+    void tasks.engineFails(event.reason);
+    const works = () => {
+      this.#isEngineDown = false;
+      tasks.engineWorks();
+      polls.hold(false);
+    };
+    // Given back trials do not find out that it works again.
+    worker.engineAnswers(signal).then(works, () => undefined);
+  }
+
   /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
@@ -187,7 +231,7 @@ export class FleetWorker {
     const reason = delivered.answer;
     if (delivered.kind === 'superseded') {
       log.warn({ ...names, reason }, 'the result of a trial is not reported; another one counts');
-      tasks.told(report.trial);
+      tasks.held.told(report.trial);
     } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
   }
 }
