@@ -4,7 +4,6 @@ import { missingSetups } from '../agent/pull.ts';
 import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
 import { putDocument } from './document.ts';
@@ -21,17 +20,6 @@ export interface FleetStart extends StartParts {
   window: number;
   /** The most trials of one workflow. */
   slice: number;
-}
-
-/** Throws `FLEET_BUILD_CONTEXT` for a suite whose images are built from folders of this machine. */
-export function refuseContexts({ cases }: SuitePlan): void {
-  const built = cases.find(({ local }) => local.environment.build !== undefined);
-  if (!built) return;
-  throw new OffsiteError(`the case ${built.request.id} builds its image from a folder of this machine`, {
-    code: 'FLEET_BUILD_CONTEXT',
-    kind: 'input',
-    hint: 'Build the image once, push it to a registry that the workers reach, and name it as image.',
-  });
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */

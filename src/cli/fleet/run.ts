@@ -1,6 +1,7 @@
 import { planParts } from '../../agent/plan-parts.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { refuseContexts, startFleetBatch } from '../../fleet/start-fleet-batch.ts';
+import { refuseMachineParts } from '../../fleet/machine-parts.ts';
+import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -31,7 +32,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
-  refuseContexts(plan);
+  refuseMachineParts(plan);
   if (planParts(plan).length > 1) throw tooManyCases(plan.cases.length);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
@@ -68,12 +69,13 @@ function tooManyCases(cases: number): OffsiteError {
 }
 
 function refuseNumbers({ priority, window, slice }: FleetRunOptions): void {
-  const { open, slice: longest } = fleetMessages.count;
+  const { slice: longest } = fleetMessages.count;
+  const most = fleetMessages.count.open;
   const wrong =
     priority > 5
       ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > open
-        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
+      : window > most
+        ? [`a window of ${window} is too large`, `Choose at most ${most}: workflows keep track of each.`]
         : slice > longest
           ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
           : undefined;
