@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
+import { fleetMessages } from '../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { FleetConfig } from '../suite/fleet-config.ts';
 import { encryptingCodec } from './codec.ts';
@@ -23,6 +24,7 @@ export async function connectFleet(
   /** How the server names this process to others. */
   identity = `${hostname()}/${process.pid}`,
 ): Promise<FleetConnection> {
+  const { connect: connectTimeout } = fleetMessages.time;
   const { address, namespace, codecKeyEnv, apiKeyEnv } = fleet;
   const dataConverter: DataConverter = {
     payloadCodecs: codecKeyEnv === undefined ? [] : [encryptingCodec(keyIn(codecKeyEnv, env))],
@@ -30,18 +32,21 @@ export async function connectFleet(
   const apiKey = apiKeyEnv === undefined ? undefined : keyIn(apiKeyEnv, env);
   const options = { address, tls: tlsOf(fleet, apiKey), apiKey };
   try {
-    const connection = await Connection.connect(withoutUndefined(options));
+    const connection = await Connection.connect({ ...withoutUndefined(options), connectTimeout });
     const client = new Client({ connection, namespace, dataConverter, identity });
     return {
       ...{ client, connection, fleet, options, dataConverter },
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {
-    const reason = (await tlsTrouble(address, options.tls)) ?? messageOf(error);
+    const waited = /connect(ion)? time ?out|deadline/i.test(messageOf(error))
+      ? `no answer within ${connectTimeout / 1000} s`
+      : messageOf(error);
+    const reason = (await tlsTrouble(address, options.tls)) ?? waited;
     throw new OffsiteError(`cannot reach the Temporal server at ${address}: ${reason}`, {
       code: 'FLEET_UNREACHABLE',
       kind: 'infrastructure',
-      hint: 'Check fleet.address, fleet.tls and fleet.apiKeyEnv of offsite.yaml.',
+      hint: 'Check that it runs, and fleet.address, fleet.tls and fleet.apiKeyEnv of offsite.yaml.',
       cause: error,
     });
   }

@@ -6,8 +6,9 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
+import { buildsOf } from './contexts.ts';
 import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
-import { hashOf } from './storage/contents.ts';
+import { hashOf, Sha256 } from './storage/contents.ts';
 import type { FleetStorage } from './storage/storage.ts';
 
 const version = 1;
@@ -30,6 +31,7 @@ const Kept = z.object({
   plan: z.unknown(),
   runs: z.array(FleetRun),
   trials: z.int().positive(),
+  contexts: z.record(Sha256, Sha256).optional(),
 });
 
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
@@ -43,6 +45,8 @@ export interface FleetDocument {
   runs: FleetRun[];
   /** Trials of each run. */
   trials: number;
+  /** The list of each build context, by the hash of what the context holds. */
+  contexts?: Record<string, string> | undefined;
 }
 
 /** Puts a document into the storage. Resolves with its hash. */
@@ -63,6 +67,8 @@ export async function getDocument(
   sha256: string,
   storage: FleetStorage,
   config: Config,
+  /** Where contexts are unpacked; needed to build. */
+  folderOf?: (context: string) => string,
 ): Promise<FleetDocument> {
   const content = await storage.get(sha256, fleetStorage.bytes.document);
   const read = parseForeignJson(content.toString('utf8')) as { version?: unknown };
@@ -73,16 +79,19 @@ export async function getDocument(
     throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, error);
   }
   const { plan: stored, ...rest } = data;
-  const { plan, prompt } = planIn(stored);
+  const { plan, prompt } = planIn(stored, folderOf);
   refuseMachineParts(plan);
   refuseOtherVariables(plan, config);
   const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
   return { ...rest, known: { prompt, plan: { ...plan, variants } } };
 }
 
-function planIn(stored: unknown): KnownPlan {
+function planIn(stored: unknown, folderOf: ((context: string) => string) | undefined): KnownPlan {
   try {
-    return readPlan(stored);
+    const known = readPlan(stored);
+    // Whatever folder the plan names, a worker builds from its own copy.
+    for (const { context } of buildsOf(known.plan)) context.folder = folderOf?.(context.hash) ?? '';
+    return known;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
     throw unreadable(`has a part that is none: ${messageOf(error)}`, error);

@@ -1,32 +1,21 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
-import type { CaseEnvironment } from '../suite/environment.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { environmentsOf } from './contexts.ts';
 
 /**
- * Throws `FLEET_MACHINE_PARTS` for a plan that names folders of the machine that read its suite. Other machines do
- * not have them; what a stranger names there must not be read.
+ * Throws `FLEET_MACHINE_PARTS` for a plan with a repository of the machine that read its suite. Other machines do
+ * not have it; what a stranger names there must not be read.
  */
 export function refuseMachineParts({ cases }: SuitePlan): void {
-  for (const { request, local } of cases) {
-    const steps = local.steps?.list ?? [];
-    const tests = [local.tests, ...steps.map((step) => step.tests)];
-    const environments = [local.environment, ...tests.map((one) => one?.fresh?.environment)];
-    const hint = environments.map((one) => one && machinePartOf(one)).find((one) => one !== undefined);
-    if (hint === undefined) continue;
-    throw new OffsiteError(`the case ${request.id} needs a folder that only one machine has`, {
-      ...{ code: 'FLEET_MACHINE_PARTS', kind: 'input', hint },
+  for (const planned of cases) {
+    if (environmentsOf(planned).every(({ source }) => source === undefined)) continue;
+    throw new OffsiteError(`the case ${planned.request.id} needs a repository that only one machine has`, {
+      code: 'FLEET_MACHINE_PARTS',
+      kind: 'input',
+      hint: 'Put its files into an image, or let prepare fetch them.',
     });
   }
-}
-
-/** What to do about it; undefined if an environment names no folder. */
-function machinePartOf({ build, source, services = [] }: CaseEnvironment): string | undefined {
-  if (build !== undefined || services.some((service) => service.build !== undefined))
-    return 'Build the image once, push it to a registry that the workers reach, and name it as image.';
-  if (source !== undefined)
-    return 'Put the files of the repository into an image, or let prepare fetch them; source is read on one machine.';
-  return undefined;
 }
 
 /**

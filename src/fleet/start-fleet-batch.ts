@@ -6,6 +6,7 @@ import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
+import { putContexts } from './contexts.ts';
 import { putDocument } from './document.ts';
 import type { FleetStorage } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
@@ -20,6 +21,8 @@ export interface FleetStart extends StartParts {
   window: number;
   /** The most trials of one workflow. */
   slice: number;
+  /** The group of the batch, unless it is one of its own. */
+  group?: string | undefined;
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */
@@ -40,11 +43,13 @@ export async function startWorkflow(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { temporal, service, storage, config, pool, priority, window, slice, ledger } = parts;
+  const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
+  const contexts = await putContexts(plan, storage);
   const document = await putDocument(
     {
+      contexts,
       ...{ batch: id, service, suite: plan.suite.name, file: plan.file, known: { plan, prompt } },
       trials: plan.trials,
       runs: batch.runs.map((run) => {
@@ -67,7 +72,7 @@ export async function startWorkflow(
   );
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority },
+    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority, group },
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
     slice,

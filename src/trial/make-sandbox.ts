@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
+import { startUpOf } from '../suite/start-up.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { requireHealth } from './healthcheck.ts';
@@ -13,6 +14,7 @@ import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
+import { startProgram } from './start-up.ts';
 import type { JoinedNetwork } from './started-sandbox.ts';
 import { testsSpec } from './tests/tests-spec.ts';
 
@@ -59,7 +61,8 @@ export class SandboxMaker {
     const steps = [...serviceImages.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
-    const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
+    const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
+      const hosts = { ...spec.environment.hosts, ...named };
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
       return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
     };
@@ -92,13 +95,18 @@ export class SandboxMaker {
       container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
       if (!port) await container.start(signal);
     }
+    for (const path of spec.environment.volumes ?? [])
+      if ((await container.kindOf(path, signal)) === 'nothing')
+        await container.put([{ path, folder: true, mode: 0o777 }], '/', signal);
+    const startUp = startUpOf(spec.environment.startUp, start.program);
+    await startProgram(container, startUp, spec, signal);
     await requireHealth(container, spec, this.#clock, signal);
     made.move();
     const besides = around.move();
     const preparedHere = prepare !== undefined;
     const started = { imageId, start, images, container, port, environment: steps };
-    const joining = { services, joined, besides };
-    return { ...started, ...joining, preparedHere, validatorNode: node && nodeOf(node) };
+    const more = { services, joined, besides, startUp, validatorNode: node && nodeOf(node) };
+    return { ...started, ...more, preparedHere };
   }
 
   /**

@@ -35,6 +35,8 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** The program that its environment starts, which runs in it. Undefined for none. */
+  startUp: readonly string[] | undefined;
   /** The absolute path of the Node that runs a validator in it. Undefined for the one on its PATH. */
   validatorNode: string | undefined;
   /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
@@ -63,6 +65,7 @@ export function sandboxFacts({
   imageId,
   user,
   environment,
+  startUp,
   lacks,
 }: StartedSandbox): Partial<TrialResult> {
   return {
@@ -71,6 +74,7 @@ export function sandboxFacts({
     workspace: container.workingDir,
     user,
     environment,
+    ...(startUp && { startUp: [...startUp] }),
     ...(lacks.length > 0 && { sandboxLacks: lacks }),
   };
 }

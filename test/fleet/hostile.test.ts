@@ -29,7 +29,7 @@ const forgeries: [name: string, change: (document: Forged) => void, reason: RegE
         ...{ context: { folder: '/root', ignore: '', hash: 'x' }, images: {}, place: 'here' },
       };
     },
-    /a folder that only one machine has/,
+    /has a part that is none/,
   ],
   [
     'a service that is built from one',
@@ -37,7 +37,7 @@ const forgeries: [name: string, change: (document: Forged) => void, reason: RegE
       const build = { name: 'Dockerfile', dockerfile: 'FROM scratch', context: { folder: '/etc' } };
       plan.plan.cases[0].local.environment.services = [{ name: 'db', build }];
     },
-    /a folder that only one machine has/,
+    /has a part that is none/,
   ],
   [
     'a repository of the worker',
@@ -45,7 +45,7 @@ const forgeries: [name: string, change: (document: Forged) => void, reason: RegE
       const source = { url: 'x', commit: 'HEAD', history: 'none', repository: '/root/private.git' };
       plan.plan.cases[0].local.environment.source = source;
     },
-    /a folder that only one machine has/,
+    /a repository that only one machine has/,
   ],
   [
     'a variable of the worker',

@@ -91,13 +91,13 @@ function run() {
 
 function attach() {
   return withService(new Command('attach'))
-    .description('watch a batch of the fleet, and print its results at its end')
-    .argument('<batch>', "the batch's id")
+    .description('watch batches of the fleet, and print their results at their end')
+    .argument('<batch...>', 'their ids')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (batch, options) => {
+    .action(async (batches, options) => {
       process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).attachTo(
-        batch,
+        batches,
         options,
       );
     });

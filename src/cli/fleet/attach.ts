@@ -12,8 +12,8 @@ import { openProgress } from '../output/progress.ts';
 import { type FollowOptions, type FollowParts, follow } from './follow.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
 
-/** Watches a batch of the fleet, wherever it was started. Returns the exit code. */
-export async function attachTo(id: string, options: FollowOptions): Promise<number> {
+/** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
+export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { env, clock, err } = context;
   const storage = openStorage(context);
@@ -22,12 +22,19 @@ export async function attachTo(id: string, options: FollowOptions): Promise<numb
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
   const reporting = await context.reporting();
+  const parts = { context, progress, temporal, storage, reporting };
+  const batches: OpenBatch[] = [];
+  for (const id of new Set(ids)) batches.push(await attached(id, parts, signal));
+  return await follow(batches, parts, options, signal);
+}
+
+async function attached(id: string, parts: FollowParts, signal: AbortSignal): Promise<OpenBatch> {
+  const { temporal, reporting } = parts;
   const handle = new BatchHandle(id, temporal);
   const own = reporting.ledger.batches.find(id).find(({ service }) => service === reporting.service);
-  const stored = own ?? (await knownBatch(handle, { context, storage, reporting }));
-  const batch = openBatch(stored, reporting.ledger);
-  if (own) await startIfMissing(batch, handle, { context, progress, temporal, storage, reporting }, signal);
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
+  const batch = openBatch(own ?? (await knownBatch(handle, parts)), reporting.ledger);
+  if (own) await startIfMissing(batch, handle, parts, signal);
+  return batch;
 }
 
 /**

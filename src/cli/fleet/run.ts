@@ -1,3 +1,4 @@
+import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { refuseMachineParts } from '../../fleet/machine-parts.ts';
@@ -33,7 +34,6 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
   refuseMachineParts(plan);
-  if (planParts(plan).length > 1) throw tooManyCases(plan.cases.length);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
@@ -41,31 +41,25 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   await requireService(context);
   const reporting = await context.reporting();
   const { pool, priority, window, slice } = options;
-  const batch = await progress.step('starting the batch', () =>
-    startFleetBatch(
-      plan,
-      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window, slice } },
-      signal,
-    ),
-  );
-  progress.note(
-    text`started batch ${batch.id} on the fleet: ${plural(batch.runs.length * plan.trials, 'trial')}`,
-  );
+  const batches: OpenBatch[] = [];
+  for (const part of planParts(plan)) {
+    const given = { clock, temporal, storage, config, pool, priority, window, slice };
+    const batch = await progress.step('starting the batch', () =>
+      startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
+    );
+    batches.push(batch);
+    const trials = plural(batch.runs.length * plan.trials, 'trial');
+    progress.note(text`started batch ${batch.id} on the fleet: ${trials}`);
+  }
   if (options.detach) {
-    if (options.json) context.out.json({ batchId: batch.id });
-    else context.out.print(batch.id);
-    progress.note(text`offsite fleet attach ${batch.id}`);
+    const ids = batches.map(({ id }) => id);
+    const [batchId] = ids;
+    if (options.json) context.out.json(ids.length === 1 ? { batchId } : { batchIds: ids });
+    else for (const id of ids) context.out.print(id);
+    progress.note(text`offsite fleet attach ${ids.join(' ')}`);
     return exitCodes.done;
   }
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
-}
-
-function tooManyCases(cases: number): OffsiteError {
-  return new OffsiteError(`a batch of the fleet cannot have ${cases} cases`, {
-    code: 'TOO_MANY_CASES',
-    kind: 'input',
-    hint: 'Choose at most 100, with --include or --limit, and start the others as further batches.',
-  });
+  return await follow(batches, { context, progress, temporal, storage, reporting }, options, signal);
 }
 
 function refuseNumbers({ priority, window, slice }: FleetRunOptions): void {

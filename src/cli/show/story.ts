@@ -117,6 +117,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...(record.services ?? []).map(serviceLine),
+    ...(record.startUp ? [text`started  ${record.startUp.join(' ')}`] : []),
     ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,

@@ -57,10 +57,10 @@ export class ImportFolder {
     try {
       writeInto(folder, written);
     } catch (error) {
-      const { code = '', path = '' } = error as NodeJS.ErrnoException;
+      const { code = '', path, dest = path } = error as NodeJS.ErrnoException & { dest?: string };
       if (!clashes.has(code)) throw error;
       rmSync(folder, { recursive: true, force: true });
-      throw new NotCarried(`its file ${path} cannot be written: ${clashes.get(code)}`);
+      throw new NotCarried(`its file ${dest} cannot be written: ${clashes.get(code)}`);
     }
   }
 

@@ -8,6 +8,7 @@ import { TrialFailure } from '../failure.ts';
 import { requireHealth } from '../healthcheck.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { TrialStep } from '../spec.ts';
+import { startProgram } from '../start-up.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /**
@@ -23,7 +24,7 @@ export function beginStep(step: TrialStep, isFirst: boolean): Phase {
     async run(input) {
       const { signal } = input;
       try {
-        await begin(step, input);
+        await begin(step, input, isFirst);
         return {};
       } catch (error) {
         signal.throwIfAborted();
@@ -64,7 +65,13 @@ export async function reachSteps(
   await container.killAll(signal);
 }
 
-async function begin(step: TrialStep, { container, users, spec, parts, signal }: PhaseInput): Promise<void> {
+async function begin(
+  step: TrialStep,
+  { container, users, spec, parts, startUp, signal }: PhaseInput,
+  isFirst: boolean,
+): Promise<void> {
+  // It ended with the processes of the step before.
+  if (!isFirst) await startProgram(container, startUp, spec, signal);
   const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
   await putStep(step, container, user, signal);
   const worker = user ? asUser(container, user) : container;
