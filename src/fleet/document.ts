@@ -21,6 +21,8 @@ export interface FleetRun {
   details: unknown;
   variantId: string | undefined;
   setup: unknown;
+  /** How many trials it has, if not as many as its batch was planned with. */
+  trials?: number | undefined;
 }
 
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
@@ -32,7 +34,7 @@ export interface FleetDocument {
   file: string;
   known: KnownPlan;
   runs: FleetRun[];
-  /** Trials of each run. */
+  /** Trials of each run that does not say it itself. */
   trials: number;
   /** The list of each build context, by the hash of what the context holds. */
   contexts?: Record<string, string> | undefined;

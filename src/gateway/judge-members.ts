@@ -1,8 +1,8 @@
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import type { JsonObject } from './wires/lenient.ts';
-import { isNothing, providerSide } from './wires/provider-side.ts';
+import { isNothing, type JsonObject } from './wires/lenient.ts';
+import { providerSide } from './wires/provider-side.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**

@@ -41,14 +41,24 @@ const shared = {
     description:
       'Members of a request that this server accepts and Offsite does not know. Others are refused.',
   }),
+  translation: z
+    .enum(['strict', 'lenient'])
+    .default('lenient')
+    .meta({
+      description:
+        'For harnesses that speak another wire: whether a request that the wire of the model cannot carry ' +
+        'completely is refused, or sent without what does not change its meaning.',
+    }),
 };
 
+const SpokenWires = z
+  .union([WireName, z.array(WireName).min(1)], {
+    error: `expected ${wires.join(', ')}, or a list of them`,
+  })
+  .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire]));
+
 const HttpModel = z.strictObject({
-  wire: z
-    .union([WireName, z.array(WireName).min(1)], {
-      error: `expected ${wires.join(', ')}, or a list of them`,
-    })
-    .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire])),
+  wire: SpokenWires,
   baseUrl: z.url({ protocol: /^https?$/ }).meta({
     description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
   }),
@@ -86,6 +96,9 @@ const ScriptedModel = z.strictObject({
     .string()
     .min(1)
     .meta({ description: 'A YAML file of turns beside this file. The model answers on all wires.' }),
+  wire: SpokenWires.optional().meta({
+    description: 'The wires that it speaks, to rehearse translation. Default: all.',
+  }),
   ...shared,
 });
 
@@ -96,6 +109,11 @@ export const ModelConfig = z.union([HttpModel, ScriptedModel], {
 export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;
 export type ModelConfig = z.infer<typeof ModelConfig>;
+
+/** The wires that a model speaks, its preferred one first. */
+export function wiresOf(model: ModelConfig): readonly Wire[] {
+  return model.wire ?? wires;
+}
 
 /** What a trial, or a whole batch, may use. A missing limit means unlimited. */
 export const Budget = z.strictObject({

@@ -14,8 +14,8 @@ import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
-import type { JoinedNetwork } from './started-sandbox.ts';
 import { startProgram } from './start-up.ts';
+import type { JoinedNetwork } from './started-sandbox.ts';
 import { testsSpec } from './tests/tests-spec.ts';
 
 /** What decides about a sandbox besides its trial. */

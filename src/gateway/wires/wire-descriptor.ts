@@ -1,6 +1,7 @@
 import type { Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
+import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
 import type { AnswerFacts, StreamReader } from './answer-facts.ts';
 import type { JsonObject } from './lenient.ts';
@@ -31,6 +32,7 @@ export interface WireDescriptor {
   modelEntry(name: string): object;
   requests: WireRequests;
   answers: WireAnswers;
+  translation: WireTranslation;
 }
 
 export interface Endpoint {
