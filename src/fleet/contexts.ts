@@ -39,7 +39,8 @@ export function buildsOf({ cases }: Pick<SuitePlan, 'cases'>): PlannedBuild[] {
   );
 }
 
-function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
+/** The environments of a case: its own, and those that its tests run in. */
+export function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
   const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
   return [environment, ...graded.flatMap((one) => one?.fresh?.environment ?? [])];
 }

@@ -37,11 +37,17 @@ export async function startFleetBatch(
   return batch;
 }
 
-/** Starts the workflow of a batch, which may have been started before. Resolves with whether this call did it. */
+/**
+ * Starts the workflow of a batch, or of some runs of it, which may have been started before. Resolves with
+ * whether this call did it.
+ *
+ * @param only the id of a workflow that is not the batch's own, and how many trials each of its runs has
+ */
 export async function startWorkflow(
   batch: OpenBatch,
   parts: FleetStart,
   signal: AbortSignal,
+  only?: { workflow: string; trials: ReadonlyMap<string, number> },
 ): Promise<boolean> {
   const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
@@ -57,6 +63,7 @@ export async function startWorkflow(
         const setup = pulled?.setup ?? run.setup;
         return {
           id: run.id,
+          trials: only?.trials.get(run.id),
           taskIndex: run.taskIndex,
           caseId: run.case.request.id,
           caseName: run.case.request.name,
@@ -70,9 +77,10 @@ export async function startWorkflow(
     },
     storage,
   );
+  const trials = batch.runs.reduce((sum, { id }) => sum + (only?.trials.get(id) ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority, group },
+    ...{ batch: id, document, trials, pool, window, priority, group },
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
     slice,
@@ -82,7 +90,7 @@ export async function startWorkflow(
   };
   try {
     await temporal.workflow.start(batchWorkflow, {
-      workflowId: id,
+      workflowId: only?.workflow ?? id,
       taskQueue: config.fleet.taskQueue,
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',

@@ -116,7 +116,7 @@ function hostileTasks(): string {
 /** Commands of the fleet that ask a server, or look for what is not there, about something with a hostile name. */
 const fleetCommands = [
   ['status'],
-  ...['attach', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
+  ...['attach', 'rerun', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
   ['run', hostileName],
   ['worker'],
   ['drain'],

@@ -38,6 +38,19 @@ export interface FollowParts {
   reporting: Reporting;
 }
 
+/** What one workflow runs. */
+export interface Watched {
+  workflow: string;
+  /** With the runs that the workflow has. */
+  batch: OpenBatch;
+  /** How many trials each run has, where that is not what the batch was planned with. */
+  trials?: ReadonlyMap<string, number> | undefined;
+}
+
+export function watched(batch: OpenBatch): Watched {
+  return { workflow: batch.id, batch };
+}
+
 const phases = new Set<string>(['sandbox', 'harness', 'collect', 'verify', 'validate']);
 
 /** How often, and after how many milliseconds each time, the service is asked for the last reports. */
@@ -46,7 +59,7 @@ const reportMs = 2_000;
 
 /** Watches batches, which are shown as one, until all end, and prints their results. Returns the exit code. */
 export async function follow(
-  batches: readonly OpenBatch[],
+  batches: readonly Watched[],
   parts: FollowParts,
   options: FollowOptions,
   signal: AbortSignal,
@@ -54,14 +67,14 @@ export async function follow(
   const { context, progress, temporal, storage, reporting } = parts;
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
-  const ids = batches.map(({ id }) => id).join(' ');
+  const ids = batches.map(({ workflow }) => workflow).join(' ');
   const again = text`the fleet goes on: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
   const shown = new Shown(batches, progress);
   const ended = await Promise.all(
-    batches.map(({ id }) => {
-      const observe = (event: WatchEvent) => shown.event(id, event);
-      return watchBatch(new BatchHandle(id, temporal), { clock, observe }, signal);
+    batches.map(({ workflow }) => {
+      const observe = (event: WatchEvent) => shown.event(workflow, event);
+      return watchBatch(new BatchHandle(workflow, temporal), { clock, observe }, signal);
     }),
   );
   const outcomes = ended.filter((one) => one !== undefined);
@@ -71,7 +84,7 @@ export async function follow(
     );
   if (outcomes.length === 0) return exitCodes.infrastructure;
   const outcome = sumOf(outcomes);
-  const runs = batches.flatMap((batch) =>
+  const runs = batches.flatMap(({ batch }) =>
     batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id })),
   );
   const expected = outcome.passed + outcome.failed + outcome.void + outcome.elsewhere;
@@ -82,12 +95,14 @@ export async function follow(
       await clock.sleep(reportMs, signal);
     }
   });
+  // A batch and its rerun are one batch.
+  const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
   await progress.step('getting the records', async () => {
-    for (const { id } of batches) await pullBatch({ id, service }, { ledger, storage }, signal);
+    for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
   });
   progress[Symbol.dispose]();
 
-  const summaries = batches.map(({ key }) =>
+  const summaries = own.map(({ key }) =>
     summaryOf(storedBatch(ledger, ledger.batches.byKey(key)), service, []),
   );
   const [first, ...more] = summaries;
@@ -139,17 +154,17 @@ class Shown {
   /** The trials of each batch that workers hold. */
   readonly #held = new Map<string, Set<string>>();
 
-  constructor(batches: readonly OpenBatch[], progress: Progress) {
+  constructor(batches: readonly Watched[], progress: Progress) {
     this.#progress = progress;
-    for (const { runs, plan } of batches) {
-      for (const run of runs) {
-        for (let ordinal = 0; ordinal < plan.trials; ordinal++)
+    for (const { batch, trials } of batches) {
+      for (const run of batch.runs) {
+        for (let ordinal = 0; ordinal < (trials?.get(run.id) ?? batch.plan.trials); ordinal++)
           this.#trials.set(trialName({ run: run.id, ordinal }), { run, ordinal });
       }
     }
     progress.event({
       kind: 'started',
-      batchId: batches.map(({ id }) => id).join(' '),
+      batchId: batches.map(({ workflow }) => workflow).join(' '),
       trials: [...this.#trials.values()],
       spent: () => {
         const spent = { tokens: 0, usd: 0 };

@@ -1,8 +1,7 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
-import { fleetMessages } from '../../bounds/fleet.ts';
+import { refuseMachineParts } from '../../fleet/machine-parts.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { ciRun } from '../ci-run.ts';
@@ -10,14 +9,11 @@ import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { openProgress } from '../output/progress.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../planned-suite.ts';
-import { type FollowOptions, follow } from './follow.ts';
+import { type FollowOptions, follow, watched } from './follow.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
+import { type PlacingOptions, refuseNumbers } from './placing.ts';
 
-export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions {
-  pool: string;
-  priority: number;
-  window: number;
-  slice: number;
+export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions, PlacingOptions {
   detach?: true | undefined;
   allowOutside?: string[] | undefined;
 }
@@ -32,6 +28,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
+  refuseMachineParts(plan);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
@@ -57,19 +54,10 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
     progress.note(text`offsite fleet attach ${ids.join(' ')}`);
     return exitCodes.done;
   }
-  return await follow(batches, { context, progress, temporal, storage, reporting }, options, signal);
-}
-
-function refuseNumbers({ priority, window, slice }: FleetRunOptions): void {
-  const { open, slice: longest } = fleetMessages.count;
-  const wrong =
-    priority > 5
-      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > open
-        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
-        : slice > longest
-          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
-          : undefined;
-  if (wrong)
-    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
+  return await follow(
+    batches.map(watched),
+    { context, progress, temporal, storage, reporting },
+    options,
+    signal,
+  );
 }

@@ -2,7 +2,7 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, parsed, text as shortText } from '../../lenient.ts';
-import { stringIn } from '../../read-values.ts';
+import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
@@ -25,7 +25,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       steps.text('reasoning', stringIn(block, 'thinking') ?? '');
       signature = stringIn(block, 'signature') ?? '';
     } else if (open === 'redacted_thinking') steps.signature(stringIn(block, 'data') ?? '', true);
-    else losses.tell(`answer.${String(open).slice(0, 60)}`, 'answer detail');
+    else losses.tell(`answer.${typeName(block)}`, 'answer detail');
   };
   const more = (delta: JsonObject) => {
     switch (delta.type) {
