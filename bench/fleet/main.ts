@@ -6,7 +6,7 @@ import { printAnswers } from './model/print-answers.ts';
  * workers on this machine: its overhead over one agent, the model next to it, its memory; with `--faults` too,
  * what becomes of its trials when workers and server are killed.
  *
- *   fleet [--pictures FOLDER] [--json] [--quick]
+ *   fleet [--only QUESTION] [--pictures FOLDER] [--json] [--quick]
  *   fleet --real [--trials 200] [--rounds 3] [--json] [--quick]
  *   fleet --real --faults [--trials 200] [--kill 12] [--seed 1] [--json] [--quick]
  *
@@ -14,6 +14,7 @@ import { printAnswers } from './model/print-answers.ts';
  */
 const { values } = parseArgs({
   options: {
+    only: { type: 'string' },
     pictures: { type: 'string' },
     real: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
@@ -25,7 +26,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
   },
 });
-const { pictures, json, quick } = values;
+const { only, pictures, json, quick } = values;
 const number = (given: string | undefined, usual: number) => (given === undefined ? usual : Number(given));
 
 if (values.real) {
@@ -40,4 +41,4 @@ if (values.real) {
       })
     : await measureReal({ trials, json, rounds: number(values.rounds, quick ? 1 : 3) });
   if (!isGood) process.exitCode = 1;
-} else printAnswers({ trials: quick ? 100_000 : 1_000_000, pictures, json });
+} else printAnswers({ trials: quick ? 100_000 : 1_000_000, only, pictures, json });

@@ -19,6 +19,17 @@ export const fleetStorage = channel({
   count: { documents: times(4, 'plans of batches that a worker keeps in memory') },
 });
 
+export const fleetContexts = channel({
+  sender: 'the fleet',
+  over: 'build contexts in the shared storage',
+  bytes: { all: bytes(GiB, 'all files of a context') },
+  time: 'as for contents',
+  count: {
+    entries: times(20_000, 'files and folders of a context'),
+    kept: times(100, 'contexts that a worker keeps on its disk'),
+  },
+});
+
 export const fleetMessages = channel({
   sender: 'the fleet',
   over: 'orders, summaries and queries through Temporal',
@@ -27,6 +38,7 @@ export const fleetMessages = channel({
     text: characters(1000, 'a reason in a summary'),
   },
   time: {
+    connect: milliseconds(2_000, 'the first answer of the server'),
     call: milliseconds(10_000, 'a call'),
     page: milliseconds(120_000, 'reading a page of the list of trials'),
   },

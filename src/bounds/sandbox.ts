@@ -59,6 +59,7 @@ export const modelRequests = channel({
     // More than any client nests or sends, and little enough to read without much memory.
     depth: times(256, 'levels of a JSON body'),
     values: times(1_000_000, 'values of a JSON body'),
+    losses: times(100, 'different things that a translation names as left out'),
     // A piece of one byte takes hundreds of bytes.
     answerPieces: times(64, 'pieces of an answer, waiting for its client'),
   },

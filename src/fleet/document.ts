@@ -4,6 +4,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
+import { buildsOf } from './contexts.ts';
 import { hashOf } from './storage/contents.ts';
 import type { FleetStorage } from './storage/storage.ts';
 
@@ -20,6 +21,8 @@ export interface FleetRun {
   details: unknown;
   variantId: string | undefined;
   setup: unknown;
+  /** How many trials it has, if not as many as its batch was planned with. */
+  trials?: number | undefined;
 }
 
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
@@ -31,8 +34,10 @@ export interface FleetDocument {
   file: string;
   known: KnownPlan;
   runs: FleetRun[];
-  /** Trials of each run. */
+  /** Trials of each run that does not say it itself. */
   trials: number;
+  /** The list of each build context, by the hash of what the context holds. */
+  contexts?: Record<string, string> | undefined;
 }
 
 /** Puts a document into the storage. Resolves with its hash. */
@@ -53,6 +58,8 @@ export async function getDocument(
   sha256: string,
   storage: FleetStorage,
   config: Config,
+  /** Where contexts are unpacked; needed to build. */
+  folderOf?: (context: string) => string,
 ): Promise<FleetDocument> {
   const content = await storage.get(sha256);
   const read = parseForeignJson(content.toString('utf8')) as { version?: unknown; plan: unknown } & Omit<
@@ -68,6 +75,7 @@ export async function getDocument(
   }
   const { plan: stored, ...rest } = read;
   const { plan, prompt } = readPlan(stored);
+  for (const { context } of folderOf ? buildsOf(plan) : []) context.folder = folderOf?.(context.hash) ?? '';
   const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
   return { ...rest, known: { prompt, plan: { ...plan, variants } } };
 }

@@ -107,6 +107,19 @@ const ModelExchange = z
     responseBytes: z.number(),
     requestBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
     responseBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
+    translation: z
+      .object({
+        from: z.string().meta({ description: "The harness's wire." }),
+        losses: z.array(z.object({ path: z.string(), kind: z.string(), times: z.number() })).meta({
+          description: 'What one of the two wires cannot carry, and was left out.',
+        }),
+        estimated: z.literal(true).optional().meta({ description: 'A count of tokens that is an estimate.' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'If the harness spoke another wire than the model. All else here is what the model got and gave.',
+      }),
   })
   .meta({ description: 'One request to a model.' });
 
@@ -406,4 +419,5 @@ export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
 export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
+export type HostConnection = z.infer<typeof HostConnection>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

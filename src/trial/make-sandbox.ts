@@ -105,9 +105,8 @@ export class SandboxMaker {
     const besides = around.move();
     const preparedHere = prepare !== undefined;
     const started = { imageId, start, images, container, port, environment: steps };
-    const joining = { services, joined, besides };
-    const more = { preparedHere, startUp, validatorNode: node && nodeOf(node) };
-    return { ...started, ...joining, ...more };
+    const more = { services, joined, besides, startUp, validatorNode: node && nodeOf(node) };
+    return { ...started, ...more, preparedHere };
   }
 
   /**

@@ -10,6 +10,7 @@ import { type CircuitEvent, Circuits } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import { MachineCheck } from '../specify.ts';
+import { roomOf } from '../trial-size.ts';
 import { Ahead } from './ahead.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
 import { Gate } from './gate.ts';
@@ -63,6 +64,7 @@ export class Worker implements AsyncDisposable {
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
+      room: roomOf(engine.capabilities),
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
     });
     const batches = new BatchContexts({

@@ -20,7 +20,7 @@ export async function enterTrial(
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= trials) {
+  if (!run || ordinal >= (run.trials ?? trials)) {
     throw new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${runId}`, {
       code: 'FLEET_TRIAL_UNKNOWN',
       kind: 'infrastructure',

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
@@ -12,6 +13,7 @@ import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
+import { Contexts } from '../contexts.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
 import { FleetDelivery } from './fleet-delivery.ts';
@@ -153,10 +155,14 @@ export class FleetWorker {
       }),
     );
     const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
+    const contexts = new Contexts(join(ledger.dataFolder, 'fleet-contexts'), storage);
+    await contexts.clear();
+    const folderOf = (hash: string) => contexts.folderOf(hash);
     const tasks = new TaskRunner({
       ...{ ledger, storage, clock, monotonic, name, service, worker },
       tasks: calls,
-      documents: new Documents(storage, () => revisions.current.config),
+      documents: new Documents(storage, () => revisions.current.config, folderOf),
+      contexts,
       wake: () => {
         work.wake();
         delivery.wake();

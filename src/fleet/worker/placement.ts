@@ -40,14 +40,17 @@ export function placedTrials(
   { list, taskQueue, pool }: Omit<PageOrder, 'document'>,
 ): PlacedTrial[] {
   const { first, step, count } = list;
-  const last = runs.length * trials;
+  const ends: number[] = [];
+  for (const run of runs) ends.push((ends.at(-1) ?? 0) + (run.trials ?? trials));
+  const last = ends.at(-1) ?? 0;
   const most = Math.min(count, fleetMessages.count.page, Math.max(0, Math.ceil((last - first) / step)));
   return Array.from({ length: most }, (_, index) => {
     const position = first + index * step;
-    const run = runs[Math.floor(position / trials)];
+    const at = ends.findIndex((end) => position < end);
+    const run = runs[at];
     if (!run) throw new Error(`the batch has no trial ${position}`);
     const queue = queueFor(taskQueue, pool, memoryOf(run, known));
-    return { run: run.id, ordinal: position % trials, queue };
+    return { run: run.id, ordinal: position - (ends[at - 1] ?? 0), queue };
   });
 }
 

@@ -4,6 +4,7 @@ import { NotClaimed } from '../../agent/not-claimed.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { Contexts } from '../contexts.ts';
 import type { FleetDocument } from '../document.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
@@ -18,6 +19,7 @@ import type { Tasks } from './tasks.ts';
 export interface TaskRunnerParts extends HeldTasksParts {
   storage: FleetStorage;
   documents: Documents;
+  contexts: Contexts;
   tasks: Tasks;
   clock: Clock;
   monotonic: () => number;
@@ -130,6 +132,7 @@ export class TaskRunner {
     const { documents, service, name } = this.#parts;
     const document = await documents.get(order.document);
     if (document.service !== service) throw otherService(document.service, service);
+    await this.#bringContexts(order, document);
     const { key, state, report } = await this.#enter(order, document, task);
     hold.lost.throwIfAborted();
     if (state === 'finished' && report !== 'queued') {
@@ -137,6 +140,12 @@ export class TaskRunner {
       return { kind: 'known', summary: await storeRecord(key, { ...this.#parts, worker: name }) };
     }
     return this.held.until(key, hold);
+  }
+
+  async #bringContexts({ run }: TrialOrder, { runs, known, contexts = {} }: FleetDocument): Promise<void> {
+    const caseId = runs.find(({ id }) => id === run)?.caseId;
+    const planned = known.plan.cases.find(({ request }) => request.id === caseId);
+    if (planned) await this.#parts.contexts.bring(planned, contexts);
   }
 
   /** Enters a trial when an earlier task for it has ended here. */

@@ -8,6 +8,8 @@ export const batchWorkflow = 'offsiteBatch';
 /** What all workflows of a batch need to know. */
 export interface TrialsInput {
   batch: string;
+  /** Batches of one group together get the share of one. Without it, a batch is a group of its own. */
+  group?: string | undefined;
   /** The hash of the batch's document in the storage. */
   document: string;
   taskQueue: string;
@@ -83,6 +85,11 @@ export interface BatchDone {
   /** Trials that no worker could run. */
   lost: number;
   spent: { tokens: number; usd: number };
+}
+
+export function noneDone(): BatchDone {
+  const none = { scheduled: 0, passed: 0, failed: 0, void: 0, elsewhere: 0, lost: 0 };
+  return { ...none, spent: { tokens: 0, usd: 0 } };
 }
 
 export interface BatchOutcome extends BatchDone {

@@ -12,6 +12,7 @@ import {
   type BatchProgress,
   countNames,
   type LostTrial,
+  noneDone,
   type SliceInput,
   signals,
   sliceWorkflow,
@@ -19,7 +20,6 @@ import {
 import type { Served } from './serve.ts';
 import type { offsiteSlice } from './slice.ts';
 import { Slicing } from './slicing.ts';
-import { noneDone } from './trials.ts';
 
 type Slice = ChildWorkflowHandle<typeof offsiteSlice>;
 

@@ -2,11 +2,11 @@ import { ActivityFailure, condition, isCancellation, proxyActivities } from '@te
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { headroom } from './budget.ts';
 import {
-  type BatchDone,
   type BatchOutcome,
   type BatchProgress,
   type FleetActivities,
   type LostTrial,
+  noneDone,
   type Pass,
   type PlacedTrial,
   type Spending,
@@ -154,7 +154,7 @@ export class Trials {
   }
 
   async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
-    const { batch, document, heartbeatMs, priority } = this.#parts;
+    const { batch, group = batch, document, heartbeatMs, priority } = this.#parts;
     const { offsiteTrial } = proxyActivities<FleetActivities>({
       activityId: name,
       taskQueue: queue,
@@ -163,7 +163,7 @@ export class Trials {
       // A trial ends by the timeouts of its own phases; this is for what nobody thought of.
       startToCloseTimeout: '7 days',
       retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: tries },
-      priority: { priorityKey: priority, fairnessKey: batch.slice(0, 64) },
+      priority: { priorityKey: priority, fairnessKey: group.slice(0, 64) },
     });
     try {
       this.#add(name, await offsiteTrial({ batch, document, run, ordinal }));
@@ -212,11 +212,6 @@ export class Trials {
     await pass({ permits, budget, isLast: isOver });
     return isOver;
   }
-}
-
-export function noneDone(): BatchDone {
-  const none = { scheduled: 0, passed: 0, failed: 0, void: 0, elsewhere: 0, lost: 0 };
-  return { ...none, spent: { tokens: 0, usd: 0 } };
 }
 
 /** What is unlimited stays so. */
