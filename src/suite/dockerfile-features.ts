@@ -1,4 +1,5 @@
 import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
+import { parseForeignJson } from '../parse-json.ts';
 
 /**
  * What understands Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit
@@ -116,7 +117,7 @@ function scriptOf(instruction: Instruction): string {
 
 function shellOf(instruction: Instruction): readonly string[] | undefined {
   try {
-    const words: unknown = JSON.parse(instruction.getArgumentsContent() ?? '');
+    const words: unknown = parseForeignJson(instruction.getArgumentsContent() ?? '');
     return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : undefined;
   } catch {
     return undefined;
