@@ -25,8 +25,7 @@ export async function startProgram(
   ];
   await container.put(folder, '/', signal);
   const waits = /sleep infinity|tail -f \/dev\/null/.test(program.join(' '));
-  const { settle, look } = startUps.time;
-  const looks = Math.ceil((waits ? settle : look) / 100);
+  const looks = Math.ceil((waits ? startUps.time.settle : startUps.time.look) / 100);
   const result = await container.exec({
     argv: ['/bin/sh', '-c', start, path, String(looks), ...program],
     env: gradingEnvironment(variables, container),
