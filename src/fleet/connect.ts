@@ -24,7 +24,7 @@ export async function connectFleet(
   /** How the server names this process to others. */
   identity = `${hostname()}/${process.pid}`,
 ): Promise<FleetConnection> {
-  const { connect: connectTimeout } = fleetMessages.time;
+  const connectTimeout = fleetMessages.time.connect;
   const { address, namespace, codecKeyEnv, apiKeyEnv } = fleet;
   const dataConverter: DataConverter = {
     payloadCodecs: codecKeyEnv === undefined ? [] : [encryptingCodec(keyIn(codecKeyEnv, env))],
