@@ -1,4 +1,4 @@
-import { bytes, channel, characters, GiB, KiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what other machines of a fleet send, through the storage and through Temporal. */
 
@@ -36,6 +36,8 @@ export const fleetMessages = channel({
   bytes: {
     // Temporal itself refuses a payload of more than 2 MiB.
     text: characters(1000, 'a reason in a summary'),
+    plan: bytes(100_000, 'a plan that goes over Temporal, compressed'),
+    unpackedPlan: bytes(16 * MiB, 'the same plan, read'),
   },
   time: {
     connect: milliseconds(2_000, 'the first answer of the server'),

@@ -87,11 +87,11 @@ async function putContext(build: PlannedBuild, storage: FleetStorage): Promise<s
 /** The contexts that a worker has unpacked, in a folder of its own. */
 export class Contexts {
   readonly #folder: string;
-  readonly #storage: FleetStorage;
+  readonly #storage: FleetStorage | undefined;
   readonly #kept = new Map<string, Promise<void>>();
 
   /** @param folder contexts of earlier processes are in it; {@link clear} removes them */
-  constructor(folder: string, storage: FleetStorage) {
+  constructor(folder: string, storage: FleetStorage | undefined) {
     this.#folder = folder;
     this.#storage = storage;
   }
@@ -129,7 +129,9 @@ export class Contexts {
   }
 
   async #unpack(hash: string, sha256: string): Promise<void> {
-    const list = listIn(await this.#storage.get(sha256));
+    const storage = this.#storage;
+    if (!storage) throw refused('REFUSED', 'this worker has no storage to get build contexts from');
+    const list = listIn(await storage.get(sha256));
     const folder = this.folderOf(hash);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });
@@ -139,7 +141,7 @@ export class Contexts {
       const path = join(partial, entry.path);
       await mkdir(entry.type === 'folder' ? path : dirname(path), { recursive: true });
       if (entry.type !== 'file') continue;
-      const content = await this.#storage.get(entry.sha256);
+      const content = await storage.get(entry.sha256);
       bytes += content.length;
       if (bytes > fleetContexts.bytes.all) throw refused('REFUSED', `the build context ${hash} is too large`);
       await writeFile(path, content, { flag: 'wx' });

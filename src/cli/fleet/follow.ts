@@ -24,6 +24,7 @@ import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { writeText } from '../write-text.ts';
+import { keptBy, keptText } from './kept-records.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -34,7 +35,7 @@ export interface FollowParts {
   context: CommandContext;
   progress: Progress;
   temporal: Client;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   reporting: Reporting;
 }
 
@@ -97,6 +98,11 @@ export async function follow(
   });
   // A batch and its rerun are one batch.
   const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
+  if (!storage) {
+    progress[Symbol.dispose]();
+    tellLost(outcome, progress);
+    return showKept(batches, outcome, { parts, options, unreported: Math.max(0, expected - reported) });
+  }
   await progress.step('getting the records', async () => {
     for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
   });
@@ -124,6 +130,30 @@ export async function follow(
   tellLost(outcome, progress);
   const isWhole = outcomes.length === batches.length && outcome.lost === 0 && !outcome.outOfBudget;
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
+}
+
+/** Prints what is known of batches whose records stay with their workers. Returns the exit code. */
+async function showKept(
+  batches: readonly Watched[],
+  outcome: BatchOutcome,
+  { parts, options, unreported }: { parts: FollowParts; options: FollowOptions; unreported: number },
+): Promise<number> {
+  const { context, progress, temporal } = parts;
+  const { out } = context;
+  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, temporal)));
+  const { passed, failed, void: voids, elsewhere, lost, outOfBudget } = outcome;
+  if (options.json) out.json({ fleet: outcome, kept, unreported });
+  else {
+    out.print(text`\n${String(passed)} passed, ${String(failed)} failed, ${String(voids)} void`);
+    out.print(keptText(kept));
+  }
+  if (options.junit !== undefined) progress.note('without a storage there are no records for JUnit XML');
+  if (unreported > 0)
+    progress.note(`${plural(unreported, 'result')} are not reported yet; their workers keep them`);
+  const scored = passed + failed;
+  const passRate = scored > 0 ? passed / scored : undefined;
+  if (lost > 0 || outOfBudget || elsewhere > 0) return exitCodes.infrastructure;
+  return exitCodeOfRates({ void: voids, unreported, passRate }, options.failUnder);
 }
 
 function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {

@@ -17,7 +17,7 @@ import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface TaskRunnerParts extends HeldTasksParts {
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   documents: Documents;
   contexts: Contexts;
   tasks: Tasks;
@@ -30,6 +30,10 @@ export interface TaskRunnerParts extends HeldTasksParts {
 const Order = z.object({
   batch: z.string().max(fleetStorage.bytes.name),
   document: z.string().regex(/^[0-9a-f]{64}$/),
+  holder: z
+    .string()
+    .max(2 * fleetStorage.bytes.name)
+    .optional(),
   run: z.string().max(fleetStorage.bytes.name),
   ordinal: z.int().nonnegative(),
 });
@@ -54,7 +58,7 @@ export class TaskRunner {
 
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
-    offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order.document), order),
+    offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order), order),
   };
 
   /** Gives the trials back that do not run, and those that come from now on. */
@@ -130,7 +134,7 @@ export class TaskRunner {
 
   async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { documents, service, name } = this.#parts;
-    const document = await documents.get(order.document);
+    const document = await documents.get(order);
     if (document.service !== service) throw otherService(document.service, service);
     await this.#bringContexts(order, document);
     const { key, state, report } = await this.#enter(order, document, task);
