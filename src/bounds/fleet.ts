@@ -7,6 +7,7 @@ export const fleetStorage = channel({
   over: 'contents and results in the shared storage',
   bytes: {
     content: bytes(2 * GiB, 'a content: a plan with its files, or an artifact'),
+    document: bytes(256 * MiB, 'a plan or a record, which is read as a whole'),
     result: bytes(16 * KiB, 'an entry of the index'),
     name: characters(1024, 'an id in an entry'),
   },
@@ -52,6 +53,8 @@ export const fleetMessages = channel({
     lane: times(1_000, 'trials that one workflow keeps scheduled'),
     // A trial has about six events, with retries more. The server ends a workflow after 51,200 events.
     slice: times(4_000, 'trials of one workflow'),
+    holders: times(20_000, 'processes that ask for permits of one model'),
+    permits: times(10_000, 'requests that a process has in flight or waiting'),
     listed: times(1_000, 'batches in a list'),
     lost: times(100, 'trials without a result that a batch names'),
   },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { fleetContexts } from '../bounds/fleet.ts';
+import { fleetContexts, fleetStorage } from '../bounds/fleet.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
@@ -39,7 +39,8 @@ export function buildsOf({ cases }: Pick<SuitePlan, 'cases'>): PlannedBuild[] {
   );
 }
 
-function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
+/** The environments of a case: its own, and those that its tests run in. */
+export function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
   const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
   return [environment, ...graded.flatMap((one) => one?.fresh?.environment ?? [])];
 }
@@ -131,7 +132,7 @@ export class Contexts {
   async #unpack(hash: string, sha256: string): Promise<void> {
     const storage = this.#storage;
     if (!storage) throw refused('REFUSED', 'this worker has no storage to get build contexts from');
-    const list = listIn(await storage.get(sha256));
+    const list = listIn(await storage.get(sha256, fleetStorage.bytes.document));
     const folder = this.folderOf(hash);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
@@ -11,10 +12,12 @@ import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
 import type { Hold, Share } from './room.ts';
 import type { Route } from './route.ts';
+import type { ServedModel } from './served-model.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
 import { estimatedCount } from './translation/translate-answer.ts';
 import { toldOf, translateRequest } from './translation/translate-request.ts';
+import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 export interface ForwardParts extends ExchangeParts {
@@ -67,7 +70,7 @@ export async function forward(
 /** Checks a request with a known token, and sends it. Records a refusal. */
 async function ask(
   parts: ForwardParts,
-  { wire, purpose, path }: ModelRoute,
+  { wire, purpose, path, inPath }: ModelRoute,
   role: ModelRole,
   {
     headers,
@@ -86,14 +89,16 @@ async function ask(
   let asked = '';
   let streamed = false;
   const judged = () => {
-    const body = readRequestBody(received);
+    const body = readRequestBody(received, wire, inPath);
     asked = body.model.slice(0, 200);
     streamed = body.streamed;
     const model = parts.models.named(role, body.model);
     judgeMembers(body.json, wire, model);
     const { weight } = body;
-    if (model.wires.includes(wire))
-      return { model, weight, wire, path, body: bytesForUpstream(body, wire, model.upstreamName) };
+    if (model.wires.includes(wire)) {
+      const bytes = bytesForUpstream(body, wire, model.upstreamName);
+      return { model, weight, wire, body: bytes, path: inPath ? pathOf(wire, model, inPath) : path };
+    }
     const translated = translateRequest(body.json, wire, { model, streamed, purpose });
     const { to, sent } = translated;
     return { model, weight, wire: to, path: sent?.path ?? path, body: sent?.body ?? received, translated };
@@ -143,6 +148,13 @@ async function ask(
     },
     signal,
   );
+}
+
+/** The path to a model on a wire whose paths name it. */
+function pathOf(wire: Wire, { upstreamName }: ServedModel, { purpose, streamed }: PathTarget): string {
+  const { translation } = wireTable[wire];
+  if (purpose === 'answer') return translation.path(upstreamName, streamed);
+  return translation.count?.path(upstreamName) ?? '';
 }
 
 /** Resolves once the body has ended. The exchange holds room for it meanwhile. */

@@ -419,4 +419,5 @@ export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
 export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
+export type HostConnection = z.infer<typeof HostConnection>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

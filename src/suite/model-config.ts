@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Duration } from './quantities.ts';
 
 /** The protocols of models. */
-export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
 export type Wire = (typeof wires)[number];
 
 const WireName = z.enum(wires);
@@ -72,10 +72,14 @@ const HttpModel = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'The name of the environment variable that holds its key.' }),
-  auth: z.enum(['bearer', 'x-api-key', 'api-key']).optional().meta({
-    description:
-      'The header that carries the key. Default: x-api-key for anthropic-messages, otherwise bearer.',
-  }),
+  auth: z
+    .enum(['bearer', 'x-api-key', 'api-key', 'x-goog-api-key'])
+    .optional()
+    .meta({
+      description:
+        'The header that carries the key. Default: x-api-key for anthropic-messages, x-goog-api-key for gemini, ' +
+        'otherwise bearer.',
+    }),
   headers: HeaderNames.default({}).meta({
     description: 'Headers to add to every request. They must not be secret.',
   }),

@@ -96,6 +96,7 @@ const support = {
   },
   'shared-environment': { missing: 'the environment is defined outside the task' },
   'machine-limits': { missing: 'the engine has less' },
+  builder: { missing: 'the builder of the engine does not have it' },
   'absent-image': {
     missing: 'the engine does not have the image: pull it, or map it with `images` of offsite.yaml',
   },

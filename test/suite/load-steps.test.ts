@@ -166,6 +166,9 @@ test('steps are refused at their place', () => {
   expect(steps('folders: { ../x: w }')).toContain(
     'cases[0].steps[0].folders["../x"]: expected a path without ..',
   );
+  expect(steps('files: { /etc/x: w }')).toContain(
+    'cases[0].steps[0].files["/etc/x"]: expected a path in the workspace',
+  );
   expect(steps('folders: { .: none }')).toMatch(/suite\.yaml:6:\d+: cases\[0\]\.steps\[0\]\.folders: none: /);
   expect(problems('    overall: { rewards: mean }\n    verify: "true"\n')).toContain(
     'overall: requires steps',

@@ -110,6 +110,12 @@ test('the tasks themselves are never removed to make place for the suite', () =>
   set.harbor('cases/one');
   expect(() => imported({ path: place }, set.folder)).toThrow('belongs to the tasks themselves');
   expect(existsSync(join(place, 'one/task.toml'))).toBe(true);
+  const context = join(out, 'build');
+  mkdirSync(context, { recursive: true });
+  writeFileSync(join(context, 'Dockerfile'), 'FROM debian\n');
+  const build = { context, dockerfile: 'Dockerfile', args: {} };
+  expect(() => imported({ path: writeRows({}), build })).toThrow('belongs to the tasks themselves');
+  expect(existsSync(join(context, 'Dockerfile'))).toBe(true);
 });
 
 test('whatever the id of a task is, its files are below the folder of the suite', () => {

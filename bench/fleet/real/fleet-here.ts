@@ -74,8 +74,8 @@ export class FleetHere implements AsyncDisposable {
     };
   }
 
-  /** @param fleet more settings of `fleet` in `offsite.yaml` */
-  static async open(fleet: Record<string, unknown> = {}): Promise<FleetHere> {
+  /** @param times how long a killed worker keeps its trials; the usual times if undefined */
+  static async open(times?: { heartbeat: string; lease: string }): Promise<FleetHere> {
     await using opening = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), 'offsite-fleet-'));
     opening.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -85,13 +85,14 @@ export class FleetHere implements AsyncDisposable {
     const temporal = opening.use(await openTemporal(folder));
     const connection = await Connection.connect({ address: temporal.address });
     opening.defer(() => connection.close());
-    const settings = { address: temporal.address, storage: { folder: join(folder, 'storage') }, ...fleet };
     const config = {
       profiles,
       sandboxes: { local: { memory: '256m', network: 'none' } },
-      // A worker that is killed keeps its claims for so long.
-      lease: '5s',
-      fleet: settings,
+      ...(times && { lease: times.lease }),
+      fleet: {
+        ...{ address: temporal.address, storage: { folder: join(folder, 'storage') } },
+        ...(times && { heartbeat: times.heartbeat }),
+      },
     };
     writeFileSync(join(folder, 'offsite.yaml'), stringify(config));
     const client = new Client({ connection });

@@ -64,7 +64,7 @@ export async function measureFaults(options: {
   json: boolean;
 }): Promise<boolean> {
   const { trials, faults: count, seed, json } = options;
-  await using fleet = await FleetHere.open({ heartbeat: '10s' });
+  await using fleet = await FleetHere.open({ heartbeat: '10s', lease: '5s' });
   using _ends = endOnSignal(fleet);
   const faulted = await throughFaults(fleet, { trials, count, seed });
   if (json) console.log(JSON.stringify(faulted));

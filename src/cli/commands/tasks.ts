@@ -93,6 +93,7 @@ async function machineOf(context: CommandContext): Promise<Machine> {
       images.set(name, known);
       return known;
     },
+    builder: () => engine.builder(signal),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
+import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import { type FleetDocument, readDocument } from '../../fleet/document.ts';
 import { unpackedPlan } from '../../fleet/inline-plan.ts';
@@ -81,7 +82,10 @@ export async function knownBatch(
   const { memo } = await handle.standing();
   const document = String(memo.document);
   const packed = storage ? undefined : await handle.plan();
-  const content = packed === undefined ? await storage?.get(document) : unpackedPlan(packed, document);
+  const content =
+    packed === undefined
+      ? await storage?.get(document, fleetStorage.bytes.document)
+      : unpackedPlan(packed, document);
   if (!content) {
     throw new OffsiteError(`the plan of batch ${handle.id} is in a storage, and offsite.yaml names none`, {
       code: 'FLEET_STORAGE_MISSING',

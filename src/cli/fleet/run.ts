@@ -1,5 +1,6 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
+import { refuseMachineParts } from '../../fleet/machine-parts.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -27,6 +28,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
+  refuseMachineParts(plan);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);

@@ -45,7 +45,7 @@ export class Documents {
   async #content(sha256: string, holder: string | undefined): Promise<Buffer> {
     const { storage, tasks } = this.#parts;
     if (holder !== undefined) return unpackedPlan(await tasks.plan(holder), sha256);
-    if (storage) return storage.get(sha256);
+    if (storage) return storage.get(sha256, fleetStorage.bytes.document);
     throw new OffsiteError('the plan of the batch is in a storage, and this worker has none', {
       code: 'FLEET_STORAGE_MISSING',
       kind: 'infrastructure',

@@ -13,15 +13,15 @@ export type GivenTask = Omit<FleetTask, 'isAccepted'>;
  * to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
  */
 export async function enterTrial(
-  { run: runId, ordinal }: TrialOrder,
+  { batch: named, run: runId, ordinal }: TrialOrder,
   document: FleetDocument,
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= (run.trials ?? trials)) {
-    throw new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${runId}`, {
+  if (!run || ordinal >= (run.trials ?? trials) || named !== batch) {
+    throw new OffsiteError(`the batch ${named} has no trial ${ordinal} of run ${runId}`, {
       code: 'FLEET_TRIAL_UNKNOWN',
       kind: 'infrastructure',
     });

@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument } from '../document.ts';
+import { Sha256 } from '../storage/contents.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
@@ -27,16 +28,29 @@ export interface TaskRunnerParts extends HeldTasksParts {
   service: string;
 }
 
+const Holder = z
+  .string()
+  .max(2 * fleetStorage.bytes.name)
+  .optional();
+
 const Order = z.object({
   batch: z.string().max(fleetStorage.bytes.name),
-  document: z.string().regex(/^[0-9a-f]{64}$/),
-  holder: z
-    .string()
-    .max(2 * fleetStorage.bytes.name)
-    .optional(),
+  document: Sha256,
+  holder: Holder,
   run: z.string().max(fleetStorage.bytes.name),
   ordinal: z.int().nonnegative(),
 });
+
+const Page = z.object({
+  document: Sha256,
+  holder: Holder,
+  list: z.object({ first: z.int().nonnegative(), step: z.int().positive(), count: z.int().nonnegative() }),
+  taskQueue: z.string().max(fleetStorage.bytes.name),
+  pool: z.string().max(fleetStorage.bytes.name),
+});
+
+/** A forged batch with a shorter one would have the worker send heartbeats without a pause. */
+const shortestHeartbeatMs = 1_000;
 
 /** Milliseconds until a trial that a worker declined is offered again. */
 const againMs = 10_000;
@@ -58,7 +72,10 @@ export class TaskRunner {
 
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
-    offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order), order),
+    offsiteTrialPage: async (given) => {
+      const order = Page.parse(given);
+      return placedTrials(await this.#parts.documents.get(order), order);
+    },
   };
 
   /** Gives the trials back that do not run, and those that come from now on. */
@@ -90,6 +107,8 @@ export class TaskRunner {
   async #trial(order: TrialOrder): Promise<TrialSummary> {
     const { tasks, clock, monotonic } = this.#parts;
     const { taskToken: token, heartbeatTimeoutMs: heartbeatMs = 60_000, workflowExecution } = activityInfo();
+    if (heartbeatMs < shortestHeartbeatMs)
+      throw declined(`a heartbeat of ${heartbeatMs} ms is too short`, true, 0);
     if (this.#isDraining) throw declined('this worker ends', false, 0);
     if (this.#engineTrouble !== undefined) throw declined(this.#engineTrouble, false, 0);
     const beat = (phase: string, withinMs: number) => tasks.beat(token, phase, withinMs);

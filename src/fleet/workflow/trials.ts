@@ -172,7 +172,7 @@ export class Trials {
       priority: { priorityKey: priority, fairnessKey: group.slice(0, 64) },
     });
     try {
-      this.#add(name, await offsiteTrial({ batch, document, holder, run, ordinal }));
+      this.#add(name, summaryOf(await offsiteTrial({ batch, document, holder, run, ordinal })));
     } catch (error) {
       if (isCancellation(error)) return;
       this.done.lost++;
@@ -218,6 +218,16 @@ export class Trials {
     await pass({ permits, budget, isLast: isOver });
     return isOver;
   }
+}
+
+const verdicts: readonly string[] = ['passed', 'failed', 'void', 'elsewhere'];
+
+/** Who may complete a trial by hand may say anything. Throws for what is no summary; numbers never lower a sum. */
+function summaryOf(given: TrialSummary): TrialSummary {
+  if (!verdicts.includes(given?.verdict)) throw new Error('the trial was completed without a verdict');
+  const atLeastZero = (value: unknown) =>
+    typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : undefined;
+  return { ...given, tokens: atLeastZero(given.tokens), usd: atLeastZero(given.usd) };
 }
 
 /** What is unlimited stays so. */

@@ -45,7 +45,7 @@ export function translateRequest(
     purpose === 'answer'
       ? translation.path(model.upstreamName, streamed)
       : translation.count?.path(model.upstreamName);
-  const document = purpose === 'answer' ? written : translation.count?.write(written);
+  const document = purpose === 'answer' ? written : translation.count?.write(written, model.upstreamName);
   const bytes = Buffer.from(JSON.stringify(document ?? written));
   const sent = path === undefined ? undefined : { path, body: bytes };
   return { from, to, sent, request, losses, estimate: estimateTokens(bytes.length), estimated: false };

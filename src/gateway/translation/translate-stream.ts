@@ -27,7 +27,7 @@ export function streamTranscoder(
   const reader = model.readStream(steps, asked.losses);
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const longest = Math.min(
-    modelAnswers.bytes.event,
+    modelAnswers.bytes.translated,
     getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
   );
   const parser = createParser({
@@ -48,7 +48,7 @@ export function streamTranscoder(
   });
   const feed = (text: string) => {
     const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
-    pending = end === -1 ? pending + text.length : text.length - end;
+    pending = Math.min(longest, end === -1 ? pending + text.length : text.length - end);
     parser.feed(text);
   };
   const told = () => {

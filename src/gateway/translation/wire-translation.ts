@@ -29,7 +29,7 @@ export interface WireTranslation {
   count?: {
     path(model: string): string;
     /** Makes the body of a count of a request's body. */
-    write(request: JsonObject): JsonObject;
+    write(request: JsonObject, model: string): JsonObject;
     read(body: unknown): number | undefined;
   };
 }

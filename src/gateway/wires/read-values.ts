@@ -26,3 +26,8 @@ export function inlineData(url: string): { mediaType: string; data: string } | u
   );
   return head?.[1] === undefined ? undefined : { mediaType: head[1], data: url.slice(comma + 1) };
 }
+
+/** The type of a part, for messages. */
+export function typeName(object: JsonObject): string {
+  return stringIn(object, 'type')?.slice(0, 60) ?? 'unknown';
+}

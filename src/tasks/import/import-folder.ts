@@ -64,6 +64,16 @@ export class ImportFolder {
     }
   }
 
+  /** Writes a build context that all cases share, and returns where it is, relative to the suite. */
+  writeShared(context: string): string {
+    const folder = join(this.path, 'build');
+    this.#refuseExisting(folder);
+    this.#refuseOwnTask(folder, context);
+    rmSync(folder, { recursive: true, force: true });
+    copyContext(context, folder);
+    return 'build';
+  }
+
   writeSuite(name: string, text: string): void {
     const file = join(this.path, name);
     this.#refuseExisting(file);

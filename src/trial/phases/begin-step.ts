@@ -9,6 +9,7 @@ import { requireHealth } from '../healthcheck.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { TrialStep } from '../spec.ts';
 import { startProgram } from '../start-up.ts';
+import { foldersAbove } from '../tests/put-tests.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /**
@@ -96,9 +97,14 @@ async function putStep(
   // A folder replaces a file or a link in its place.
   for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
     if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+  // An agent may have left a link above a folder that is emptied, which would empty another one.
+  const above: NewEntry[] = [];
+  for (const path of new Set(emptied.flatMap(foldersAbove)))
+    if ((await container.kindOf(path, signal)) !== 'folder') above.push({ path, folder: true });
   const { uid = 0, gid = 0 } = owner ?? {};
   await container.put(
     [
+      ...above,
       // A file replaces a folder with all that is in it, and a new folder the file.
       ...emptied.flatMap((path) => [
         { path, content: '' },

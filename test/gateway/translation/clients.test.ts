@@ -19,6 +19,7 @@ const ends: Record<string, [unknown, unknown]> = {
   'openai-chat': ['tool_calls', 'stop'],
   'openai-responses': ['completed', 'completed'],
   'anthropic-messages': ['tool_use', 'end_turn'],
+  gemini: ['STOP', 'STOP'],
 };
 
 const pairs = Object.entries(clients).flatMap(([wire, client]) =>

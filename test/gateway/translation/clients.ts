@@ -1,4 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk';
+import {
+  type Content,
+  type GenerateContentParameters,
+  type GenerateContentResponse,
+  GoogleGenAI,
+} from '@google/genai';
 import OpenAI from 'openai';
 import type { Wire } from '../../../src/suite/model-config.ts';
 
@@ -189,8 +195,66 @@ function anthropicMessages(said: Said): Anthropic.MessageParam[] {
   ];
 }
 
+const gemini: Client = {
+  async ask({ origin, token }, said, streamed) {
+    const client = new GoogleGenAI({ apiKey: token, httpOptions: { baseUrl: origin } });
+    const body: GenerateContentParameters = {
+      model,
+      contents: said.flatMap(geminiContents),
+      config: {
+        systemInstruction: system,
+        tools: [{ functionDeclarations: [{ ...tool, parametersJsonSchema: parameters }] }],
+      },
+    };
+    const answers: GenerateContentResponse[] = [];
+    if (streamed)
+      for await (const piece of await client.models.generateContentStream(body)) answers.push(piece);
+    else answers.push(await client.models.generateContent(body));
+    const parts = answers.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? []);
+    const texts = (thought: boolean) =>
+      parts.flatMap((part) => (Boolean(part.thought) === thought ? [part.text ?? ''] : [])).join('');
+    const { candidates, usageMetadata: usage } = answers.at(-1) ?? {};
+    return {
+      text: texts(false),
+      reasoning: texts(true),
+      calls: parts.flatMap(({ functionCall: call }) =>
+        call ? [{ id: call.id ?? '', name: call.name ?? '', arguments: call.args }] : [],
+      ),
+      stop: candidates?.[0]?.finishReason,
+      input: usage?.promptTokenCount,
+      output:
+        usage?.candidatesTokenCount === undefined
+          ? undefined
+          : usage.candidatesTokenCount + (usage.thoughtsTokenCount ?? 0),
+      cached: usage?.cachedContentTokenCount,
+    };
+  },
+};
+
+function geminiContents(said: Said): Content[] {
+  if ('user' in said) return [{ role: 'user', parts: [{ text: said.user }] }];
+  const { text, calls } = said.answer;
+  return [
+    {
+      role: 'model',
+      parts: [
+        { text },
+        // Without ids, as this library's own chat sends them back for models that give none.
+        ...calls.map((call) => ({ functionCall: { name: call.name, args: Object(call.arguments) } })),
+      ],
+    },
+    {
+      role: 'user',
+      parts: calls.map(({ name }, index) => ({
+        functionResponse: { name, response: { output: said.results[index] ?? '' } },
+      })),
+    },
+  ];
+}
+
 /** The official client library of each wire. */
-export const clients: Readonly<Partial<Record<Wire, Client>>> = {
+export const clients: Readonly<Record<Wire, Client>> = {
+  gemini,
   'openai-chat': chat,
   'openai-responses': responses,
   'anthropic-messages': messages,

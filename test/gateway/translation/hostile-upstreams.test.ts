@@ -13,7 +13,7 @@ const pairs = wires.flatMap((model) =>
 );
 
 /** What only a stream that ends well has. */
-const success: Record<string, RegExp> = {
+const success: Record<Wire, RegExp> = {
   'openai-chat': /\[DONE\]|"finish_reason":"/,
   'openai-responses': /response\.(completed|incomplete)/,
   'anthropic-messages': /message_stop/,
@@ -95,7 +95,9 @@ const broken: [string, (frames: string[]) => (string | Buffer)[]][] = [
 ];
 
 for (const [what, change] of broken) {
-  test.each(pairs)(
+  // Each event of gemini stands for itself: there is no sign of those before it.
+  const detectable = pairs.filter(({ model }) => change !== rest || model !== 'gemini');
+  test.each(detectable)(
     `$model to $client: a stream that ${what} is never a success`,
     async ({ model, client }) => {
       const frames = framesOf(model, good);
@@ -103,7 +105,7 @@ for (const [what, change] of broken) {
         await write(response, change(frames));
         response.end();
       });
-      expect(got.text).not.toMatch(success[client] ?? /./);
+      expect(got.text).not.toMatch(success[client]);
       expect(got.isWhole).toBe(false);
       expect(got.failure).toEqual(expect.any(String));
     },
@@ -117,7 +119,7 @@ test.each(pairs)(
       await write(response, half(framesOf(model, good)));
       setTimeout(() => response.destroy(), 50);
     });
-    expect(got.text).not.toMatch(success[client] ?? /./);
+    expect(got.text).not.toMatch(success[client]);
     expect(got.isWhole).toBe(false);
   },
 );
@@ -129,7 +131,7 @@ test.each(pairs)('$model to $client: calls with the same id become two calls', a
     response.end();
   });
   expect(got).toMatchObject({ isWhole: true, failure: undefined });
-  expect(got.text).toMatch(success[client] ?? /./);
+  expect(got.text).toMatch(success[client]);
   expect(got.text).toContain('"same"');
   expect(got.text).toContain('"call_0"');
 });
@@ -143,7 +145,7 @@ test.each(pairs)(
       await write(response, model === 'openai-responses' ? manyItems() : framesOf(model, [...all, end]));
       response.end();
     });
-    expect(got.text).not.toMatch(success[client] ?? /./);
+    expect(got.text).not.toMatch(success[client]);
     expect(got.isWhole).toBe(false);
     expect(got.failure).toContain('tool calls');
   },
@@ -164,11 +166,13 @@ function* manyItems(): Generator<string> {
 function* hugeCall(model: Wire): Generator<string> {
   const marker = '@piece@';
   const frames = framesOf(model, [...call('c1', ['{"command":"', marker, '"}']), end]);
-  const piece = 'x'.repeat(100_000);
+  // Gemini's calls come in one event.
+  const pieces = model === 'gemini' ? 1 : 500;
+  const piece = 'x'.repeat(50_000_000 / pieces);
   for (const frame of frames) {
     const isDelta = frame.includes(marker) && !/\.done|\.completed/.test(frame);
     if (!isDelta) yield frame.replaceAll(marker, '');
-    else for (let sent = 0; sent < 500; sent += 1) yield frame.replace(marker, piece);
+    else for (let sent = 0; sent < pieces; sent += 1) yield frame.replace(marker, piece);
   }
 }
 
@@ -181,13 +185,13 @@ test.each(pairs)(
       await write(response, hugeCall(model));
       response.end();
     });
-    if (client === 'openai-chat' || client === 'anthropic-messages') {
+    if (model !== 'gemini' && (client === 'openai-chat' || client === 'anthropic-messages')) {
       expect(got).toMatchObject({ isWhole: true, failure: undefined });
       expect(got.text.length).toBeGreaterThan(50_000_000);
     } else {
-      expect(got.text).not.toMatch(success[client] ?? /./);
+      expect(got.text).not.toMatch(success[client]);
       expect(got.isWhole).toBe(false);
-      expect(got.failure).toContain('whole');
+      expect(got.failure).toMatch(/needs it whole|an event is longer/);
     }
     // The test itself keeps the whole answer.
     expect(process.memoryUsage().rss - before).toBeLessThan(800 * 2 ** 20);

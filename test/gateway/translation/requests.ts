@@ -6,7 +6,7 @@ const parameters = { type: 'object', properties: { command: { type: 'string' } }
 const tool = { name: 'bash', description: 'Runs a command.' };
 
 /** The same request in each wire. */
-const bodies: Partial<Record<Wire, JsonObject>> = {
+const bodies: Record<Wire, JsonObject> = {
   'openai-chat': {
     model: 'big',
     messages: [{ role: 'user', content: 'What is here?' }],
@@ -23,12 +23,17 @@ const bodies: Partial<Record<Wire, JsonObject>> = {
     messages: [{ role: 'user', content: 'What is here?' }],
     tools: [{ ...tool, input_schema: parameters }],
   },
+  gemini: {
+    contents: [{ role: 'user', parts: [{ text: 'What is here?' }] }],
+    tools: [{ functionDeclarations: [{ ...tool, parametersJsonSchema: parameters }] }],
+  },
 };
 
-const paths: Partial<Record<Wire, string>> = {
+const paths: Record<Wire, string> = {
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
   'anthropic-messages': '/v1/messages',
+  gemini: '/v1beta/models/big:streamGenerateContent?alt=sse',
 };
 
 const neutral: NeutralRequest = {
@@ -43,6 +48,9 @@ const neutral: NeutralRequest = {
 export const requests = {
   neutral,
   of(wire: Wire, streamed: boolean): { path: string; body: JsonObject } {
-    return { path: paths[wire] ?? '', body: { ...bodies[wire], stream: streamed } };
+    const path = streamed
+      ? paths[wire]
+      : paths[wire].replace('streamGenerateContent?alt=sse', 'generateContent');
+    return { path, body: { ...bodies[wire], ...(wire !== 'gemini' && { stream: streamed }) } };
   },
 };

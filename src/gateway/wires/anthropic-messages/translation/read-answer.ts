@@ -5,7 +5,7 @@ import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
-import { stringIn } from '../../read-values.ts';
+import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
@@ -41,7 +41,7 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       return [{ type: 'call', id: ids.of(block.id), name, arguments: JSON.stringify(block.input ?? {}) }];
     }
     default:
-      losses.tell(`answer.${String(block.type).slice(0, 60)}`, 'answer detail');
+      losses.tell(`answer.${typeName(block)}`, 'answer detail');
       return [];
   }
 }

@@ -23,7 +23,7 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
     tools: objectsOf(body.tools).map((tool) => toolOf(tool, losses)),
     stop: stringsIn(body, 'stop_sequences'),
     ...(fields({
-      toolChoice: choiceOf(choice),
+      toolChoice: choiceOf(choice, losses),
       parallelCalls: member(choice, 'disable_parallel_tool_use') === true ? false : undefined,
       maxTokens: numberIn(body, 'max_tokens'),
       temperature: numberIn(body, 'temperature'),
@@ -50,15 +50,17 @@ function toolOf(tool: JsonObject, losses: Losses): NeutralTool {
   };
 }
 
-function choiceOf(choice: unknown): NeutralRequest['toolChoice'] {
+function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice'] {
   switch (member(choice, 'type')) {
     case 'auto':
     case 'none':
       return member(choice, 'type') as 'auto' | 'none';
     case 'any':
       return 'required';
-    case 'tool':
-      return { tool: String(member(choice, 'name')) };
+    case 'tool': {
+      const name = member(choice, 'name');
+      return { tool: typeof name === 'string' ? name : losses.refuse('tool_choice.name') };
+    }
     default:
       return undefined;
   }

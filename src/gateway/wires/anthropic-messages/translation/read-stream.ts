@@ -1,8 +1,9 @@
+import { eventJson } from '../../../translation/event-json.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, parsed, text as shortText } from '../../lenient.ts';
-import { stringIn } from '../../read-values.ts';
+import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
+import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
@@ -25,7 +26,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       steps.text('reasoning', stringIn(block, 'thinking') ?? '');
       signature = stringIn(block, 'signature') ?? '';
     } else if (open === 'redacted_thinking') steps.signature(stringIn(block, 'data') ?? '', true);
-    else losses.tell(`answer.${String(open).slice(0, 60)}`, 'answer detail');
+    else losses.tell(`answer.${typeName(block)}`, 'answer detail');
   };
   const more = (delta: JsonObject) => {
     switch (delta.type) {
@@ -53,7 +54,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
 
   return {
     event(data) {
-      const event = parsed(data);
+      const event = eventJson(data);
       if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
       const { type } = event;
       if (type === 'error') {

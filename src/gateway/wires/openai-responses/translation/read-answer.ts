@@ -6,7 +6,7 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
-import { stringIn } from '../../read-values.ts';
+import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
@@ -43,7 +43,7 @@ function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       ];
     }
     default:
-      losses.tell(`answer.${String(item.type).slice(0, 60)}`, 'answer detail');
+      losses.tell(`answer.${typeName(item)}`, 'answer detail');
       return [];
   }
 }

@@ -5,7 +5,7 @@ import { groupedName } from '../../../translation/tool-groups.ts';
 import { words } from '../../accepted.ts';
 import { type JsonObject, objectsOf } from '../../lenient.ts';
 import { textsOf } from '../../model-request.ts';
-import { inlineData, stringIn } from '../../read-values.ts';
+import { inlineData, stringIn, typeName } from '../../read-values.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 /** Items of the model that follow each other are one message. */
@@ -55,7 +55,7 @@ function messageOf(item: JsonObject, losses: Losses): NeutralMessage {
       losses.rest(item, 'input[]', resultMembers, 'message option');
       return { from: 'tool', callId: id(), parts: contentsOf(item.output, losses), failed: false };
     default:
-      return losses.refuse(`input[] of the type ${String(item.type).slice(0, 60)}`);
+      return losses.refuse(`input[] of the type ${typeName(item)}`);
   }
 }
 

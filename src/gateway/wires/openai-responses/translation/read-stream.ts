@@ -1,9 +1,10 @@
+import { eventJson } from '../../../translation/event-json.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, parsed } from '../../lenient.ts';
+import { isObject, type JsonObject, member } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
-import { stringIn } from '../../read-values.ts';
+import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
@@ -24,7 +25,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     open = { index, type: item.type, told: false };
     if (item.type === 'function_call') steps.call(item.call_id, item.name);
     else if (item.type !== 'message' && item.type !== 'reasoning')
-      losses.tell(`answer.${String(item.type).slice(0, 60)}`, 'answer detail');
+      losses.tell(`answer.${typeName(item)}`, 'answer detail');
   };
   const inItem = (event: JsonObject, type: string) => {
     if (open?.index !== event.output_index || open?.type !== type) throw disorder(event.type);
@@ -44,7 +45,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const event = parsed(data);
+      const event = eventJson(data);
       if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
       const { type, response } = event;
       switch (type) {
