@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { fleetContexts } from '../bounds/fleet.ts';
+import { fleetContexts, fleetStorage } from '../bounds/fleet.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
@@ -88,11 +88,11 @@ async function putContext(build: PlannedBuild, storage: FleetStorage): Promise<s
 /** The contexts that a worker has unpacked, in a folder of its own. */
 export class Contexts {
   readonly #folder: string;
-  readonly #storage: FleetStorage;
+  readonly #storage: FleetStorage | undefined;
   readonly #kept = new Map<string, Promise<void>>();
 
   /** @param folder contexts of earlier processes are in it; {@link clear} removes them */
-  constructor(folder: string, storage: FleetStorage) {
+  constructor(folder: string, storage: FleetStorage | undefined) {
     this.#folder = folder;
     this.#storage = storage;
   }
@@ -130,7 +130,9 @@ export class Contexts {
   }
 
   async #unpack(hash: string, sha256: string): Promise<void> {
-    const list = listIn(await this.#storage.get(sha256));
+    const storage = this.#storage;
+    if (!storage) throw refused('REFUSED', 'this worker has no storage to get build contexts from');
+    const list = listIn(await storage.get(sha256, fleetStorage.bytes.document));
     const folder = this.folderOf(hash);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });
@@ -140,7 +142,7 @@ export class Contexts {
       const path = join(partial, entry.path);
       await mkdir(entry.type === 'folder' ? path : dirname(path), { recursive: true });
       if (entry.type !== 'file') continue;
-      const content = await this.#storage.get(entry.sha256);
+      const content = await storage.get(entry.sha256);
       bytes += content.length;
       if (bytes > fleetContexts.bytes.all) throw refused('REFUSED', `the build context ${hash} is too large`);
       await writeFile(path, content, { flag: 'wx' });

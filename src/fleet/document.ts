@@ -8,8 +8,7 @@ import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { buildsOf } from './contexts.ts';
 import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
-import { hashOf, Sha256 } from './storage/contents.ts';
-import type { FleetStorage } from './storage/storage.ts';
+import { Sha256 } from './storage/contents.ts';
 
 const version = 1;
 
@@ -51,28 +50,26 @@ export interface FleetDocument {
   contexts?: Record<string, string> | undefined;
 }
 
-/** Puts a document into the storage. Resolves with its hash. */
-export async function putDocument(document: FleetDocument, storage: FleetStorage): Promise<string> {
+/** A document as it travels. */
+export function documentContent(document: FleetDocument): Buffer {
   const { known, ...rest } = document;
   const { plan } = known;
   // Each machine has its own addresses and keys for a model of this name.
   const variants = plan.variants.map((variant) => ({ ...variant, modelConfig: undefined }));
   const kept = { version, ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
-  const content = Buffer.from(JSON.stringify(kept));
-  const sha256 = hashOf(content);
-  await storage.put(sha256, content);
-  return sha256;
+  return Buffer.from(JSON.stringify(kept));
 }
 
-/** Reads a document, with the models as this machine's configuration has them. Throws `FLEET_DOCUMENT_UNREADABLE`, and refuses what may not run here. */
-export async function getDocument(
-  sha256: string,
-  storage: FleetStorage,
+/**
+ * Reads a document, with the models as this machine's configuration has them. Throws
+ * `FLEET_DOCUMENT_UNREADABLE`, and refuses what may not run here.
+ */
+export function readDocument(
+  content: Buffer,
   config: Config,
   /** Where contexts are unpacked; needed to build. */
   folderOf?: (context: string) => string,
-): Promise<FleetDocument> {
-  const content = await storage.get(sha256, fleetStorage.bytes.document);
+): FleetDocument {
   const read = parseForeignJson(content.toString('utf8')) as { version?: unknown };
   if (read.version !== version) throw unreadable(`has version ${String(read.version)}, not ${version}`);
   const { success, data, error } = Kept.safeParse(read);

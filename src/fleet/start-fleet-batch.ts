@@ -2,18 +2,22 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups } from '../agent/pull.ts';
 import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
+import { storedPlan } from '../agent/stored-plan.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
-import { putContexts } from './contexts.ts';
-import { putDocument } from './document.ts';
+import { buildsOf, putContexts } from './contexts.ts';
+import { documentContent } from './document.ts';
+import { packedPlan } from './inline-plan.ts';
+import { hashOf } from './storage/contents.ts';
 import type { FleetStorage } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 
 export interface FleetStart extends StartParts {
   temporal: Client;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   config: Config;
   pool: string;
   priority: number;
@@ -31,6 +35,7 @@ export async function startFleetBatch(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
+  requireWay(plan, parts);
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const batch = await startUnder(fleetLock, { plan, prompt }, parts, signal);
   await startWorkflow(batch, parts, signal);
@@ -52,35 +57,37 @@ export async function startWorkflow(
   const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
-  const contexts = await putContexts(plan, storage);
-  const document = await putDocument(
-    {
-      contexts,
-      ...{ batch: id, service, suite: plan.suite.name, file: plan.file, known: { plan, prompt } },
-      trials: plan.trials,
-      runs: batch.runs.map((run) => {
-        const pulled = setups.find(({ run: key }) => key === run.key);
-        const setup = pulled?.setup ?? run.setup;
-        return {
-          id: run.id,
-          trials: only?.trials.get(run.id),
-          taskIndex: run.taskIndex,
-          caseId: run.case.request.id,
-          caseName: run.case.request.name,
-          variant: run.variant.name,
-          variantIndex: plan.variants.indexOf(run.variant),
-          details: runDetails(run.case),
-          variantId: pulled?.variantId ?? run.variantId,
-          setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
-        };
-      }),
-    },
-    storage,
-  );
+  const contexts = storage && (await putContexts(plan, storage));
+  const content = documentContent({
+    contexts,
+    ...{ batch: id, service, suite: plan.suite.name, file: plan.file, known: { plan, prompt } },
+    trials: plan.trials,
+    runs: batch.runs.map((run) => {
+      const pulled = setups.find(({ run: key }) => key === run.key);
+      const setup = pulled?.setup ?? run.setup;
+      return {
+        id: run.id,
+        trials: only?.trials.get(run.id),
+        taskIndex: run.taskIndex,
+        caseId: run.case.request.id,
+        caseName: run.case.request.name,
+        variant: run.variant.name,
+        variantIndex: plan.variants.indexOf(run.variant),
+        details: runDetails(run.case),
+        variantId: pulled?.variantId ?? run.variantId,
+        setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
+      };
+    }),
+  });
+  const document = hashOf(content);
+  const workflow = only?.workflow ?? id;
+  const held = storage ? {} : { plan: packedPlan(content), holder: workflow };
+  await storage?.put(document, content);
   const trials = batch.runs.reduce((sum, { id }) => sum + (only?.trials.get(id) ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
     ...{ batch: id, document, trials, pool, window, priority, group },
+    ...held,
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
     slice,
@@ -90,7 +97,7 @@ export async function startWorkflow(
   };
   try {
     await temporal.workflow.start(batchWorkflow, {
-      workflowId: only?.workflow ?? id,
+      workflowId: workflow,
       taskQueue: config.fleet.taskQueue,
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -102,4 +109,25 @@ export async function startWorkflow(
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** Throws `FLEET_STORAGE_MISSING` if the plan of a batch cannot reach the workers. */
+function requireWay(plan: SuitePlan, { storage, config }: Pick<FleetStart, 'storage' | 'config'>): void {
+  if (storage) return;
+  const why =
+    config.fleet.payloads !== 'full'
+      ? ['the fleet has no storage for plans and records', ', or let plans go over Temporal: payloads: full']
+      : buildsOf(plan).length > 0
+        ? ['images are built from folders, and the fleet has no storage for them', '']
+        : undefined;
+  if (!why) {
+    // Too large without its runs, it is too large with them.
+    packedPlan(Buffer.from(JSON.stringify(storedPlan({ plan, prompt: '' }))));
+    return;
+  }
+  throw new OffsiteError(why[0] ?? '', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'input',
+    hint: `Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket${why[1]}.`,
+  });
 }

@@ -1,6 +1,8 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
+import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
-import { type FleetDocument, getDocument } from '../../fleet/document.ts';
+import { type FleetDocument, readDocument } from '../../fleet/document.ts';
+import { unpackedPlan } from '../../fleet/inline-plan.ts';
 import { joinBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
@@ -9,8 +11,9 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext, type Reporting } from '../context.ts';
 import { openProgress } from '../output/progress.ts';
-import { type FollowOptions, type FollowParts, follow, type Watched, watched } from './follow.ts';
+import { type FollowOptions, type FollowParts, follow, watched } from './follow.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
+import type { Watched } from './shown.ts';
 
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
@@ -70,12 +73,28 @@ async function startIfMissing(
 /** A batch that this ledger does not have, or not with all runs: its plan is in the storage. */
 export async function knownBatch(
   handle: BatchHandle,
-  { context, storage, reporting }: { context: CommandContext; storage: FleetStorage; reporting: Reporting },
+  {
+    context,
+    storage,
+    reporting,
+  }: { context: CommandContext; storage: FleetStorage | undefined; reporting: Reporting },
 ): Promise<{ stored: StoredBatch; document: FleetDocument }> {
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
   const document = String(memo.document);
-  const found = await getDocument(document, storage, context.config);
+  const packed = storage ? undefined : await handle.plan();
+  const content =
+    packed === undefined
+      ? await storage?.get(document, fleetStorage.bytes.document)
+      : unpackedPlan(packed, document);
+  if (!content) {
+    throw new OffsiteError(`the plan of batch ${handle.id} is in a storage, and offsite.yaml names none`, {
+      code: 'FLEET_STORAGE_MISSING',
+      kind: 'input',
+      hint: 'Name the storage of the fleet: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
+    });
+  }
+  const found = readDocument(content, context.config);
   if (found.service !== service) {
     throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
       code: 'FLEET_OTHER_SERVICE',

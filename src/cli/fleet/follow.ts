@@ -1,19 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { OpenBatch } from '../../agent/batch-run.ts';
-import type { BatchTrial } from '../../agent/run-batch.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import { pullBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
-import {
-  type BatchOutcome,
-  countNames,
-  noneDone,
-  type TrialSummary,
-  trialName,
-} from '../../fleet/workflow/messages.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext, CommonOptions, Reporting } from '../context.ts';
@@ -24,6 +16,8 @@ import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { writeText } from '../write-text.ts';
+import { keptBy, keptText } from './kept-records.ts';
+import { Shown, type Watched } from './shown.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -34,24 +28,13 @@ export interface FollowParts {
   context: CommandContext;
   progress: Progress;
   temporal: Client;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   reporting: Reporting;
-}
-
-/** What one workflow runs. */
-export interface Watched {
-  workflow: string;
-  /** With the runs that the workflow has. */
-  batch: OpenBatch;
-  /** How many trials each run has, where that is not what the batch was planned with. */
-  trials?: ReadonlyMap<string, number> | undefined;
 }
 
 export function watched(batch: OpenBatch): Watched {
   return { workflow: batch.id, batch };
 }
-
-const phases = new Set<string>(['sandbox', 'harness', 'collect', 'verify', 'validate']);
 
 /** How often, and after how many milliseconds each time, the service is asked for the last reports. */
 const reportTries = 30;
@@ -97,6 +80,11 @@ export async function follow(
   });
   // A batch and its rerun are one batch.
   const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
+  if (!storage) {
+    progress[Symbol.dispose]();
+    tellLost(outcome, progress);
+    return showKept(batches, outcome, { parts, options, unreported: Math.max(0, expected - reported) });
+  }
   await progress.step('getting the records', async () => {
     for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
   });
@@ -126,6 +114,30 @@ export async function follow(
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
 }
 
+/** Prints what is known of batches whose records stay with their workers. Returns the exit code. */
+async function showKept(
+  batches: readonly Watched[],
+  outcome: BatchOutcome,
+  { parts, options, unreported }: { parts: FollowParts; options: FollowOptions; unreported: number },
+): Promise<number> {
+  const { context, progress, temporal } = parts;
+  const { out } = context;
+  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, temporal)));
+  const { passed, failed, void: voids, elsewhere, lost, outOfBudget } = outcome;
+  if (options.json) out.json({ fleet: outcome, kept, unreported });
+  else {
+    out.print(text`\n${String(passed)} passed, ${String(failed)} failed, ${String(voids)} void`);
+    out.print(keptText(kept));
+  }
+  if (options.junit !== undefined) progress.note('without a storage there are no records for JUnit XML');
+  if (unreported > 0)
+    progress.note(`${plural(unreported, 'result')} are not reported yet; their workers keep them`);
+  const scored = passed + failed;
+  const passRate = scored > 0 ? passed / scored : undefined;
+  if (lost > 0 || outOfBudget || elsewhere > 0) return exitCodes.infrastructure;
+  return exitCodeOfRates({ void: voids, unreported, passRate }, options.failUnder);
+}
+
 function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
   const sum: BatchOutcome = { ...noneDone(), outOfBudget: false, lostTrials: [] };
   for (const { spent, outOfBudget, lostTrials, ...counts } of outcomes) {
@@ -142,87 +154,4 @@ function tellLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Pro
   if (outOfBudget) progress.note("the batch's budget is spent: its other trials were not run");
   if (lost > 0) progress.note(`${plural(lost, 'trial')} could not be run by any worker`);
   for (const { trial, reason } of lostTrials) progress.note(text`  ${trial}: ${reason}`);
-}
-
-/** Shows what happens on the fleet as `offsite run` shows what happens here. */
-class Shown {
-  readonly #progress: Progress;
-  readonly #trials = new Map<string, BatchTrial>();
-  /** What each batch has spent. */
-  readonly #spent = new Map<string, BatchOutcome['spent']>();
-  readonly #reasons = new Set<string>();
-  /** The trials of each batch that workers hold. */
-  readonly #held = new Map<string, Set<string>>();
-
-  constructor(batches: readonly Watched[], progress: Progress) {
-    this.#progress = progress;
-    for (const { batch, trials } of batches) {
-      for (const run of batch.runs) {
-        for (let ordinal = 0; ordinal < (trials?.get(run.id) ?? batch.plan.trials); ordinal++)
-          this.#trials.set(trialName({ run: run.id, ordinal }), { run, ordinal });
-      }
-    }
-    progress.event({
-      kind: 'started',
-      batchId: batches.map(({ workflow }) => workflow).join(' '),
-      trials: [...this.#trials.values()],
-      spent: () => {
-        const spent = { tokens: 0, usd: 0 };
-        for (const { tokens, usd } of this.#spent.values()) {
-          spent.tokens += tokens;
-          spent.usd += usd;
-        }
-        return spent;
-      },
-    });
-  }
-
-  event(batch: string, event: WatchEvent): void {
-    if (event.kind === 'note') {
-      this.#progress.note(text`${event.message}`);
-      return;
-    }
-    if (event.kind === 'progress') {
-      this.#spent.set(batch, event.progress.spent);
-      for (const { trial, summary } of event.progress.results) this.#finished(trial, summary);
-      return;
-    }
-    const held = new Set<string>();
-    for (const { trial: name, phase = '', lastFailure } of event.trials) {
-      const trial = this.#trials.get(name);
-      if (lastFailure !== undefined) this.#tellFailure(lastFailure);
-      if (!trial || !phases.has(phase)) continue;
-      held.add(name);
-      this.#progress.event({ kind: 'phase', trial, phase: phase as 'harness' });
-    }
-    for (const name of this.#held.get(batch) ?? []) {
-      const trial = held.has(name) ? undefined : this.#trials.get(name);
-      if (trial) this.#progress.event({ kind: 'put-back', trial });
-    }
-    this.#held.set(batch, held);
-  }
-
-  #finished(name: string, { verdict, cause, ms }: TrialSummary): void {
-    const trial = this.#trials.get(name);
-    if (!trial) return;
-    for (const held of this.#held.values()) held.delete(name);
-    const result: TrialResult = {
-      verdict: verdict === 'elsewhere' ? 'void' : verdict,
-      ...(cause !== undefined && {
-        cause: { kind: 'infrastructure', phase: 'harness', message: `${cause}: the record says more` },
-      }),
-      startedAt: 0,
-      finishedAt: ms,
-      phases: [],
-      modelUnmeasured: true,
-    };
-    this.#progress.event({ kind: 'finished', trial, result });
-  }
-
-  /** Tells once why trials are offered again. */
-  #tellFailure(reason: string): void {
-    if (this.#reasons.has(reason)) return;
-    this.#reasons.add(reason);
-    this.#progress.note(text`a trial was given back: ${reason}`);
-  }
 }

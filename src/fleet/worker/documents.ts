@@ -1,26 +1,32 @@
 import { fleetStorage } from '../../bounds/fleet.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { type FleetDocument, getDocument } from '../document.ts';
+import { type FleetDocument, readDocument } from '../document.ts';
+import { unpackedPlan } from '../inline-plan.ts';
 import type { FleetStorage } from '../storage/storage.ts';
+import type { TrialOrder } from '../workflow/messages.ts';
+import type { Tasks } from './tasks.ts';
+
+export interface DocumentsParts {
+  storage: FleetStorage | undefined;
+  tasks: Pick<Tasks, 'plan'>;
+  config: () => Config;
+  /** Where a build context is unpacked. */
+  folderOf: (context: string) => string;
+}
 
 /** Reads the documents of batches, and keeps the ones that were used last. */
 export class Documents {
-  readonly #storage: FleetStorage;
-  readonly #config: () => Config;
-  readonly #folderOf: (context: string) => string;
+  readonly #parts: DocumentsParts;
   readonly #kept = new Map<string, Promise<FleetDocument>>();
 
-  /** @param folderOf where a build context is unpacked */
-  constructor(storage: FleetStorage, config: () => Config, folderOf: (context: string) => string) {
-    this.#storage = storage;
-    this.#config = config;
-    this.#folderOf = folderOf;
+  constructor(parts: DocumentsParts) {
+    this.#parts = parts;
   }
 
-  /** Throws as {@link getDocument} does. */
-  get(sha256: string): Promise<FleetDocument> {
-    const document =
-      this.#kept.get(sha256) ?? getDocument(sha256, this.#storage, this.#config(), this.#folderOf);
+  /** Throws what the storage throws, and as {@link readDocument} does. */
+  get({ document: sha256, holder }: Pick<TrialOrder, 'document' | 'holder'>): Promise<FleetDocument> {
+    const document = this.#kept.get(sha256) ?? this.#read(sha256, holder);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
     for (const [oldest] of this.#kept) {
@@ -29,5 +35,20 @@ export class Documents {
     }
     document.catch(() => this.#kept.delete(sha256));
     return document;
+  }
+
+  async #read(sha256: string, holder: string | undefined): Promise<FleetDocument> {
+    const { config, folderOf } = this.#parts;
+    return readDocument(await this.#content(sha256, holder), config(), folderOf);
+  }
+
+  async #content(sha256: string, holder: string | undefined): Promise<Buffer> {
+    const { storage, tasks } = this.#parts;
+    if (holder !== undefined) return unpackedPlan(await tasks.plan(holder), sha256);
+    if (storage) return storage.get(sha256, fleetStorage.bytes.document);
+    throw new OffsiteError('the plan of the batch is in a storage, and this worker has none', {
+      code: 'FLEET_STORAGE_MISSING',
+      kind: 'infrastructure',
+    });
   }
 }

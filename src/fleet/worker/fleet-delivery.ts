@@ -11,7 +11,7 @@ import type { Tasks } from './tasks.ts';
 
 export interface FleetDeliveryParts extends DeliveryParts {
   ledger: Ledger;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   tasks: Tasks;
   /** How other machines know this worker. */
   worker: string;
@@ -51,7 +51,7 @@ export class FleetDelivery extends Delivery {
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
     if (answer === 'refused') await this.#requireOwn(report, task, summary);
     if (summary.record !== undefined)
-      await storage.addResult(batch, { run, ordinal, record: summary.record });
+      await storage?.addResult(batch, { run, ordinal, record: summary.record });
     ledger.fleetTasks.accept(trial);
     accepted(trial);
   }

@@ -28,7 +28,7 @@ export interface FleetWorkerParts
     'scope' | 'attempts' | 'patienceMs' | 'checks' | 'onFailure' | 'observe' | 'changed'
   > {
   connection: FleetConnection;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   client: DeliveryParts['client'];
   /** The service's name in the ledger. */
   service: string;
@@ -161,7 +161,7 @@ export class FleetWorker {
     const tasks = new TaskRunner({
       ...{ ledger, storage, clock, monotonic, name, service, worker },
       tasks: calls,
-      documents: new Documents(storage, () => revisions.current.config, folderOf),
+      documents: new Documents({ storage, tasks: calls, config: () => revisions.current.config, folderOf }),
       contexts,
       wake: () => {
         work.wake();

@@ -18,7 +18,7 @@ import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface TaskRunnerParts extends HeldTasksParts {
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   documents: Documents;
   contexts: Contexts;
   tasks: Tasks;
@@ -28,15 +28,22 @@ export interface TaskRunnerParts extends HeldTasksParts {
   service: string;
 }
 
+const Holder = z
+  .string()
+  .max(2 * fleetStorage.bytes.name)
+  .optional();
+
 const Order = z.object({
   batch: z.string().max(fleetStorage.bytes.name),
   document: Sha256,
+  holder: Holder,
   run: z.string().max(fleetStorage.bytes.name),
   ordinal: z.int().nonnegative(),
 });
 
 const Page = z.object({
   document: Sha256,
+  holder: Holder,
   list: z.object({ first: z.int().nonnegative(), step: z.int().positive(), count: z.int().nonnegative() }),
   taskQueue: z.string().max(fleetStorage.bytes.name),
   pool: z.string().max(fleetStorage.bytes.name),
@@ -67,7 +74,7 @@ export class TaskRunner {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
     offsiteTrialPage: async (given) => {
       const order = Page.parse(given);
-      return placedTrials(await this.#parts.documents.get(order.document), order);
+      return placedTrials(await this.#parts.documents.get(order), order);
     },
   };
 
@@ -146,7 +153,7 @@ export class TaskRunner {
 
   async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { documents, service, name } = this.#parts;
-    const document = await documents.get(order.document);
+    const document = await documents.get(order);
     if (document.service !== service) throw otherService(document.service, service);
     await this.#bringContexts(order, document);
     const { key, state, report } = await this.#enter(order, document, task);

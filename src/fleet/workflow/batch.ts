@@ -1,5 +1,5 @@
-import { defineSignal, setHandler } from '@temporalio/workflow';
-import { type BatchInput, type BatchOutcome, signals } from './messages.ts';
+import { defineQuery, defineSignal, setHandler } from '@temporalio/workflow';
+import { type BatchInput, type BatchOutcome, queries, signals } from './messages.ts';
 import { serve } from './serve.ts';
 import { Slices } from './slices.ts';
 import { Trials } from './trials.ts';
@@ -10,6 +10,7 @@ import { Trials } from './trials.ts';
  */
 export async function offsiteBatch(input: BatchInput): Promise<BatchOutcome> {
   const { trials: count, window: permits, slice } = input;
+  setHandler(defineQuery<string | null>(queries.plan), () => input.plan ?? null);
   if (count > slice) {
     const slices = new Slices(input);
     setHandler(defineSignal<[number]>(signals.begun), (index) => slices.begun(index));

@@ -10,6 +10,8 @@ export interface TrialsInput {
   batch: string;
   /** Batches of one group together get the share of one. Without it, a batch is a group of its own. */
   group?: string | undefined;
+  /** The workflow whose query `plan` has the document, if no storage has it. */
+  holder?: string | undefined;
   /** The hash of the batch's document in the storage. */
   document: string;
   taskQueue: string;
@@ -33,6 +35,8 @@ export interface BatchInput extends TrialsInput {
   slice: number;
   /** The most trials that one workflow keeps scheduled. */
   lane: number;
+  /** The document, packed, if this workflow is its holder. */
+  plan?: string | undefined;
 }
 
 /** The name of the workflow that runs a part of a batch's trials. */
@@ -117,6 +121,7 @@ export interface BatchProgress extends BatchOutcome {
 export interface TrialOrder {
   batch: string;
   document: string;
+  holder?: string | undefined;
   run: string;
   ordinal: number;
 }
@@ -132,10 +137,13 @@ export interface TrialSummary {
   /** The hash of the record. */
   record?: string | undefined;
   worker: string;
+  /** The worker's data folder, if no storage has the record. */
+  folder?: string | undefined;
 }
 
 export interface PageOrder {
   document: string;
+  holder?: string | undefined;
   list: TrialList;
   taskQueue: string;
   pool: string;
@@ -170,4 +178,4 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
 
 export const signals = { pause: 'pause', unpause: 'unpause', pass: 'pass', begun: 'begun' } as const;
 export const updates = { renew: 'renew' } as const;
-export const queries = { progress: 'progress', outcome: 'outcome' } as const;
+export const queries = { progress: 'progress', outcome: 'outcome', plan: 'plan' } as const;

@@ -129,7 +129,7 @@ export class Trials {
   }
 
   async #readPage(): Promise<void> {
-    const { document, taskQueue, pool, list } = this.#parts;
+    const { document, holder, taskQueue, pool, list } = this.#parts;
     const { offsiteTrialPage } = proxyActivities<FleetActivities>({
       taskQueue,
       startToCloseTimeout: fleetMessages.time.page,
@@ -137,7 +137,13 @@ export class Trials {
     const { scheduled } = this.done;
     const first = list.first + scheduled * list.step;
     const count = Math.min(fleetMessages.count.page, list.count - scheduled);
-    this.#page = await offsiteTrialPage({ document, list: { ...list, first, count }, taskQueue, pool });
+    this.#page = await offsiteTrialPage({
+      document,
+      holder,
+      list: { ...list, first, count },
+      taskQueue,
+      pool,
+    });
     if (this.#page.length === 0) throw new Error(`the list of trials ends after ${scheduled}`);
   }
 
@@ -154,7 +160,7 @@ export class Trials {
   }
 
   async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
-    const { batch, group = batch, document, heartbeatMs, priority } = this.#parts;
+    const { batch, group = batch, document, holder, heartbeatMs, priority } = this.#parts;
     const { offsiteTrial } = proxyActivities<FleetActivities>({
       activityId: name,
       taskQueue: queue,
@@ -166,7 +172,7 @@ export class Trials {
       priority: { priorityKey: priority, fairnessKey: group.slice(0, 64) },
     });
     try {
-      this.#add(name, summaryOf(await offsiteTrial({ batch, document, run, ordinal })));
+      this.#add(name, summaryOf(await offsiteTrial({ batch, document, holder, run, ordinal })));
     } catch (error) {
       if (isCancellation(error)) return;
       this.done.lost++;
