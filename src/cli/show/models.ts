@@ -44,9 +44,22 @@ export function modelSection({ models, startedAt }: TrialRecord): Printable | un
     section('models', plural(exchanges.length, 'request'), [
       ...(rows.length === 0 ? [] : [table(columns, rows)]),
       ...(failure === undefined ? [] : [text`failed: ${failure}`]),
+      ...translationLines(exchanges),
     ]),
     ...(hosts.length === 0 ? [] : [ours(''), section('hosts', plural(hosts.length, 'connection'), hosts)]),
   ]);
+}
+
+/** What was translated, and what that left out. */
+function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
+  const translated = exchanges.flatMap(({ wire, translation }) =>
+    translation ? { wire, ...translation } : [],
+  );
+  const byWires = Map.groupBy(translated, ({ from, wire }) => `${from} to ${wire}`);
+  return [...byWires].map(([wires, all]) => {
+    const paths = new Set(all.flatMap(({ losses }) => losses.map(({ path }) => path)));
+    return text`translated from ${wires}, without ${paths.size === 0 ? 'a loss' : [...paths].join(', ')}`;
+  });
 }
 
 function exchangeRow(exchange: ModelExchange, start: number): Value[] {
