@@ -2,10 +2,11 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups } from '../agent/pull.ts';
 import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
+import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
+import { putContexts } from './contexts.ts';
 import { putDocument } from './document.ts';
 import type { FleetStorage } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
@@ -18,20 +19,10 @@ export interface FleetStart extends StartParts {
   priority: number;
   /** The most trials that are scheduled at a time. */
   window: number;
-}
-
-/** After how many trials a workflow continues as new: its history has three to six events for each. */
-const continueAfter = 1_000;
-
-/** Throws `FLEET_BUILD_CONTEXT` for a suite whose images are built from folders of this machine. */
-export function refuseContexts({ cases }: SuitePlan): void {
-  const built = cases.find(({ local }) => local.environment.build !== undefined);
-  if (!built) return;
-  throw new OffsiteError(`the case ${built.request.id} builds its image from a folder of this machine`, {
-    code: 'FLEET_BUILD_CONTEXT',
-    kind: 'input',
-    hint: 'Build the image once, push it to a registry that the workers reach, and name it as image.',
-  });
+  /** The most trials of one workflow. */
+  slice: number;
+  /** The group of the batch, unless it is one of its own. */
+  group?: string | undefined;
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */
@@ -46,17 +37,25 @@ export async function startFleetBatch(
   return batch;
 }
 
-/** Starts the workflow of a batch, which may have been started before. Resolves with whether this call did it. */
+/**
+ * Starts the workflow of a batch, or of some runs of it, which may have been started before. Resolves with
+ * whether this call did it.
+ *
+ * @param only the id of a workflow that is not the batch's own, and how many trials each of its runs has
+ */
 export async function startWorkflow(
   batch: OpenBatch,
   parts: FleetStart,
   signal: AbortSignal,
+  only?: { workflow: string; trials: ReadonlyMap<string, number> },
 ): Promise<boolean> {
-  const { temporal, service, storage, config, pool, priority, window, ledger } = parts;
+  const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
+  const contexts = await putContexts(plan, storage);
   const document = await putDocument(
     {
+      contexts,
       ...{ batch: id, service, suite: plan.suite.name, file: plan.file, known: { plan, prompt } },
       trials: plan.trials,
       runs: batch.runs.map((run) => {
@@ -64,6 +63,7 @@ export async function startWorkflow(
         const setup = pulled?.setup ?? run.setup;
         return {
           id: run.id,
+          trials: only?.trials.get(run.id),
           taskIndex: run.taskIndex,
           caseId: run.case.request.id,
           caseName: run.case.request.name,
@@ -77,18 +77,20 @@ export async function startWorkflow(
     },
     storage,
   );
+  const trials = batch.runs.reduce((sum, { id }) => sum + (only?.trials.get(id) ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority },
+    ...{ batch: id, document, trials, pool, window, priority, group },
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
-    continueAfter,
+    slice,
+    lane: fleetMessages.count.lane,
     budget: { tokens: budget.tokens, usd: budget.usd },
     trialBudget: { tokens: trialBudget.tokens, usd: trialBudget.usd },
   };
   try {
     await temporal.workflow.start(batchWorkflow, {
-      workflowId: id,
+      workflowId: only?.workflow ?? id,
       taskQueue: config.fleet.taskQueue,
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',

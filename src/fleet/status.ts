@@ -48,7 +48,7 @@ export async function fleetStatus(
 
 async function statusOf(handle: BatchHandle): Promise<BatchStatus> {
   const { memo, open } = await handle.standing();
-  const progress = await handle.progress(Number.MAX_SAFE_INTEGER).catch(() => undefined);
+  const progress = await handle.progress().catch(() => undefined);
   return {
     id: handle.id,
     suite: String(memo.suite ?? ''),

@@ -27,16 +27,15 @@ export async function watchBatch(
   { clock, observe }: WatchParts,
   signal: AbortSignal,
 ): Promise<BatchOutcome | undefined> {
-  let position = 0;
+  const seen = new Map<string, number>();
   let told: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     try {
       const { status, open } = await batch.standing();
       observe({ kind: 'held', trials: open });
-      const more = await batch.progress(position);
+      const more = await batch.progress(seen);
       observe({ kind: 'progress', progress: more });
-      position = more.results.at(-1)?.position ?? position;
       told = undefined;
       const isRead = more.results.length === 0;
       if (isRead && status !== 'RUNNING') return await endOf(batch, status);

@@ -8,7 +8,9 @@ export const fleetLock = 'fleet';
 /** The task that a trial was taken for. */
 export interface FleetTask {
   token: Uint8Array;
-  /** The run of the workflow that gave it, by Temporal's id. */
+  /** The workflow that gave it; undefined for the batch's own. */
+  workflow: string | undefined;
+  /** The run of the workflow, by Temporal's id. */
   workflowRun: string;
   /** Whether Temporal has accepted the trial's result. */
   isAccepted: boolean;
@@ -69,13 +71,14 @@ export class FleetTasks {
   }
 
   /** Notes the newest task of a trial. */
-  put(trial: TrialKey, token: Uint8Array, workflowRun: string): void {
+  put(trial: TrialKey, { token, workflow, workflowRun }: Omit<FleetTask, 'isAccepted'>): void {
     this.#records.transaction(() => {
       this.#records.run(
-        `INSERT INTO fleet_tasks (trial, token, workflow_run) VALUES (?1, ?2, ?3)
-         ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow_run = ?3, accepted = 0`,
+        `INSERT INTO fleet_tasks (trial, token, workflow, workflow_run) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow = ?3, workflow_run = ?4, accepted = 0`,
         trial,
         Buffer.from(token).toString('base64'),
+        workflow ?? null,
         workflowRun,
       );
     });
@@ -87,6 +90,7 @@ export class FleetTasks {
     return (
       row && {
         token: Buffer.from(String(row.token), 'base64'),
+        workflow: row.workflow === null ? undefined : String(row.workflow),
         workflowRun: String(row.workflow_run),
         isAccepted: row.accepted === 1,
       }

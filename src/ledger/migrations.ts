@@ -212,4 +212,8 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX batches_of_start ON batches (start);
   `,
+  `
+  -- The workflow that gave the task: the batch's own, or a part of it. Earlier tasks are the batch's.
+  ALTER TABLE fleet_tasks ADD COLUMN workflow TEXT;
+  `,
 ];

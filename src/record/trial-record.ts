@@ -305,6 +305,10 @@ export const TrialRecord = z.object({
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
+  startUp: z.array(z.string()).optional().meta({
+    description:
+      'The program that the environment starts: in each sandbox, and again before tests in that of the agent.',
+  }),
   services: z.array(ServiceRecord).optional().meta({
     description: 'The services of the case, until the trial was graded.',
   }),
@@ -415,4 +419,5 @@ export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
 export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
+export type HostConnection = z.infer<typeof HostConnection>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

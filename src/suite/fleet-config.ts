@@ -32,7 +32,11 @@ export const FleetConfig = z.strictObject({
   tls: z
     .union([
       z.boolean(),
-      z.strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() }),
+      z
+        .strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() })
+        .refine(({ clientCert, clientKey }) => (clientCert === undefined) === (clientKey === undefined), {
+          error: 'expected clientCert and clientKey, or neither',
+        }),
     ])
     .optional()
     .meta({ description: 'true, or PEM files. Default: no TLS, unless there is a key.' }),

@@ -41,6 +41,8 @@ export function plannedEnvironment(
     timeouts,
     services,
     nameForServices,
+    startUp,
+    hosts,
     ...placed
   }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
@@ -52,6 +54,8 @@ export function plannedEnvironment(
     }),
     ...(nameForServices !== undefined && { nameForServices }),
     ...{ workdir, user, env, resources },
+    ...(startUp && { startUp }),
+    ...(hosts && { hosts }),
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
     ...(timeouts && { timeouts }),

@@ -1,6 +1,6 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
-import { getDocument } from '../../fleet/document.ts';
+import { type FleetDocument, getDocument } from '../../fleet/document.ts';
 import { joinBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
@@ -9,11 +9,11 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext, type Reporting } from '../context.ts';
 import { openProgress } from '../output/progress.ts';
-import { type FollowOptions, type FollowParts, follow } from './follow.ts';
+import { type FollowOptions, type FollowParts, follow, type Watched, watched } from './follow.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
 
-/** Watches a batch of the fleet, wherever it was started. Returns the exit code. */
-export async function attachTo(id: string, options: FollowOptions): Promise<number> {
+/** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
+export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { env, clock, err } = context;
   const storage = openStorage(context);
@@ -22,12 +22,26 @@ export async function attachTo(id: string, options: FollowOptions): Promise<numb
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
   const reporting = await context.reporting();
+  const parts = { context, progress, temporal, storage, reporting };
+  const batches: Watched[] = [];
+  for (const id of new Set(ids)) batches.push(await attached(id, parts, signal));
+  return await follow(batches, parts, options, signal);
+}
+
+async function attached(id: string, parts: FollowParts, signal: AbortSignal): Promise<Watched> {
+  const { temporal, reporting } = parts;
+  const { ledger, service } = reporting;
   const handle = new BatchHandle(id, temporal);
-  const own = reporting.ledger.batches.find(id).find(({ service }) => service === reporting.service);
-  const stored = own ?? (await knownBatch(handle, { context, storage, reporting }));
-  const batch = openBatch(stored, reporting.ledger);
-  if (own) await startIfMissing(batch, handle, { context, progress, temporal, storage, reporting }, signal);
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
+  const own = ledger.batches.find(id).find((batch) => batch.service === service);
+  if (own) {
+    const batch = openBatch(own, ledger);
+    await startIfMissing(batch, handle, parts, signal);
+    return watched(batch);
+  }
+  const { stored, document } = await knownBatch(handle, parts);
+  const batch = openBatch(stored, ledger);
+  const trials = new Map(document.runs.map((run) => [run.id, run.trials ?? document.trials]));
+  return { workflow: id, batch: { ...batch, runs: batch.runs.filter((run) => trials.has(run.id)) }, trials };
 }
 
 /**
@@ -47,17 +61,17 @@ async function startIfMissing(
     if (!(error instanceof OffsiteError) || error.code !== 'FLEET_BATCH_UNKNOWN') throw error;
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
-    const usual = { pool: 'default', priority: 3, window: 100 };
+    const usual = { pool: 'default', priority: 3, window: 100, slice: 1_000 };
     const parts = { ...reporting, clock, temporal, storage, config, ...usual };
     if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
   }
 }
 
-/** The batch in this ledger; put there from the storage if another machine started it. */
+/** A batch that this ledger does not have, or not with all runs: its plan is in the storage. */
 export async function knownBatch(
   handle: BatchHandle,
   { context, storage, reporting }: { context: CommandContext; storage: FleetStorage; reporting: Reporting },
-): Promise<StoredBatch> {
+): Promise<{ stored: StoredBatch; document: FleetDocument }> {
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
   const document = String(memo.document);
@@ -69,5 +83,5 @@ export async function knownBatch(
       hint: "Name the batch's service: OFFSITE_URL, or service in offsite.yaml.",
     });
   }
-  return joinBatch(found, ledger);
+  return { stored: await joinBatch(found, ledger), document: found };
 }

@@ -6,12 +6,19 @@ import { pullBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
-import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
+import {
+  type BatchOutcome,
+  countNames,
+  noneDone,
+  type TrialSummary,
+  trialName,
+} from '../../fleet/workflow/messages.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext, CommonOptions, Reporting } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { mergedSummary } from '../output/merged-summary.ts';
 import type { Progress } from '../output/progress.ts';
 import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
@@ -31,15 +38,28 @@ export interface FollowParts {
   reporting: Reporting;
 }
 
+/** What one workflow runs. */
+export interface Watched {
+  workflow: string;
+  /** With the runs that the workflow has. */
+  batch: OpenBatch;
+  /** How many trials each run has, where that is not what the batch was planned with. */
+  trials?: ReadonlyMap<string, number> | undefined;
+}
+
+export function watched(batch: OpenBatch): Watched {
+  return { workflow: batch.id, batch };
+}
+
 const phases = new Set<string>(['sandbox', 'harness', 'collect', 'verify', 'validate']);
 
 /** How often, and after how many milliseconds each time, the service is asked for the last reports. */
 const reportTries = 30;
 const reportMs = 2_000;
 
-/** Watches a batch until it ends, and prints its results. Returns the exit code. */
+/** Watches batches, which are shown as one, until all end, and prints their results. Returns the exit code. */
 export async function follow(
-  batch: OpenBatch,
+  batches: readonly Watched[],
   parts: FollowParts,
   options: FollowOptions,
   signal: AbortSignal,
@@ -47,16 +67,26 @@ export async function follow(
   const { context, progress, temporal, storage, reporting } = parts;
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
-  const again = text`the batch continues: offsite fleet attach ${batch.id}`;
+  const ids = batches.map(({ workflow }) => workflow).join(' ');
+  const again = text`the fleet goes on: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
-  const shown = new Shown(batch, progress);
-  const handle = new BatchHandle(batch.id, temporal);
-  const outcome = await watchBatch(handle, { clock, observe: (event) => shown.event(event) }, signal);
-  if (!outcome) {
-    progress.note('the batch was canceled');
-    return exitCodes.infrastructure;
-  }
-  const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
+  const shown = new Shown(batches, progress);
+  const ended = await Promise.all(
+    batches.map(({ workflow }) => {
+      const observe = (event: WatchEvent) => shown.event(workflow, event);
+      return watchBatch(new BatchHandle(workflow, temporal), { clock, observe }, signal);
+    }),
+  );
+  const outcomes = ended.filter((one) => one !== undefined);
+  if (outcomes.length < batches.length)
+    progress.note(
+      batches.length === 1 ? 'the batch was canceled' : 'not all batches ended: some were canceled',
+    );
+  if (outcomes.length === 0) return exitCodes.infrastructure;
+  const outcome = sumOf(outcomes);
+  const runs = batches.flatMap(({ batch }) =>
+    batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id })),
+  );
   const expected = outcome.passed + outcome.failed + outcome.void + outcome.elsewhere;
   const reported = await progress.step('waiting for the last reports', async () => {
     for (let tried = 1; ; tried++) {
@@ -65,19 +95,24 @@ export async function follow(
       await clock.sleep(reportMs, signal);
     }
   });
-  await progress.step('getting the records', () =>
-    pullBatch({ id: batch.id, service }, { ledger, storage }, signal),
-  );
+  // A batch and its rerun are one batch.
+  const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
+  await progress.step('getting the records', async () => {
+    for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
+  });
   progress[Symbol.dispose]();
 
-  const summary = {
-    ...summaryOf(storedBatch(ledger, ledger.batches.byKey(batch.key)), service, []),
-    unreported: Math.max(0, expected - reported),
-  };
+  const summaries = own.map(({ key }) =>
+    summaryOf(storedBatch(ledger, ledger.batches.byKey(key)), service, []),
+  );
+  const [first, ...more] = summaries;
+  if (!first) throw new Error('no batch was watched');
+  const whole = more.length === 0 ? first : mergedSummary([first, ...more]);
+  const summary = { ...whole, unreported: Math.max(0, expected - reported) };
   if (options.json) out.json({ ...summary, fleet: outcome });
   else {
     out.print(text`\n${summaryTable(summary)}\n`);
-    const see = seeWhy([summary], options.dataFolder);
+    const see = seeWhy(summaries, options.dataFolder);
     if (see) progress.note(see);
   }
   if (options.junit !== undefined) {
@@ -87,8 +122,20 @@ export async function follow(
   if (summary.unreported > 0)
     progress.note(`${plural(summary.unreported, 'result')} are not reported yet; their workers keep them`);
   tellLost(outcome, progress);
-  const isWhole = outcome.lost === 0 && !outcome.outOfBudget;
+  const isWhole = outcomes.length === batches.length && outcome.lost === 0 && !outcome.outOfBudget;
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
+}
+
+function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
+  const sum: BatchOutcome = { ...noneDone(), outOfBudget: false, lostTrials: [] };
+  for (const { spent, outOfBudget, lostTrials, ...counts } of outcomes) {
+    for (const name of countNames) sum[name] += counts[name];
+    sum.spent.tokens += spent.tokens;
+    sum.spent.usd += spent.usd;
+    sum.outOfBudget ||= outOfBudget;
+    sum.lostTrials.push(...lostTrials);
+  }
+  return sum;
 }
 
 function tellLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Progress): void {
@@ -101,31 +148,42 @@ function tellLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Pro
 class Shown {
   readonly #progress: Progress;
   readonly #trials = new Map<string, BatchTrial>();
-  readonly #spent = { tokens: 0, usd: 0 };
+  /** What each batch has spent. */
+  readonly #spent = new Map<string, BatchOutcome['spent']>();
   readonly #reasons = new Set<string>();
-  #held = new Set<string>();
+  /** The trials of each batch that workers hold. */
+  readonly #held = new Map<string, Set<string>>();
 
-  constructor(batch: OpenBatch, progress: Progress) {
+  constructor(batches: readonly Watched[], progress: Progress) {
     this.#progress = progress;
-    for (const run of batch.runs) {
-      for (let ordinal = 0; ordinal < batch.plan.trials; ordinal++)
-        this.#trials.set(trialName({ run: run.id, ordinal }), { run, ordinal });
+    for (const { batch, trials } of batches) {
+      for (const run of batch.runs) {
+        for (let ordinal = 0; ordinal < (trials?.get(run.id) ?? batch.plan.trials); ordinal++)
+          this.#trials.set(trialName({ run: run.id, ordinal }), { run, ordinal });
+      }
     }
     progress.event({
       kind: 'started',
-      batchId: batch.id,
+      batchId: batches.map(({ workflow }) => workflow).join(' '),
       trials: [...this.#trials.values()],
-      spent: () => this.#spent,
+      spent: () => {
+        const spent = { tokens: 0, usd: 0 };
+        for (const { tokens, usd } of this.#spent.values()) {
+          spent.tokens += tokens;
+          spent.usd += usd;
+        }
+        return spent;
+      },
     });
   }
 
-  event(event: WatchEvent): void {
+  event(batch: string, event: WatchEvent): void {
     if (event.kind === 'note') {
       this.#progress.note(text`${event.message}`);
       return;
     }
     if (event.kind === 'progress') {
-      Object.assign(this.#spent, event.progress.spent);
+      this.#spent.set(batch, event.progress.spent);
       for (const { trial, summary } of event.progress.results) this.#finished(trial, summary);
       return;
     }
@@ -137,17 +195,17 @@ class Shown {
       held.add(name);
       this.#progress.event({ kind: 'phase', trial, phase: phase as 'harness' });
     }
-    for (const name of this.#held) {
+    for (const name of this.#held.get(batch) ?? []) {
       const trial = held.has(name) ? undefined : this.#trials.get(name);
       if (trial) this.#progress.event({ kind: 'put-back', trial });
     }
-    this.#held = held;
+    this.#held.set(batch, held);
   }
 
   #finished(name: string, { verdict, cause, ms }: TrialSummary): void {
     const trial = this.#trials.get(name);
     if (!trial) return;
-    this.#held.delete(name);
+    for (const held of this.#held.values()) held.delete(name);
     const result: TrialResult = {
       verdict: verdict === 'elsewhere' ? 'void' : verdict,
       ...(cause !== undefined && {

@@ -18,11 +18,13 @@ export async function pull(id: string, options: CommonOptions): Promise<number> 
   const known = ledger.batches.find(id).find((batch) => batch.service === service);
   const batch =
     known ??
-    (await knownBatch(new BatchHandle(id, (await openFleet(context)).client), {
-      context,
-      storage,
-      reporting,
-    }));
+    (
+      await knownBatch(new BatchHandle(id, (await openFleet(context)).client), {
+        context,
+        storage,
+        reporting,
+      })
+    ).stored;
   const records = await pullBatch(batch, { ledger, storage }, signal);
   if (options.json) out.json({ batchId: id, records });
   else out.print(text`brought ${plural(records, 'record')} of batch ${id}; offsite show ${id}`);

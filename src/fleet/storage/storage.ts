@@ -14,8 +14,11 @@ export interface FleetStorage {
   has(sha256: string): Promise<boolean>;
   /** Stores a content that the caller has hashed. */
   put(sha256: string, content: Uint8Array): Promise<void>;
-  /** A content, checked against its hash. Throws `FLEET_CONTENT_MISSING` and `FLEET_CONTENT_DAMAGED`. */
-  get(sha256: string): Promise<Buffer>;
+  /**
+   * A content of at most so many bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING` and
+   * `FLEET_CONTENT_DAMAGED`.
+   */
+  get(sha256: string, most?: number): Promise<Buffer>;
   /** Adds a result to the index of a batch, or replaces it. */
   addResult(batch: string, result: IndexedResult): Promise<void>;
   /** The index of a batch, in no order. */

@@ -7,16 +7,20 @@ import type { FleetStorage } from '../storage/storage.ts';
 export class Documents {
   readonly #storage: FleetStorage;
   readonly #config: () => Config;
+  readonly #folderOf: (context: string) => string;
   readonly #kept = new Map<string, Promise<FleetDocument>>();
 
-  constructor(storage: FleetStorage, config: () => Config) {
+  /** @param folderOf where a build context is unpacked */
+  constructor(storage: FleetStorage, config: () => Config, folderOf: (context: string) => string) {
     this.#storage = storage;
     this.#config = config;
+    this.#folderOf = folderOf;
   }
 
   /** Throws as {@link getDocument} does. */
   get(sha256: string): Promise<FleetDocument> {
-    const document = this.#kept.get(sha256) ?? getDocument(sha256, this.#storage, this.#config());
+    const document =
+      this.#kept.get(sha256) ?? getDocument(sha256, this.#storage, this.#config(), this.#folderOf);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
     for (const [oldest] of this.#kept) {

@@ -1,30 +1,27 @@
 import { storedPlan } from '../../agent/stored-plan.ts';
-import { fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
+import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 
 /** The task that Temporal gave this worker for a trial. */
-export interface GivenTask {
-  token: Uint8Array;
-  workflowRun: string;
-}
+export type GivenTask = Omit<FleetTask, 'isAccepted'>;
 
 /**
  * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was left
  * to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
  */
 export async function enterTrial(
-  { run: runId, ordinal }: TrialOrder,
+  { batch: named, run: runId, ordinal }: TrialOrder,
   document: FleetDocument,
-  { token, workflowRun }: GivenTask,
+  task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= trials) {
-    throw new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${runId}`, {
+  if (!run || ordinal >= (run.trials ?? trials) || named !== batch) {
+    throw new OffsiteError(`the batch ${named} has no trial ${ordinal} of run ${runId}`, {
       code: 'FLEET_TRIAL_UNKNOWN',
       kind: 'infrastructure',
     });
@@ -43,7 +40,7 @@ export async function enterTrial(
     ledger.batches.claimOpen(key, [ordinal]);
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
-    if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, token, workflowRun);
+    if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
     return standing;
   });
 }

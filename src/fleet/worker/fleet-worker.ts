@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
@@ -7,11 +8,12 @@ import { DeliveryLoop } from '../../agent/delivery-loop.ts';
 import { Watchdog } from '../../agent/loop.ts';
 import type { Delivered } from '../../agent/outbox-delivery.ts';
 import { Worker } from '../../agent/worker/worker.ts';
-import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { usualAttempts, type WorkEvent, type WorkerParts } from '../../agent/worker/worker-parts.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
+import { Contexts } from '../contexts.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
 import { FleetDelivery } from './fleet-delivery.ts';
@@ -60,6 +62,7 @@ export class FleetWorker {
   readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
+  #isEngineDown = false;
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
 
   /** The caller holds the lock {@link fleetLock}. */
@@ -127,7 +130,7 @@ export class FleetWorker {
           ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
-          accepted: (trial) => tasks.told(trial),
+          accepted: (trial) => tasks.held.told(trial),
         }),
         observe: (report, delivered) => this.#reported(report, delivered, tasks),
         note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
@@ -145,16 +148,21 @@ export class FleetWorker {
         observe: (event) => {
           observeWork(event, { log, metrics: this.#metrics });
           this.#parts.observe?.(event);
-          tasks.observe(event);
+          tasks.held.observe(event);
+          this.#watchEngine(event);
         },
         changed: () => work.wake(),
       }),
     );
     const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
+    const contexts = new Contexts(join(ledger.dataFolder, 'fleet-contexts'), storage);
+    await contexts.clear();
+    const folderOf = (hash: string) => contexts.folderOf(hash);
     const tasks = new TaskRunner({
       ...{ ledger, storage, clock, monotonic, name, service, worker },
       tasks: calls,
-      documents: new Documents(storage, () => revisions.current.config),
+      documents: new Documents(storage, () => revisions.current.config, folderOf),
+      contexts,
       wake: () => {
         work.wake();
         delivery.wake();
@@ -187,6 +195,26 @@ export class FleetWorker {
     });
   }
 
+  /** While the engine does not answer, other workers run what this one holds, and it takes nothing more. */
+  #watchEngine(event: WorkEvent): void {
+    const { worker, tasks, polls } = this.#running ?? {};
+    if (!worker || !tasks || !polls) return;
+    const { signal } = this.#hurry;
+    if (event.kind === 'put-back')
+      void worker.suspectEngine(messageOf(event.error), signal).catch(() => undefined);
+    if (event.kind !== 'waiting' || !worker.isEngineDown || this.#isEngineDown) return;
+    this.#isEngineDown = true;
+    polls.hold(true);
+    void tasks.engineFails(event.reason);
+    const works = () => {
+      this.#isEngineDown = false;
+      tasks.engineWorks();
+      polls.hold(false);
+    };
+    // Given back trials do not find out that it works again.
+    worker.engineAnswers(signal).then(works, () => undefined);
+  }
+
   /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
@@ -209,7 +237,7 @@ export class FleetWorker {
     const reason = delivered.answer;
     if (delivered.kind === 'superseded') {
       log.warn({ ...names, reason }, 'the result of a trial is not reported; another one counts');
-      tasks.told(report.trial);
+      tasks.held.told(report.trial);
     } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
   }
 }

@@ -18,6 +18,8 @@ export interface PollParts {
 
 /** Polls of task queues. */
 export interface Polls {
+  /** Lets no poll for a trial begin, until it is called with false. */
+  hold(isHeld: boolean): void;
   /** Takes no more tasks. */
   end(): void;
   /** Resolves when all tasks have ended, after {@link end}. Rejects if the server refuses a poll for good. */
@@ -80,5 +82,8 @@ export async function openPolls(parts: PollParts): Promise<Polls> {
       }),
     ),
   ).then(() => native.close());
-  return { end, ended };
+  const hold = (isHeld: boolean) => {
+    slots.isHeld = isHeld;
+  };
+  return { hold, end, ended };
 }
