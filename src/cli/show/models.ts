@@ -43,9 +43,22 @@ export function modelSection(record: TrialRecord): Printable | undefined {
     section('models', plural(exchanges.length, 'request'), [
       ...(rows.length === 0 ? [] : [table(columns, rows)]),
       ...(failure === undefined ? [] : [text`failed: ${failure}`]),
+      ...translationLines(exchanges),
     ]),
     ...connections.flatMap((one) => [ours(''), one]),
   ]);
+}
+
+/** What was translated, and what that left out. */
+function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
+  const translated = exchanges.flatMap(({ wire, translation }) =>
+    translation ? { wire, ...translation } : [],
+  );
+  const byWires = Map.groupBy(translated, ({ from, wire }) => `${from} to ${wire}`);
+  return [...byWires].map(([wires, all]) => {
+    const paths = new Set(all.flatMap(({ losses }) => losses.map(({ path }) => path)));
+    return text`translated from ${wires}, without ${paths.size === 0 ? 'a loss' : [...paths].join(', ')}`;
+  });
 }
 
 function exchangeRow(exchange: ModelExchange, start: number): Value[] {
