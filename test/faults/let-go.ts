@@ -20,7 +20,8 @@ export async function untilBegun(batch: string): Promise<void> {
           return true;
         },
         (error: { statusCode?: number }) => {
-          if (error.statusCode === 404) return false;
+          // The file is not there yet, or the container is just ending.
+          if (error.statusCode === 404 || error.statusCode === 500) return false;
           throw error;
         },
       );
