@@ -41,6 +41,7 @@ export function plannedEnvironment(
     timeouts,
     services,
     nameForServices,
+    needs,
     ...placed
   }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
@@ -55,6 +56,7 @@ export function plannedEnvironment(
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
     ...(timeouts && { timeouts }),
+    ...(needs && { needs }),
   };
 }
 
