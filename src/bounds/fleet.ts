@@ -29,11 +29,20 @@ export const fleetMessages = channel({
   time: {
     call: milliseconds(10_000, 'a call'),
     page: milliseconds(120_000, 'reading a page of the list of trials'),
+    look: milliseconds(600_000, 'looking for queued runs of some poll targets'),
+    starting: milliseconds(600_000, 'starting a batch, until its runs count as queued by somebody else'),
   },
   count: {
     page: times(200, 'trials or results in one payload'),
     open: times(1_000, 'trials of a batch that are scheduled at a time'),
     listed: times(1_000, 'batches in a list'),
+    targets: times(20, 'poll targets that one activity looks at'),
+    cases: times(1_000, 'cases of a suite that a poll looks at'),
+    failures: times(20, 'poll targets with a failure that a poll names'),
+    names: times(500, 'labels, models or other names that a worker offers'),
+    needs: times(32, 'different needs of the trials of a batch'),
+    queues: times(64, 'task queues of trials that a worker polls'),
+    workers: times(2_000, 'workers in a list'),
     lost: times(100, 'trials without a result that a batch names'),
   },
 });

@@ -1,10 +1,16 @@
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { BatchHandle, HeldTrial } from './batch-handle.ts';
+import type { SeenWorker } from './seen-workers.ts';
+import { waitingTrials } from './waiting-trials.ts';
 import type { BatchOutcome, BatchProgress } from './workflow/messages.ts';
+import type { WaitingTrials } from './workflow/poll-messages.ts';
 
 export interface WatchParts {
   clock: Clock;
+  workers(): Promise<SeenWorker[]>;
+  /** The fleet's. */
+  taskQueue: string;
   observe(event: WatchEvent): void;
 }
 
@@ -12,11 +18,15 @@ export type WatchEvent =
   | { kind: 'progress'; progress: BatchProgress }
   /** The trials that workers hold now. */
   | { kind: 'held'; trials: HeldTrial[] }
+  /** The trials that no worker can run, when that has changed. */
+  | { kind: 'waiting'; waiting: WaitingTrials[] }
   | { kind: 'note'; message: string };
 
 /** Milliseconds between two looks, and before another try when nobody answered. */
 const lookMs = 1_000;
 const againMs = 3_000;
+/** Milliseconds between two looks for trials that no worker can run, in a fleet of at most 100 workers. */
+const waitingMs = 3_000;
 
 /**
  * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. While server
@@ -24,17 +34,23 @@ const againMs = 3_000;
  */
 export async function watchBatch(
   batch: BatchHandle,
-  { clock, observe }: WatchParts,
+  parts: WatchParts,
   signal: AbortSignal,
 ): Promise<BatchOutcome | undefined> {
+  const { clock, observe } = parts;
+  const waits = new WaitingWatch(parts);
   let position = 0;
   let told: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     try {
-      const { status, open } = await batch.standing();
+      const { status, open, memo } = await batch.standing();
       observe({ kind: 'held', trials: open });
+      const hasScheduled = status === 'RUNNING' && open.some(({ phase }) => phase === undefined);
+      const isStuck = status === 'RUNNING' && open.length === 0;
+      if (isStuck) await waits.look(memo, undefined);
       const more = await batch.progress(position);
+      if (hasScheduled) await waits.look(memo, more);
       observe({ kind: 'progress', progress: more });
       position = more.results.at(-1)?.position ?? position;
       told = undefined;
@@ -49,6 +65,30 @@ export async function watchBatch(
       await clock.sleep(againMs, signal);
     }
     await clock.sleep(lookMs, signal);
+  }
+}
+
+/** Finds out which trials wait because no worker can run them. */
+class WaitingWatch {
+  readonly #parts: WatchParts;
+  #nextAt = 0;
+  #told = '';
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /** @param progress undefined if it is not known: then only a fleet without workers is told */
+  async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<void> {
+    const { clock, workers, taskQueue, observe } = this.#parts;
+    if (clock.now() < this.#nextAt) return;
+    const seen = await workers();
+    // Each worker is asked for once in a look.
+    this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
+    const waiting = waitingTrials(memo, progress, { seen, taskQueue });
+    if (JSON.stringify(waiting) === this.#told) return;
+    this.#told = JSON.stringify(waiting);
+    observe({ kind: 'waiting', waiting });
   }
 }
 

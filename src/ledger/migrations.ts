@@ -190,4 +190,11 @@ export const migrations: readonly string[] = [
     accepted INTEGER NOT NULL DEFAULT 0 CHECK (accepted IN (0, 1)) -- whether Temporal took the trial's result
   ) STRICT;
   `,
+  `
+  -- The lock of who works on a run that was found. Null for the daemon.
+  ALTER TABLE runs ADD COLUMN lock TEXT;
+
+  -- The workflow that gave the task. Null for the batch's own.
+  ALTER TABLE fleet_tasks ADD COLUMN workflow TEXT;
+  `,
 ];

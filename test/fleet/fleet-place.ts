@@ -25,6 +25,8 @@ export interface FleetPlace extends AsyncDisposable {
   /** Where a worker keeps what it knows. */
   folderOf(name: string): string;
   command(args: string[], env?: Record<string, string>, dataFolder?: string): Running;
+  /** Any command of Offsite, with the fleet's configuration. */
+  begin(args: string[], env?: Record<string, string>, dataFolder?: string): Running;
   run(file: string, ...args: string[]): Promise<Ended>;
   /** Starts a batch, and returns its id. */
   started(file: string, ...args: string[]): Promise<string>;
@@ -102,6 +104,7 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       return one;
     },
     command: (args, env, dataFolder) => begin(['fleet', ...args, '--config', config], env, dataFolder),
+    begin: (args, env, dataFolder) => begin([...args, '--config', config], env, dataFolder),
     run: (file, ...args) => begin(['fleet', 'run', file, ...args]).ended,
     async started(file, ...args) {
       const { stdout, stderr, exitCode } = await fleet.run(file, '--detach', ...args);

@@ -32,6 +32,7 @@ const activities: FleetActivities = {
     counts.now--;
     return summary;
   },
+  offsiteLook: () => Promise.reject(new Error('nothing polls')),
   offsiteTrialPage: async ({ from, limit, taskQueue }) =>
     Array.from({ length: limit }, (_, index) => ({ run: 'run', ordinal: from + index, queue: taskQueue })),
 };

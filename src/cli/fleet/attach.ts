@@ -1,6 +1,6 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
-import { getDocument } from '../../fleet/document.ts';
+import { getPlanned } from '../../fleet/document.ts';
 import { joinBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
@@ -20,14 +20,15 @@ export async function attachTo(id: string, options: FollowOptions): Promise<numb
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
-  const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
+  const { client: temporal } = connection;
   const reporting = await context.reporting();
   const handle = new BatchHandle(id, temporal);
   const own = reporting.ledger.batches.find(id).find(({ service }) => service === reporting.service);
   const stored = own ?? (await knownBatch(handle, { context, storage, reporting }));
   const batch = openBatch(stored, reporting.ledger);
-  if (own) await startIfMissing(batch, handle, { context, progress, temporal, storage, reporting }, signal);
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
+  if (own) await startIfMissing(batch, handle, { context, progress, connection, storage, reporting }, signal);
+  return await follow(batch, { context, progress, connection, storage, reporting }, options, signal);
 }
 
 /**
@@ -37,7 +38,7 @@ export async function attachTo(id: string, options: FollowOptions): Promise<numb
 async function startIfMissing(
   batch: OpenBatch,
   handle: BatchHandle,
-  { context, temporal, storage, reporting, progress }: FollowParts,
+  { context, connection, storage, reporting, progress }: FollowParts,
   signal: AbortSignal,
 ): Promise<void> {
   const { config, clock } = context;
@@ -48,7 +49,9 @@ async function startIfMissing(
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
     const usual = { pool: 'default', priority: 3, window: 100 };
-    const parts = { ...reporting, clock, temporal, storage, config, ...usual };
+    const { client: temporal } = connection;
+    const { note } = context;
+    const parts = { ...reporting, clock, temporal, storage, config, note, ...usual };
     if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
   }
 }
@@ -61,7 +64,7 @@ export async function knownBatch(
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
   const document = String(memo.document);
-  const found = await getDocument(document, storage, context.config);
+  const found = await getPlanned(document, storage, context.config);
   if (found.service !== service) {
     throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
       code: 'FLEET_OTHER_SERVICE',

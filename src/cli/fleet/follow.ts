@@ -1,9 +1,10 @@
-import type { Client } from '@temporalio/client';
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import type { BatchTrial } from '../../agent/run-batch.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
+import type { FleetConnection } from '../../fleet/connect.ts';
 import { pullBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
+import { seenWorkers } from '../../fleet/seen-workers.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
@@ -17,6 +18,7 @@ import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { writeText } from '../write-text.ts';
+import { waits } from './status-text.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -26,7 +28,7 @@ export interface FollowOptions extends CommonOptions {
 export interface FollowParts {
   context: CommandContext;
   progress: Progress;
-  temporal: Client;
+  connection: FleetConnection;
   storage: FleetStorage;
   reporting: Reporting;
 }
@@ -44,14 +46,24 @@ export async function follow(
   options: FollowOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const { context, progress, temporal, storage, reporting } = parts;
+  const { context, progress, connection, storage, reporting } = parts;
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
   const again = text`the batch continues: offsite fleet attach ${batch.id}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
+  const { taskQueue } = connection.fleet;
   const shown = new Shown(batch, progress);
-  const handle = new BatchHandle(batch.id, temporal);
-  const outcome = await watchBatch(handle, { clock, observe: (event) => shown.event(event) }, signal);
+  const handle = new BatchHandle(batch.id, connection.client);
+  const outcome = await watchBatch(
+    handle,
+    {
+      clock,
+      workers: () => seenWorkers(connection, storage, clock),
+      taskQueue,
+      observe: (event) => shown.event(event),
+    },
+    signal,
+  );
   if (!outcome) {
     progress.note('the batch was canceled');
     return exitCodes.infrastructure;
@@ -124,6 +136,10 @@ class Shown {
       this.#progress.note(text`${event.message}`);
       return;
     }
+    if (event.kind === 'waiting') {
+      for (const { reason, trials } of event.waiting) this.#tellWaiting(reason, trials);
+      return;
+    }
     if (event.kind === 'progress') {
       Object.assign(this.#spent, event.progress.spent);
       for (const { trial, summary } of event.progress.results) this.#finished(trial, summary);
@@ -159,6 +175,13 @@ class Shown {
       modelUnmeasured: true,
     };
     this.#progress.event({ kind: 'finished', trial, result });
+  }
+
+  /** Tells once why trials wait. */
+  #tellWaiting(reason: string, trials: number): void {
+    if (this.#reasons.has(reason)) return;
+    this.#reasons.add(reason);
+    this.#progress.note(text`${waits(trials)}: ${reason}`);
   }
 
   /** Tells once why trials are offered again. */

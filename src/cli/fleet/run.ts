@@ -35,14 +35,15 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
-  const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
+  const { client: temporal } = connection;
   await requireService(context);
   const reporting = await context.reporting();
   const { pool, priority, window } = options;
   const batch = await progress.step('starting the batch', () =>
     startFleetBatch(
       plan,
-      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window } },
+      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window }, note: context.note },
       signal,
     ),
   );
@@ -55,7 +56,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
     progress.note(text`offsite fleet attach ${batch.id}`);
     return exitCodes.done;
   }
-  return await follow(batch, { context, progress, temporal, storage, reporting }, options, signal);
+  return await follow(batch, { context, progress, connection, storage, reporting }, options, signal);
 }
 
 function tooManyCases(cases: number): OffsiteError {

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { Hono } from 'hono';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { memoryText } from '../../fleet/placement/unmet.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -12,6 +13,7 @@ import { workLog } from '../daemon/work-log.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
+import { versionOf } from '../version.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface WorkerOptions extends CommonOptions {
@@ -56,7 +58,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
     ...workshop,
-    ...{ connection, storage, log, name, revisions, monotonic },
+    ...{ connection, storage, log, name, revisions, monotonic, version: versionOf() },
     random: Math.random,
     observe: work.observe,
   });
@@ -75,10 +77,14 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
   await using _socket = await openControlSocket(dataFolder, routes, 'fleet-worker');
   const { service, engine } = workshop;
-  await worker.run((queues) => {
+  await worker.run(({ pools, labels, trialMemory }) => {
     const { address: server, namespace } = config.fleet;
-    const at = { server, namespace, service, engine: engine.address, dataFolder, queues };
-    log.info({ pid: process.pid, concurrency: revision.concurrency, ...at }, 'the worker is working');
+    const at = { server, namespace, service, engine: engine.address, dataFolder };
+    const offer = { pools, labels, memory: memoryText(trialMemory) };
+    log.info(
+      { pid: process.pid, concurrency: revision.concurrency, ...offer, ...at },
+      'the worker is working',
+    );
   });
   log.info('the worker has ended');
   return crashed ? exitCodes.infrastructure : exitCodes.done;

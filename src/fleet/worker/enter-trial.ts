@@ -8,6 +8,8 @@ import type { TrialOrder } from '../workflow/messages.ts';
 /** The task that Temporal gave this worker for a trial. */
 export interface GivenTask {
   token: Uint8Array;
+  /** The workflow that gave it. */
+  workflow: string;
   workflowRun: string;
 }
 
@@ -18,17 +20,12 @@ export interface GivenTask {
 export async function enterTrial(
   { run: runId, ordinal }: TrialOrder,
   document: FleetDocument,
-  { token, workflowRun }: GivenTask,
+  task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= trials) {
-    throw new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${runId}`, {
-      code: 'FLEET_TRIAL_UNKNOWN',
-      kind: 'infrastructure',
-    });
-  }
+  if (!run || ordinal >= trials) throw unknownTrial(batch, { run: runId, ordinal });
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
@@ -42,14 +39,24 @@ export async function enterTrial(
   ledger.batches.claimOpen(key, [ordinal]);
   const standing = ledger.fleetTasks.standing(key, ordinal);
   if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
-  if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, token, workflowRun);
+  if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
   return standing;
+}
+
+export function unknownTrial(
+  batch: string,
+  { run, ordinal }: { run: string; ordinal: number },
+): OffsiteError {
+  return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
+    code: 'FLEET_TRIAL_UNKNOWN',
+    kind: 'infrastructure',
+  });
 }
 
 /** The blobs with the plans of documents: writing a plan for each of its trials would take longer than the trial. */
 const plans = new WeakMap<FleetDocument, Promise<string>>();
 
-function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
+export function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
   const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.known));
   plans.set(document, known);
   known.catch(() => plans.delete(document));

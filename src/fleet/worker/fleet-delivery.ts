@@ -1,5 +1,6 @@
 import { Delivery, type DeliveryParts } from '../../agent/delivery.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
+import type { FleetTask } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -48,7 +49,7 @@ export class FleetDelivery extends Delivery {
     if (!task || task.isAccepted) return;
     const summary = await storeRecord(trial, this.#parts);
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
-    if (answer === 'refused') await this.#requireOwn(report, task.workflowRun, summary);
+    if (answer === 'refused') await this.#requireOwn(report, task, summary);
     if (summary.record !== undefined)
       await storage.addResult(batch, { run, ordinal, record: summary.record });
     ledger.fleetTasks.accept(trial);
@@ -59,11 +60,14 @@ export class FleetDelivery extends Delivery {
    * Returns if the refused result is the trial's all the same: its completion was accepted before, and the
    * answer was lost. Throws {@link TaskTaken} otherwise.
    */
-  async #requireOwn(report: PendingReport, workflowRun: string, own: TrialSummary): Promise<void> {
-    const { batchId, runId: run, ordinal } = report;
+  async #requireOwn(
+    { runId: run, ordinal }: PendingReport,
+    { workflow, workflowRun }: Pick<FleetTask, 'workflow' | 'workflowRun'>,
+    own: TrialSummary,
+  ): Promise<void> {
     const name = trialName({ run, ordinal });
     const outcome = await this.#parts.tasks
-      .outcome({ workflowId: batchId, runId: workflowRun }, name)
+      .outcome({ workflowId: workflow, runId: workflowRun }, name)
       .catch(asOutage);
     if (outcome?.record === own.record && outcome?.worker === own.worker) return;
     throw new TaskTaken(`trial ${name} was given to another worker, or its batch was canceled`);

@@ -8,11 +8,13 @@ import type { Clock } from '../../clock.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { TrialDocument } from '../document.ts';
+import { placedTrials } from '../placement/placed-trials.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
-import { enterTrial } from './enter-trial.ts';
-import { placedTrials } from './placement.ts';
+import { enterFoundTrial } from './enter-found-trial.ts';
+import { enterTrial, type GivenTask } from './enter-trial.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
@@ -28,6 +30,8 @@ export interface TaskRunnerParts {
   name: string;
   /** The service's name in the ledger. */
   service: string;
+  /** Finds runs that somebody else queued. */
+  look: FleetActivities['offsiteLook'];
   worker: Pick<Worker, 'leave' | 'waiting' | 'running'>;
   /** Called when the queue or the outbox may have something new. */
   wake(): void;
@@ -74,7 +78,9 @@ export class TaskRunner {
 
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
-    offsiteTrialPage: async (order) => placedTrials(await this.#parts.documents.get(order.document), order),
+    offsiteTrialPage: async (order) =>
+      placedTrials(await this.#parts.documents.planned(order.document), order),
+    offsiteLook: (order) => this.#parts.look(order),
   };
 
   /** Gives the trials back that have not begun, and those that come from now on. */
@@ -133,6 +139,7 @@ export class TaskRunner {
       { beat, heartbeatMs, clock, monotonic },
       {
         token,
+        workflow: workflowExecution?.workflowId ?? '',
         workflowRun: workflowExecution?.runId ?? '',
       },
     );
@@ -153,7 +160,7 @@ export class TaskRunner {
   async #held(
     order: TrialOrder,
     holdParts: Parameters<typeof TaskHold.take>[0],
-    task: { token: Uint8Array; workflowRun: string },
+    task: GivenTask,
   ): Promise<TaskEnd> {
     try {
       using hold = await TaskHold.take(holdParts);
@@ -166,11 +173,7 @@ export class TaskRunner {
     }
   }
 
-  async #run(
-    order: TrialOrder,
-    hold: TaskHold,
-    task: { token: Uint8Array; workflowRun: string },
-  ): Promise<TaskEnd> {
+  async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { ledger, documents, wake } = this.#parts;
     const document = await documents.get(order.document);
     if (document.service !== this.#parts.service) throw otherService(document.service, this.#parts.service);
@@ -202,19 +205,17 @@ export class TaskRunner {
   }
 
   /** Enters a trial when an earlier task for it has ended here. */
-  async #enter(
-    order: TrialOrder,
-    document: Awaited<ReturnType<Documents['get']>>,
-    task: {
-      token: Uint8Array;
-      workflowRun: string;
-    },
-  ) {
-    const { ledger } = this.#parts;
+  async #enter(order: TrialOrder, document: TrialDocument, task: GivenTask) {
+    const { ledger, documents } = this.#parts;
+    const planned = document.kind === 'found' ? await documents.plannedFor(document) : undefined;
     for (;;) {
       const known = ledger.fleetTasks.find(document.service, order);
       const earlier = known === undefined ? undefined : this.#pending.get(known);
-      if (!earlier) return enterTrial(order, document, task, ledger);
+      if (!earlier) {
+        return document.kind === 'found'
+          ? enterFoundTrial(order, { ...document, planned }, task, ledger)
+          : enterTrial(order, document, task, ledger);
+      }
       await earlier.ended.catch(() => undefined);
     }
   }

@@ -24,9 +24,7 @@ import {
   type TrialSummary,
   trialName,
 } from './messages.ts';
-
-/** Tries of one trial. Each failed one took a worker with it, or found that the worker cannot run it. */
-const tries = 50;
+import { runTrial } from './trial-activity.ts';
 
 /**
  * Runs the trials of one batch: keeps a window of them scheduled, adds up what they found, and continues as new
@@ -57,6 +55,8 @@ class Batch {
   readonly done: BatchDone;
   readonly #input: BatchInput;
   readonly #open = new Map<string, Promise<void>>();
+  /** Scheduled or held trials by task queue. */
+  readonly #queues = new Map<string, number>();
   readonly #results: { trial: string; summary: TrialSummary }[] = [];
   readonly #byTrial = new Map<string, TrialSummary>();
   readonly #lost: LostTrial[] = [];
@@ -99,7 +99,8 @@ class Batch {
     const results = this.#results.slice(begin, begin + fleetMessages.count.page).map((result, index) => {
       return { position: this.#first.results + begin + index + 1, ...result };
     });
-    return { ...this.ended(), trials: this.#input.trials, isPaused: this.isPaused, results };
+    const queues = [...this.#queues].map(([queue, trials]) => ({ queue, trials }));
+    return { ...this.ended(), trials: this.#input.trials, isPaused: this.isPaused, queues, results };
   }
 
   outcome(trial: string): TrialSummary | null {
@@ -135,7 +136,6 @@ class Batch {
     const { document, taskQueue, pool } = this.#input;
     if (this.#page.length === 0) {
       const { offsiteTrialPage } = proxyActivities<FleetActivities>({
-        taskQueue,
         startToCloseTimeout: fleetMessages.time.page,
       });
       const from = this.done.scheduled;
@@ -151,24 +151,18 @@ class Batch {
     if (!next) throw new Error(`the list of trials ends after ${this.done.scheduled}`);
     this.done.scheduled++;
     const name = trialName(next);
-    const ran = this.#run(next, name).finally(() => this.#open.delete(name));
+    this.#count(next.queue, 1);
+    const ran = this.#run(next, name).finally(() => {
+      this.#count(next.queue, -1);
+      this.#open.delete(name);
+    });
     this.#open.set(name, ran);
   }
 
   async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
     const { batch, document, heartbeatMs, priority } = this.#input;
-    const { offsiteTrial } = proxyActivities<FleetActivities>({
-      activityId: name,
-      taskQueue: queue,
-      heartbeatTimeout: heartbeatMs,
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-      // A trial ends by the timeouts of its own phases; this is for what nobody thought of.
-      startToCloseTimeout: '7 days',
-      retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: tries },
-      priority: { priorityKey: priority, fairnessKey: batch.slice(0, 64) },
-    });
     try {
-      this.#add(name, await offsiteTrial({ batch, document, run, ordinal }));
+      this.#add(name, await runTrial({ batch, document, run, ordinal }, { queue, heartbeatMs, priority }));
     } catch (error) {
       if (isCancellation(error)) return;
       this.done.lost++;
@@ -177,6 +171,12 @@ class Batch {
       if (this.#lost.length < fleetMessages.count.lost)
         this.#lost.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
     }
+  }
+
+  #count(queue: string, change: number): void {
+    const count = (this.#queues.get(queue) ?? 0) + change;
+    if (count > 0) this.#queues.set(queue, count);
+    else this.#queues.delete(queue);
   }
 
   #add(trial: string, summary: TrialSummary): void {

@@ -1,5 +1,6 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
+import type { LookAnswer, LookOrder } from './poll-messages.ts';
 import type { Holder } from './shares.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
@@ -62,6 +63,8 @@ export interface LostTrial {
 export interface BatchProgress extends BatchOutcome {
   trials: number;
   isPaused: boolean;
+  /** How many trials of each task queue are scheduled or held. */
+  queues: { queue: string; trials: number }[];
   /** Results after the position that was asked for, in the order of their arrival. */
   results: { position: number; trial: string; summary: TrialSummary }[];
 }
@@ -115,6 +118,7 @@ export interface LimitInput {
 export interface FleetActivities {
   offsiteTrial(order: TrialOrder): Promise<TrialSummary>;
   offsiteTrialPage(order: PageOrder): Promise<PlacedTrial[]>;
+  offsiteLook(order: LookOrder): Promise<LookAnswer>;
 }
 
 /** The name of an activity: `run/ordinal`. */

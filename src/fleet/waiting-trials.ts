@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { fleetMessages } from '../bounds/fleet.ts';
+import { fleetFormat, otherFormat } from './format.ts';
+import { Needs, queueFor } from './placement/needs.ts';
+import { unmet } from './placement/unmet.ts';
+import { isThere, type SeenWorker } from './seen-workers.ts';
+import type { BatchProgress } from './workflow/messages.ts';
+import type { WaitingTrials } from './workflow/poll-messages.ts';
+
+const Memo = z.object({
+  pool: z.string().default('default'),
+  format: z.string().default(fleetFormat),
+  needs: z.array(Needs).max(fleetMessages.count.needs).default([]),
+});
+
+/**
+ * The trials of a batch that no worker can run now, and why.
+ *
+ * @param memo of the batch's workflow
+ * @param progress undefined if no worker answers for the workflow
+ */
+export function waitingTrials(
+  memo: Record<string, unknown>,
+  progress: BatchProgress | undefined,
+  { seen, taskQueue }: { seen: readonly SeenWorker[]; taskQueue: string },
+): WaitingTrials[] {
+  const { pool, format, needs } = Memo.safeParse(memo).data ?? Memo.parse({});
+  const there = seen.filter(isThere);
+  const own = there.flatMap(({ profile }) => (profile?.format === format ? [profile] : []));
+  const all = { trials: progress ? progress.trials - progress.scheduled : 0 };
+  if (there.length === 0) return [{ reason: 'no worker is there', ...all }];
+  if (own.length === 0) return [{ reason: `no worker can read the batch: ${otherFormat(format)}`, ...all }];
+  const waiting = new Map<string, number>();
+  for (const { queue, trials } of progress?.queues ?? []) {
+    const asked = needs.find((one) => queueFor(taskQueue, pool, one) === queue);
+    const reason = asked && unmet(asked, pool, own);
+    if (reason !== undefined) waiting.set(reason, (waiting.get(reason) ?? 0) + trials);
+  }
+  return [...waiting].map(([reason, trials]) => ({ reason, trials }));
+}
