@@ -28,6 +28,8 @@ await runScript(async (signal) => {
   await setUp(process.env, signal);
   const points = Array.from({ length: pointsOfALife }, (_, index) => index + 1);
   const kills = points.map(killed);
+  // A set has three batches, and about 82 points.
+  const pointsOfASet = Array.from({ length: 20 }, (_, index) => 1 + 4 * index);
   const others = [
     ...points.map(filled),
     ...points.filter((point) => point % 4 === 1).map(setBack),
@@ -37,6 +39,7 @@ await runScript(async (signal) => {
     ...kills.map((fault) => ({ fault, claims: false })),
     ...kills.map((fault) => ({ fault, claims: true })),
     ...others.map((fault, index) => ({ fault, claims: index % 2 === 1 })),
+    ...pointsOfASet.map((point) => ({ fault: killed(point), claims: false, cases: 5 })),
   ];
   const rows = new Map<string, Row>();
   const limit = pLimit(atATime);
@@ -45,15 +48,16 @@ await runScript(async (signal) => {
   return [...rows.values()].some(({ lost, duplicates }) => lost + duplicates > 0) ? 1 : 0;
 });
 
-/** @param injection a fault, and whether the service has claims */
+/** @param injection a fault, whether the service has claims, and the number of cases */
 async function inject(
-  { fault, claims }: { fault: NamedFault; claims: boolean },
+  { fault, claims, cases = 1 }: { fault: NamedFault; claims: boolean; cases?: number },
   rows: Map<string, Row>,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
-  const { lost, duplicates, lives, said } = await survive(fault, { claims });
-  const name = claims ? `${fault.name}, with claims` : fault.name;
+  const { lost, duplicates, lives, said } = await survive(fault, { claims, cases });
+  const of = cases > 1 ? ', in a set of batches' : '';
+  const name = `${fault.name}${of}${claims ? ', with claims' : ''}`;
   const row = rows.get(name) ?? { injected: 0, lost: 0, duplicates: 0 };
   rows.set(name, {
     injected: row.injected + 1,

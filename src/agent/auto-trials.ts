@@ -2,7 +2,8 @@ import { limits } from '../contract/definition.ts';
 import type { CaseVerdicts } from '../stats/cases.ts';
 import { type FurtherTrials, furtherTrials } from '../stats/further-trials.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { type BatchEvent, type BatchParts, type FinishedBatch, runBatch } from './run-batch.ts';
+import type { FinishedBatch } from './finished-batch.ts';
+import { type BatchEvent, type BatchParts, runBatch } from './run-batch.ts';
 import { resolvePrompt } from './start-batch.ts';
 
 export interface AutoTrials {
@@ -20,6 +21,8 @@ export interface KnownRate extends FurtherTrials {
 export interface FinishedBatches {
   /** In the order in which they ran. */
   batches: FinishedBatch[];
+  /** The id of the set that they are. */
+  set?: string;
   /** One for each variant of the plan. */
   rates: KnownRate[];
 }

@@ -3,35 +3,48 @@ import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { daemonLock } from '../ledger/queue.ts';
+import type { StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/image/base-image.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
-import { type BatchEvent, type BatchParts, type FinishedBatch, workOffBatch } from './run-batch.ts';
+import type { FinishedBatch } from './finished-batch.ts';
+import { type BatchEvent, type BatchParts, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
 import { readPlan } from './stored-plan.ts';
 
 /** A batch that was started and is not finished. */
-export type Resumable =
+export type ResumableBatch =
   | { kind: 'batch'; batch: StoredBatch }
   /** `evals.start` was called, and the process died before it knew the answer. */
   | { kind: 'start'; start: OpenStart };
 
+/** A batch, or a set of batches of which some may not be started. */
+export type Resumable = ResumableBatch | { kind: 'set'; set: StoredSet };
+
 /**
- * Everything that can be resumed at a service: starts, then batches, each oldest first. Other processes may
- * work on some of them; {@link resume} finds out. A fleet continues its batches itself.
+ * Everything that can be resumed at a service: starts, then batches, then sets with all that is theirs, each
+ * oldest first. Other processes may work on some of them; {@link resume} finds out. A fleet continues its
+ * batches itself.
  */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
-  const starts = ledger.starts.open().map((start): Resumable => ({ kind: 'start', start }));
-  const batches = ledger.batches.open().map((batch): Resumable => ({ kind: 'batch', batch }));
-  return [...starts, ...batches].filter((one) => {
+  const { sets } = ledger;
+  const starts = ledger.starts.open().filter(({ key }) => !sets.ofStart(key));
+  const batches = ledger.batches.open().filter(({ key }) => !sets.ofBatch(key));
+  const single: ResumableBatch[] = [
+    ...starts.map((start) => ({ kind: 'start' as const, start })),
+    ...batches.map((batch) => ({ kind: 'batch' as const, batch })),
+  ];
+  const own = single.filter((one) => {
     const what = one.kind === 'batch' ? one.batch : one.start;
     return what.service === service && what.lock !== fleetLock;
   });
+  const open = sets.open().filter((set) => set.service === service);
+  return [...own, ...open.map((set) => ({ kind: 'set' as const, set }))];
 }
 
 /** The plan of a batch; undefined if the ledger has none, for which {@link resume} throws `NOT_RESUMABLE`. */
-export function planOf(what: Resumable, ledger: Ledger): SuitePlan | undefined {
+export function planOf(what: ResumableBatch, ledger: Ledger): SuitePlan | undefined {
   const stored = what.kind === 'batch' ? what.batch.plan : what.start.plan;
   return stored === undefined ? undefined : readPlan(ledger.blobs.readJson(stored)).plan;
 }
@@ -49,7 +62,7 @@ export type Resumed =
  * Offsite started, and as {@link workOffBatch} does.
  */
 export async function resume(
-  what: Resumable,
+  what: ResumableBatch,
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,

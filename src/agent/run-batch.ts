@@ -6,7 +6,7 @@ import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { platformLock, platformService } from '../ledger/platform.ts';
-import { readRecord } from '../record/read-record.ts';
+import type { PartKey } from '../ledger/starts.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { checkSandboxes } from '../trial/image/base-image.ts';
@@ -17,10 +17,12 @@ import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
 import type { AttemptEvent } from './finish-trial.ts';
+import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { lightResult } from './light-result.ts';
 import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
+import type { KnownPlan } from './stored-plan.ts';
 import { Worker } from './worker/worker.ts';
 import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 
@@ -39,6 +41,8 @@ export interface BatchParts {
   claims?: Claims | undefined;
   revisions: ConfigRevisions;
   limits?: Partial<BatchLimits> | undefined;
+  /** The most cases of a batch of a set; default as many as a start request takes. */
+  batchCases?: number | undefined;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
   random?: (() => number) | undefined;
 }
@@ -77,17 +81,6 @@ export type BatchEvent =
   | { kind: 'note'; message: string }
   | CircuitEvent;
 
-export interface FinishedTrial extends BatchTrial {
-  /** Without the texts, which the ledger has: a batch may have very many trials. */
-  result: TrialResult;
-}
-
-export interface FinishedBatch {
-  id: string;
-  runs: BatchRun[];
-  trials: FinishedTrial[];
-}
-
 /**
  * Starts a planned batch at the service, runs its trials, and reports each as soon as it is finished. Rejects
  * if the batch cannot be started, and as {@link workOffBatch} does; `resume` continues the batch then.
@@ -100,7 +93,22 @@ export async function runBatch(
 ): Promise<FinishedBatch> {
   await checkSandboxes(parts.engine, plan, signal, (build) => observe({ kind: 'build', build }));
   const prompt = await resolvePrompt(plan, parts.client, signal);
-  const start = () => startBatch({ plan, prompt }, parts, signal);
+  return runPlanned({ plan, prompt }, parts, signal, observe);
+}
+
+/**
+ * The same for a batch whose prompt is known, and whose sandboxes were checked.
+ *
+ * @param part the part of a set that becomes the batch
+ */
+export async function runPlanned(
+  known: KnownPlan,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+  part?: PartKey,
+): Promise<FinishedBatch> {
+  const start = () => startBatch(known, { ...parts, part }, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
   using _lock = lock;
   // Trials of a platform batch belong to the executor, whose lock the caller holds.
@@ -165,13 +173,7 @@ export async function workOffBatch(
     const happened = `the disk of ${ledger.dataFolder} was full`;
     observe({ kind: 'note', message: `${happened}: the last results used the space reserved for them` });
   }
-  const trials = ledger.queue.ofBatch(batch.key).map((trial): FinishedTrial => {
-    if (trial.result === undefined) throw new Error(`trial ${trial.key} was left without a result`);
-    const finished = progress.results.get(trial.key);
-    const result = finished ?? lightResult(readRecord(ledger.blobs.readJson(trial.result)));
-    return { ...progress.trialOf(trial), result };
-  });
-  return { id: batch.id, runs: batch.runs, trials };
+  return finishedBatch(batch, ledger, progress.results);
 }
 
 /** Does a part of the work that is no trial, and tells its beginning and its end. */

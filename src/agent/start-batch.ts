@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';
-import type { OpenStart } from '../ledger/starts.ts';
+import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
@@ -26,6 +26,8 @@ export interface StartParts {
   clock: Clock;
   /** The service's name in the ledger. */
   service: string;
+  /** The part of a set that becomes the batch. */
+  part?: PartKey | undefined;
 }
 
 /** A batch together with the lock that keeps other processes from it. */
@@ -41,14 +43,14 @@ export interface LockedBatch {
  */
 export async function startBatch(
   known: KnownPlan,
-  { client, ledger, clock, service }: StartParts,
+  parts: StartParts,
   signal: AbortSignal,
 ): Promise<LockedBatch> {
   const name = `batch-${randomUUID()}`;
-  const lock = ledger.takeLock(name);
+  const lock = parts.ledger.takeLock(name);
   if (!lock) throw new Error(`another process holds the new lock ${name}`);
   try {
-    return { batch: await startUnder(name, known, { client, ledger, clock, service }, signal), lock };
+    return { batch: await startUnder(name, known, parts, signal), lock };
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
@@ -63,14 +65,14 @@ export async function startBatch(
 export async function startUnder(
   lock: string,
   known: KnownPlan,
-  { client, ledger, clock, service }: StartParts,
+  { client, ledger, clock, service, part }: StartParts,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
   const { suite } = known.plan;
   // A later command may run in another folder.
   const file = resolve(known.plan.file);
   const plan = await ledger.blobs.putJson(storedPlan(known));
-  const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock });
+  const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock, part });
   const started = await askToStart(known, start, { client, ledger, clock }, signal);
   return recordBatch(known, start, started, ledger);
 }
@@ -83,7 +85,7 @@ interface Started {
 async function askToStart(
   known: KnownPlan,
   start: OpenStart,
-  { client, ledger, clock }: Omit<StartParts, 'service'>,
+  { client, ledger, clock }: Pick<StartParts, 'client' | 'ledger' | 'clock'>,
   signal: AbortSignal,
 ): Promise<Started> {
   try {

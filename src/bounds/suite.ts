@@ -116,3 +116,11 @@ export const serviceNetworks = channel({
     names: times(64, 'their names and aliases together'),
   },
 });
+
+export const caseSteps = channel({
+  sender: "the suite's author",
+  over: 'cases of several steps',
+  bytes: 'the files of all steps of a case together have the bounds of all files of a suite',
+  time: 'the timeouts of the sandbox, of each step and of its tests',
+  count: { steps: times(100, 'steps of a case') },
+});

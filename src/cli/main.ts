@@ -1,12 +1,10 @@
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { settleHeap } from '../heap.ts';
 
 // Reading the sources takes most of a short command's time, so later starts use compiled ones. We name the
 // cache folder, because other users may write to the one that Node would choose.
 enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
-settleHeap();
 const { runProgram } = await import('./program.ts');
 const { catchTheRest } = await import('./the-rest.ts');
 const { openTerminal } = await import('./terminal.ts');

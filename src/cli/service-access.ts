@@ -7,6 +7,7 @@ import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
 import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
+import { embeddedService } from '../ledger/platform.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import type { Platform, PlatformTrials } from '../service/platform.ts';
@@ -49,7 +50,7 @@ export const localOrganization = 'Local';
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { config, env } = settings;
   const url = env.OFFSITE_URL || config.service?.url;
-  return url ? remoteService(url, settings) : embeddedService(settings);
+  return url ? remoteService(url, settings) : openEmbeddedService(settings);
 }
 
 function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
@@ -85,7 +86,7 @@ function keysWith({ config, env, host }: ServiceSettings, apiKey: string): Known
   return new KnownKeys([...namedKeys(config, env), ...(host?.keys.named ?? []), ['the API key', apiKey]]);
 }
 
-async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess> {
+async function openEmbeddedService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { dataFolder, clock, integrations, platform } = settings;
   const service = openService({ dataFolder, clock, integrations, ...(platform && { platform }) });
   try {
@@ -95,7 +96,7 @@ async function embeddedService(settings: ServiceSettings): Promise<ServiceAccess
     const client = createClient({ url, apiKey, clock, keys: keysWith(settings, apiKey) });
     return {
       client,
-      name: 'embedded',
+      name: embeddedService,
       platform: service.platform,
       async [Symbol.asyncDispose]() {
         await client[Symbol.asyncDispose]();

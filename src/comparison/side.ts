@@ -47,7 +47,7 @@ export interface SideCase extends CaseVerdicts {
 }
 
 /**
- * Reads `BATCH`, `BATCH:VARIANT` or `BATCH+BATCH:VARIANT`. Batches are named as {@link findBatch} takes them,
+ * Reads `BATCH`, `BATCH:VARIANT` or `BATCH+BATCH:VARIANT`. A set stands for its batches. Batches are named as {@link findBatch} takes them,
  * and throws as it does. Several batches of one suite count as one: further batches have further trials.
  */
 export function readReference(ledger: Ledger, name: string): Reference {
@@ -58,7 +58,14 @@ export function readReference(ledger: Ledger, name: string): Reference {
   const colon = name.indexOf(':');
   const variant = colon === -1 ? undefined : name.slice(colon + 1);
   const batches = (colon === -1 ? name : name.slice(0, colon)).split('+');
-  return { name, variant, batches: batches.map((reference) => findBatch(records, reference)) };
+  return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };
+}
+
+/** A batch, or the batches of a set that were started. */
+function batchesNamed({ records, sets }: Ledger, reference: string): StoredBatch[] {
+  const set = sets.find(reference);
+  const batches = set ? sets.parts(set.key).flatMap(({ batch }) => batch ?? []) : [];
+  return batches.length > 0 ? batches : [findBatch(records, reference)];
 }
 
 /** The variants of a reference's batches: the named one, or all. Throws `VARIANT_UNKNOWN`. */

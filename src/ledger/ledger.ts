@@ -15,6 +15,7 @@ import { Outbox } from './outbox.ts';
 import { Queue } from './queue.ts';
 import { Records, type TransactionWatch } from './records.ts';
 import { Reserve } from './reserve.ts';
+import { Sets } from './sets.ts';
 import { Starts } from './starts.ts';
 import { Trials } from './trials.ts';
 import { Workspaces } from './workspaces.ts';
@@ -29,6 +30,7 @@ export class Ledger implements Disposable {
   readonly reserve: Reserve;
   readonly blobs: BlobStore;
   readonly starts: Starts;
+  readonly sets: Sets;
   readonly batches: Batches;
   readonly trials: Trials;
   readonly queue: Queue;
@@ -69,6 +71,7 @@ export class Ledger implements Disposable {
     this.workspaces = new Workspaces(this.records, join(dataFolder, 'workspaces'), redactor);
     this.gradings = new Gradings(this.records, this.blobs);
     this.starts = new Starts(this.records);
+    this.sets = new Sets(this.records);
     this.batches = new Batches(this.records);
     this.trials = new Trials(this.records, this.blobs, { redactor, workspaces: this.workspaces });
     this.queue = new Queue(this.records);

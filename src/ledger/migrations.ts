@@ -191,6 +191,28 @@ export const migrations: readonly string[] = [
   ) STRICT;
   `,
   `
+  -- A suite with more cases than a start request takes. Each part is planned before the first is started.
+  CREATE TABLE sets (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    service TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    file TEXT,
+    planned_at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE set_parts (
+    key INTEGER PRIMARY KEY,
+    of_set INTEGER NOT NULL REFERENCES sets (key),
+    number INTEGER NOT NULL, -- from 1
+    plan TEXT NOT NULL, -- sha256 of the blob with the planned batch as JSON
+    start INTEGER UNIQUE REFERENCES starts (key), -- the last one; null until the service is asked
+    UNIQUE (of_set, number)
+  ) STRICT;
+
+  CREATE INDEX batches_of_start ON batches (start);
+  `,
+  `
   -- The lock of who works on a run that was found. Null for the daemon.
   ALTER TABLE runs ADD COLUMN lock TEXT;
 

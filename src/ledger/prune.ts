@@ -35,6 +35,14 @@ const prunable = `
       WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state <> 'delivered'))
     AND batches.started_at < ?1`;
 
+/** The batches of a choice that belong to sets with other batches. A set is removed as a whole. */
+const ofPartialSets = `
+  SELECT batches.key FROM batches JOIN set_parts ON set_parts.start = batches.start
+  WHERE batches.key IN (SELECT value FROM json_each(?1)) AND EXISTS (
+    SELECT 1 FROM set_parts AS other LEFT JOIN batches AS others ON others.start = other.start
+    WHERE other.of_set = set_parts.of_set
+      AND (others.key IS NULL OR others.key NOT IN (SELECT value FROM json_each(?1))))`;
+
 const ofBatches = (batches: string) => ({
   runs: `SELECT key FROM runs WHERE batch IN (${batches})`,
   trials: `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch IN (${batches})`,
@@ -49,7 +57,7 @@ export async function pruneLedger(
   { before, now, dryRun }: PruneOptions,
   signal: AbortSignal,
 ): Promise<Pruned> {
-  const batches = records.all(prunable, Math.round(before)).map((row) => Number(row.key));
+  const batches = prunableBatches(records, before);
   const keys = JSON.stringify(batches);
   const chosen = 'SELECT value FROM json_each(?1)';
   const counted = records.get(`SELECT count(*) AS count FROM (${ofBatches(chosen).trials})`, keys);
@@ -68,6 +76,13 @@ export async function pruneLedger(
   if (!dryRun) await removePartials(partials, now);
   if (!dryRun) await workspaces.removeLost(now);
   return pruned;
+}
+
+function prunableBatches(records: Records, before: number): BatchKey[] {
+  const keysOf = (rows: { key?: unknown }[]) => rows.map(({ key }) => Number(key));
+  const batches = keysOf(records.all(prunable, Math.round(before)));
+  const partial = new Set(keysOf(records.all(ofPartialSets, JSON.stringify(batches))));
+  return batches.filter((key) => !partial.has(key));
 }
 
 function keptBlobs(records: Records, blobs: BlobStore, except: readonly BatchKey[]): Set<string> {
@@ -101,10 +116,16 @@ function removeBatches(records: Records, keys: string, before: number): void {
     records.run(`DELETE FROM fleet_tasks WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);
+    const sets = `SELECT of_set FROM set_parts JOIN batches ON batches.start = set_parts.start
+      WHERE batches.key IN (${chosen})`;
+    const removed = records.all(sets, keys).map((row) => Number(row.of_set));
+    records.run(`DELETE FROM set_parts WHERE of_set IN (${chosen})`, JSON.stringify(removed));
+    records.run(`DELETE FROM sets WHERE key IN (${chosen})`, JSON.stringify(removed));
     records.run(`DELETE FROM batches WHERE key IN (${chosen})`, keys);
     records.run(
       `DELETE FROM starts WHERE state <> 'asking' AND asked_at < ?1
-       AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key)`,
+       AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key)
+       AND NOT EXISTS (SELECT 1 FROM set_parts WHERE set_parts.start = starts.key)`,
       Math.round(before),
     );
   });

@@ -65,9 +65,10 @@ export class Records implements Disposable {
 
   /**
    * Runs `change` in one transaction, which is on disk when this returns and rolled back if `change` throws.
-   * Do not nest transactions.
+   * Inside another transaction, it is a part of that one.
    */
   transaction<Result>(change: () => Result): Result {
+    if (this.#database.isTransaction) return change();
     this.#watch?.before();
     const result = this.#guarded(() => this.#withRoom(() => inTransaction(this.#database, change)));
     this.#watch?.after();

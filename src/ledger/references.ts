@@ -13,6 +13,10 @@ const rows = `
   SELECT plan AS sha256, 'the plan of a start of ' || suite AS what FROM starts
     WHERE NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = starts.key
       AND batches.key IN (SELECT value FROM json_each(?1)))
+  UNION ALL SELECT plan, 'the plan of batch ' || number || ' of ' || sets.id
+    FROM set_parts JOIN sets ON sets.key = set_parts.of_set
+    WHERE NOT EXISTS (SELECT 1 FROM batches WHERE batches.start = set_parts.start
+      AND batches.key IN (SELECT value FROM json_each(?1)))
   UNION ALL SELECT plan, 'the plan of batch ' || id FROM batches
     WHERE plan IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?1))
   UNION ALL SELECT setup, 'the setup of run ' || id FROM runs

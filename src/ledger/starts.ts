@@ -2,6 +2,9 @@ import type { Records, Row } from './records.ts';
 
 export type StartKey = number;
 
+/** A part of a set. */
+export type PartKey = number;
+
 /** `asking` until the result of the call is known. */
 export type StartState = 'asking' | 'started' | 'refused' | 'unknown';
 
@@ -15,10 +18,12 @@ export interface NewStart {
   plan: string;
   /** The name of the lock that the starting process holds. */
   lock: string;
+  /** The part of a set that becomes this batch. */
+  part?: PartKey | undefined;
 }
 
 /** A call of `evals.start` whose result is not known. */
-export interface OpenStart extends NewStart {
+export interface OpenStart extends Omit<NewStart, 'part'> {
   key: StartKey;
   /** Epoch milliseconds before the call. */
   askedAt: number;
@@ -34,10 +39,12 @@ export class Starts {
     this.#records = records;
   }
 
-  add(start: NewStart): OpenStart {
+  /** Throws for a part of a set that is started, or may be. */
+  add({ part, ...start }: NewStart): OpenStart {
     const records = this.#records;
     const askedAt = records.now();
     return records.transaction(() => {
+      if (part !== undefined) this.#assertStartable(part);
       const key = records.run(
         `INSERT INTO starts (service, suite, file, plan, lock, asked_at, state)
          VALUES (?, ?, ?, ?, ?, ?, 'asking')`,
@@ -49,8 +56,17 @@ export class Starts {
         askedAt,
       );
       records.note({ subject: 'start', key, state: 'asking' });
+      if (part !== undefined) records.run('UPDATE set_parts SET start = ? WHERE key = ?', key, part);
       return { ...start, key, askedAt };
     });
+  }
+
+  #assertStartable(part: PartKey): void {
+    const row = this.#records.get(
+      'SELECT state FROM starts WHERE key = (SELECT start FROM set_parts WHERE key = ?)',
+      part,
+    );
+    if (row && row.state !== 'refused') throw new Error(`part ${part} of a set has a start: ${row.state}`);
   }
 
   /** Notes that the service certainly did not start the batch. */
@@ -67,6 +83,13 @@ export class Starts {
   ofFile(file: string): (OpenStart & { state: StartState }) | undefined {
     const row = this.#records.get('SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1', file);
     return row && { ...openStart(row), state: row.state as StartState };
+  }
+
+  /** Throws if there is none. */
+  byKey(key: StartKey): OpenStart {
+    const row = this.#records.get('SELECT * FROM starts WHERE key = ?', key);
+    if (!row) throw new Error(`the ledger has no start with the key ${key}`);
+    return openStart(row);
   }
 
   /** The starts whose result is not known; their process may have died. */

@@ -56,3 +56,8 @@ export interface CaseStep {
   /** The author's own way to solve the step. */
   oracle?: CaseOracle | undefined;
 }
+
+/** All instructions of a case, for people: each step has its own. */
+export function instructionOf(steps: readonly Pick<CaseStep, 'instruction'>[]): string {
+  return steps.map(({ instruction }) => instruction).join('\n\n');
+}

@@ -81,7 +81,6 @@ export type TestReading =
       report: string;
       failToPass: string[];
       passToPass: string[];
-      repo: string;
     }
   /** What the tests print. The share of those that passed is the reward `tests`. */
   | { kind: 'printed-tests'; parser: 'pytest' | 'swebench' };

@@ -8,7 +8,7 @@ import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
-import { Text } from './suite-file.ts';
+import { Text } from './text-source.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 /**

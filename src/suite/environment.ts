@@ -12,7 +12,10 @@ import { isReservedName } from './variables.ts';
 const Workdir = z
   .string()
   .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
-  .refine((path) => workdirObstacle(path) === undefined, 'Offsite cannot use this folder as the workspace');
+  .refine(
+    (path) => workdirObstacle(path, 'kept') === undefined,
+    'Offsite cannot use this folder as the workspace',
+  );
 
 const EnvironmentParts = z.strictObject({
   build: BuildSource.optional().meta({
@@ -134,16 +137,26 @@ export function sandboxIn<Sandbox extends SandboxParts>(
   };
 }
 
-/** Why a folder cannot be a workspace, which is emptied and filled again; undefined if it can. */
-export function workdirObstacle(path: string): string | undefined {
+/**
+ * Why a folder cannot be a workspace; undefined if it can.
+ *
+ * @param use `emptied`: verify and validators run in a fresh sandbox, whose workspace is emptied and filled
+ * with the agent's. `kept`: tests run where the agent worked, or get only its artifacts
+ */
+export function workdirObstacle(path: string, use: 'emptied' | 'kept' = 'emptied'): string | undefined {
   if (path.split('/').some((part) => part === '..' || part === '.')) return 'it contains . or ..';
+  if (isSharedFolder(path))
+    return use === 'kept' ? undefined : 'it has files of other programs, so it cannot be emptied to grade';
   if (systemFolders.has(path)) return 'it is a folder of the system';
   const isOurs = /^\/(offsite|dev|proc|sys)([/-]|$)/.test(path);
   return isOurs ? 'it is a folder of Offsite or of the kernel' : undefined;
 }
 
+/** Whether programs that have nothing to do with the work have files in a folder, and none needs them. */
+export function isSharedFolder(path: string): boolean {
+  return ['/home', '/opt', '/tmp'].includes(path);
+}
+
 const systemFolders = new Set(
-  ['', 'bin', 'boot', 'etc', 'home', 'lib', 'lib32', 'lib64', 'opt', 'run', 'sbin', 'tmp', 'usr', 'var'].map(
-    (name) => `/${name}`,
-  ),
+  ['', 'bin', 'boot', 'etc', 'lib', 'lib32', 'lib64', 'run', 'sbin', 'usr', 'var'].map((name) => `/${name}`),
 );

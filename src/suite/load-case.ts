@@ -1,7 +1,10 @@
 import { basename } from 'node:path';
 import type { Case } from '../contract/definition.ts';
-import type { CaseAgent } from './case-steps.ts';
-import { plannedOracle, plannedTests } from './load-tests.ts';
+import { instructionOf } from './case-steps.ts';
+import { workdirObstacle } from './environment.ts';
+import { FileReader } from './file-reader.ts';
+import { agentOf, plannedSteps } from './load-steps.ts';
+import { type CasePart, plannedOracle, plannedTests } from './load-tests.ts';
 import { plannedValidator } from './load-validator.ts';
 import {
   type CaseExtras,
@@ -10,9 +13,10 @@ import {
   type PromptSource,
   type VerifyPlace,
 } from './plan.ts';
-import type { CaseSource, Text } from './suite-file.ts';
+import type { CaseSource } from './suite-file.ts';
 import type { Path, SuiteReader } from './suite-reader.ts';
-import { isReservedName, type Variables } from './variables.ts';
+import type { Text } from './text-source.ts';
+import { countNames, isReservedName, type Variables } from './variables.ts';
 
 /** A case of a suite file with the files that it names. Its problems are reported. */
 export function plannedCase(
@@ -22,17 +26,23 @@ export function plannedCase(
   reader: SuiteReader,
 ): PlannedCase {
   const path = ['cases', index];
-  const variables = entry.variables ?? {};
+  const { reach, keys } = reader.parts;
+  // Each case may have as many bytes as the texts of the suite together.
+  const part: CasePart = { path, reader, files: new FileReader({ reach, keys }) };
+  const extras = extrasOf(entry, part);
+  const { steps } = extras;
+  const variables = { ...entry.variables, ...(steps && { instruction: instructionOf(steps.list) }) };
   for (const name of Object.keys(variables).filter(isReservedName)) {
     reader.report([...path, 'variables', name], 'this name decides how programs run; choose another one');
   }
   if (prompt.kind === 'text')
     reader.refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
   refuseGrading(entry, path, reader);
+  if (steps) refuseOneInstruction(entry, prompt, path, reader);
   const request: Case = { id: entry.id, name: entry.name ?? entry.id };
   if (entry.tags) request.tags = entry.tags;
   if (entry.source && 'kind' in entry.source) request.source = entry.source;
-  if (entry.variables) request.variables = entry.variables;
+  if (entry.variables || steps) request.variables = variables;
   if (entry.prepare !== undefined)
     request.prepare = prepareOf(entry.prepare, variables, [...path, 'prepare'], reader);
   if (entry.verify !== undefined)
@@ -48,34 +58,51 @@ export function plannedCase(
     };
     refuseLoneUser([...path, 'user'], reader);
   }
-  return { request, local: extrasOf(entry, variables, path, reader) };
+  return { request, local: extras };
 }
 
-function refuseGrading({ tests, verify, validator }: CaseSource, path: Path, reader: SuiteReader): void {
-  if (tests && (verify !== undefined || validator))
+function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void {
+  const { tests, verify, validator, steps, overall } = entry;
+  const isVerified = verify !== undefined || validator !== undefined;
+  if (tests && isVerified)
     reader.report([...path, 'tests'], 'is in place of verify and validator; remove it, or them');
-  if (!tests && verify === undefined && !validator)
+  if (!tests && !isVerified && !steps)
     reader.report(
       path,
       'has neither verify nor validator nor tests: with nothing to check, every trial would be void',
     );
+  if (overall && !steps) reader.report([...path, 'overall'], 'requires steps');
+  if (!steps) return;
+  for (const key of ['tests', 'verify', 'validator', 'user', 'solution', 'protected'] as const)
+    if (entry[key] !== undefined)
+      reader.report([...path, key], 'has no place in a case with steps; each step has its own tests');
 }
 
-function agentOf(
-  { hosts, ...agent }: NonNullable<CaseSource['agent']>,
+/** Steps that are all asked the same are a mistake. */
+function refuseOneInstruction(
+  { id, variables = {} }: CaseSource,
+  prompt: PromptSource,
   path: Path,
   reader: SuiteReader,
-): CaseAgent {
-  return { ...agent, ...(hosts && { network: { hosts, at: reader.issueAt([...path, 'hosts']) } }) };
+): void {
+  if ('instruction' in variables)
+    reader.report([...path, 'variables', 'instruction'], 'is that of each step; remove it');
+  if (prompt.kind === 'text' && !countNames(prompt.text).names.has('instruction'))
+    reader.report(['suite', 'prompt'], `has no {{instruction}}, which the steps of case ${id} have`);
 }
 
-function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: SuiteReader): CaseExtras {
-  const { solution, validator, user, tests } = entry;
+function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
+  const { path, reader } = part;
+  const { solution, validator, user, tests, steps } = entry;
+  const { overall = { rewards: 'mean', threshold: 1 } } = entry;
   const oracle = typeof solution === 'object' && 'command' in solution ? solution : undefined;
+  const agent = entry.agent && agentOf(entry.agent, [...path, 'agent'], reader);
+  const artifacts = [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])];
+  const { artifactsExcept = [] } = entry;
   return {
-    artifacts: [...(reader.source.artifacts ?? []), ...(entry.artifacts ?? [])],
-    ...(entry.artifactsExcept && { artifactsExcept: entry.artifactsExcept }),
-    ...(entry.agent && { agent: agentOf(entry.agent, [...path, 'agent'], reader) }),
+    artifacts,
+    ...(entry.artifactsExcept && { artifactsExcept }),
+    ...(agent && { agent }),
     protected: entry.protected ?? [],
     runsIn: validator?.runsIn ?? 'fresh',
     verifyPlace: verifyPlaceOf(entry.verify, [...path, 'verify'], reader),
@@ -84,15 +111,20 @@ function extrasOf(entry: CaseSource, variables: Variables, path: Path, reader: S
     solution:
       solution === undefined || oracle
         ? undefined
-        : reader.script(solution as Text, variables, [...path, 'solution']),
+        : reader.script(solution as Text, entry.variables ?? {}, [...path, 'solution']),
     environment: environmentOf(entry, path, reader),
-    ...(tests && { tests: plannedTests(tests, [...path, 'tests'], reader) }),
-    ...(oracle && { oracle: plannedOracle(oracle, [...path, 'solution'], reader) }),
+    ...(tests && { tests: plannedTests(tests, { ...part, path: [...path, 'tests'] }) }),
+    ...(steps && { steps: plannedSteps(steps, overall, { agent, artifacts, artifactsExcept }, part) }),
+    ...(oracle && { oracle: plannedOracle(oracle, { ...part, path: [...path, 'solution'] }) }),
   };
 }
 
-function environmentOf({ environment, source }: CaseSource, path: Path, reader: SuiteReader) {
+function environmentOf({ environment, source, tests }: CaseSource, path: Path, reader: SuiteReader) {
   const planned = reader.environment(environment, path);
+  const { workdir } = planned;
+  const obstacle = workdir === undefined || tests ? undefined : workdirObstacle(workdir);
+  if (obstacle !== undefined)
+    reader.reportOnce([...(environment ? path : []), 'environment', 'workdir'], `${workdir}: ${obstacle}`);
   const repository = reader.repository(source, path);
   return repository ? { ...planned, source: repository } : planned;
 }

@@ -5,7 +5,7 @@ import type { Config } from './config-file.ts';
 import { BadFile } from './file-issues.ts';
 import { FileReader } from './file-reader.ts';
 import { type Profile, profileOf } from './plan.ts';
-import type { Text } from './suite-file.ts';
+import type { Text } from './text-source.ts';
 
 /**
  * Loads a profile of the configuration and reads its scripts and files. They may be anywhere, because the

@@ -60,9 +60,9 @@ export function loadSuite(
     if (!findModel(judge, config)) reader.report(['judges', index], unknownModel(judge, config));
   });
   const ids = entries.map(({ id }) => id);
-  reader.refuseRepeated('cases', ids, 'id');
+  reader.refuseRepeated(['cases'], ids, 'id');
   const names = variants.map((variant) => variant?.name ?? '');
-  reader.refuseRepeated('variants', names, 'name');
+  reader.refuseRepeated(['variants'], names, 'name');
   if (reader.issues.length > 0) throw new BadFile(reader.issues);
   const plan: SuitePlan = {
     file,

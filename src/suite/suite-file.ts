@@ -1,21 +1,16 @@
 import { z } from 'zod';
+import { caseSteps } from '../bounds/suite.ts';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
+import { AgentSource } from './agent-source.ts';
 import { EnvironmentSource } from './environment.ts';
 import { GitSource } from './git/git-source.ts';
-import { McpServer } from './mcp-server.ts';
+import { CombinedSteps, StepSource } from './steps-source.ts';
 import { TasksSource } from './tasks-source.ts';
-import { CaseHosts, OracleSource, TestsSource } from './tests-source.ts';
+import { OracleSource, TestsSource } from './tests-source.ts';
+import { FilePath, FromFile } from './text-source.ts';
 
 /** The schema of the suite file. The JSON Schema for editors is generated from it. */
-
-const Path = z.string().min(1).meta({ description: 'A path, relative to this file.' });
-
-const FromFile = z.strictObject({ file: Path });
-
-/** A text, or the file that contains it. */
-export const Text = z.union([z.string(), FromFile], { error: 'expected a text, or {file: path}' });
-export type Text = z.infer<typeof Text>;
 
 const Prompt = z.union(
   [
@@ -34,7 +29,7 @@ const Prepare = z.union(
   [
     z.string(),
     z.strictObject({ name: z.string().optional(), source: z.string() }),
-    z.strictObject({ name: z.string().optional(), file: Path }),
+    z.strictObject({ name: z.string().optional(), file: FilePath }),
   ],
   { error: 'expected a script, {name, source: script}, or {name, file: path}' },
 );
@@ -49,7 +44,7 @@ const validatorParts = {
     .array(z.string().min(1))
     .optional()
     .meta({ description: 'Names of the required validations, in order.' }),
-  sourceFiles: z.array(Path).optional().meta({ description: 'Files to put beside the validator.' }),
+  sourceFiles: z.array(FilePath).optional().meta({ description: 'Files to put beside the validator.' }),
   runsIn: z
     .enum(['fresh', 'same'])
     .optional()
@@ -68,7 +63,7 @@ const validatorParts = {
 const ValidatorSource = z.union(
   [
     z.strictObject({ ...validatorParts, source: z.string() }),
-    z.strictObject({ ...validatorParts, file: Path }),
+    z.strictObject({ ...validatorParts, file: FilePath }),
   ],
   { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
 );
@@ -107,7 +102,7 @@ const Verify = z.union(
   [
     z.string(),
     z.strictObject({ ...verifyParts, source: z.string() }),
-    z.strictObject({ ...verifyParts, file: Path }),
+    z.strictObject({ ...verifyParts, file: FilePath }),
   ],
   { error: 'expected a script, {file: path} or {source: script}, with in, keep, ignore' },
 );
@@ -135,22 +130,6 @@ const Solution = z.union([z.string(), FromFile, OracleSource], {
   error: 'expected a script, {file: path}, or {command, folders, files, env}',
 });
 
-const AgentSource = z
-  .strictObject({
-    user: z.string().min(1).optional().meta({ description: "Default: the environment's user." }),
-    mcpServers: z
-      .record(z.string().regex(/^[\w-]+$/), McpServer)
-      .optional()
-      .meta({
-        description: 'Tool servers for the harness, besides those of the profile.',
-      }),
-    skills: z.string().startsWith('/', 'expected an absolute path in the sandbox').optional().meta({
-      description: 'A folder in the sandbox with skills: folders, each with a SKILL.md.',
-    }),
-    hosts: CaseHosts.optional(),
-  })
-  .meta({ description: 'What the agent that works on the case gets. Local.' });
-
 const EmptySource = z.strictObject({
   kind: z.literal('empty', { error: 'expected empty: no other kind is implemented' }),
 });
@@ -174,6 +153,10 @@ const CaseSource = z.strictObject({
   validator: ValidatorSource.optional(),
   user: User.optional().meta({ description: "A simulated person, played by the variant's userModel." }),
   tests: TestsSource.optional(),
+  steps: z.array(StepSource).min(1).max(caseSteps.count.steps).optional().meta({
+    description: 'In place of tests: steps in one sandbox, each with its own instruction and tests. Local.',
+  }),
+  overall: CombinedSteps.optional(),
   solution: Solution.optional().meta({
     description: 'A script that solves the case, for `offsite check`. Local: not sent to the service.',
   }),

@@ -1,11 +1,14 @@
 import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { printPath } from '../contract/errors.ts';
 import { messageOf } from '../offsite-error.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { type FetchedSources, keyOfSource } from './git/fetch-sources.ts';
 import type { PlannedSource } from './git/git-source.ts';
 import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
-import type { CaseSource, SuiteFile, Text } from './suite-file.ts';
+import type { CaseSource, SuiteFile } from './suite-file.ts';
+import type { Text } from './text-source.ts';
 import { expandVariables, type Variables } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
@@ -32,15 +35,31 @@ export class SuiteReader {
     this.issues.push(this.#yaml.issue(path, message));
   };
 
+  /** For a part of the suite that several cases share. */
+  reportOnce(path: Path, message: string): void {
+    const issue = this.#yaml.issue(path, message);
+    if (!this.issues.some((known) => isDeepStrictEqual(known, issue))) this.issues.push(issue);
+  }
+
   /** A text of the suite, or of the file that it names. Empty, with a problem, if that cannot be read. */
   text(text: Text, path: Path): string {
     if (typeof text === 'string') return text;
+    const { files, folder } = this.parts;
+    return this.attempt(path, '', () => files.text(resolve(folder, text.file))) ?? '';
+  }
+
+  /**
+   * What a function returns. What it throws is reported, and then it is undefined.
+   *
+   * @param name of the file that it reads, for the message
+   */
+  attempt<Result>(path: Path, name: string, read: () => Result): Result | undefined {
     try {
-      return this.parts.files.text(resolve(this.parts.folder, text.file));
+      return read();
     } catch (error) {
       if (error instanceof BadFile) this.issues.push(...error.issues);
-      else this.report(path, messageOf(error));
-      return '';
+      else this.report(path, name === '' ? messageOf(error) : `${name}: ${messageOf(error)}`);
+      return undefined;
     }
   }
 
@@ -65,11 +84,12 @@ export class SuiteReader {
     });
   }
 
-  refuseRepeated(list: string, names: string[], key: string): void {
+  /** @param list the path of the list whose items have the names */
+  refuseRepeated(list: Path, names: string[], key: string): void {
     names.forEach((name, index) => {
       const first = names.indexOf(name);
       if (name !== '' && first < index)
-        this.report([list, index, key], `"${name}" is already used by ${list}[${first}]`);
+        this.report([...list, index, key], `"${name}" is already used by ${printPath([...list, first])}`);
     });
   }
 

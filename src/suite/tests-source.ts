@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { workdirObstacle } from './environment.ts';
-import { isHostPattern } from './hosts/host-pattern.ts';
+import { taskRows } from '../bounds/tasks.ts';
+import { CaseHosts } from './agent-source.ts';
+import { EnvironmentSource, workdirObstacle } from './environment.ts';
 import { Duration } from './quantities.ts';
+import { testParsers } from './tasks-source.ts';
+import { FilePath, FromFile, Text } from './text-source.ts';
 
 /** The schema of `tests:`, and of a `solution:` with files. */
-
-const FromFolder = z.string().min(1).meta({ description: 'A path, relative to this file.' });
 
 const Absolute = z
   .string()
@@ -13,7 +14,7 @@ const Absolute = z
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no . or ..');
 
 /** A folder that is emptied. */
-const OwnFolder = Absolute.refine(
+export const OwnFolder = Absolute.refine(
   (path) => workdirObstacle(path) === undefined,
   'a folder of the system cannot be emptied for tests',
 );
@@ -23,67 +24,165 @@ const InOwnFolder = Absolute.refine(
   'its folder would be emptied for the tests, which cannot be done with a folder of the system',
 );
 
-const Threshold = z.number();
-
 const command = z.array(z.string().min(1)).min(1).meta({ description: 'A program and its arguments.' });
 const env = z.record(z.string().min(1), z.string()).optional();
 
-export const CaseHosts = z
-  .array(z.string().refine(isHostPattern, 'expected a host such as registry.example or *.example'))
-  .meta({
+const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
+
+/** The names of tests, inline or in a file. */
+const TestNames = z.union([Names, FromFile], { error: 'expected a list of names, or {file: path}' });
+export type TestNames = z.infer<typeof TestNames>;
+
+/** What {@link TestNames} finds in a file. */
+export const NamesFile = Names;
+
+/** A commit, as git takes it after its options. */
+export const CommitName = z.string().regex(/^[^\s-]\S*$/, 'expected a commit, such as its id');
+
+const NamedTests = z
+  .strictObject({
+    parser: z
+      .enum(testParsers)
+      .default('pytest')
+      .meta({ description: 'What the tests print, or with `junit`, the report that they write.' }),
+    report: InOwnFolder.default('/logs/verifier/report.xml').meta({
+      description: 'Where the parser `junit` looks. Default: /logs/verifier/report.xml.',
+    }),
+    failToPass: TestNames.meta({
+      description: 'Tests that must pass: a list, or a file with a list in JSON.',
+    }),
+    passToPass: TestNames.default([]).meta({ description: 'Tests that must pass, or be skipped.' }),
+  })
+  .meta({ description: 'Tests with names. The reward `resolved` is 1 if all of them passed, else 0.' });
+
+const Brought = z.union(
+  [
+    Absolute.transform((path) => ({ path, except: [] as string[] })),
+    z.strictObject({ path: Absolute, except: z.array(z.string().min(1)).default([]) }),
+  ],
+  { error: 'expected an absolute path other than /, or {path, except}' },
+);
+
+/** Where tests run in place of the agent's own sandbox. */
+const freshParts = {
+  in: z
+    .enum(['same', 'fresh'])
+    .default('same')
+    .meta({
+      description:
+        "same: in the agent's own sandbox (default). " +
+        'fresh: in a sandbox in which no agent ran, which gets what `brings` names.',
+    }),
+  environment: EnvironmentSource.optional().meta({
+    description: 'For in: fresh, the environment of the tests. Default: a fresh one of the case.',
+  }),
+  brings: z
+    .union([z.literal('workspace'), z.array(Brought)], {
+      error: 'expected workspace, or a list of absolute paths',
+    })
+    .optional()
+    .meta({
+      description:
+        "For in: fresh, what is copied from the agent's sandbox to the same paths. " +
+        'workspace: all of it but .git, the files of `patch`, and `restored`.',
+    }),
+  sealed: z.array(Absolute).optional().meta({
     description:
-      'The hosts that it may reach at most, all of which `hosts` of the sandbox must permit. [] for none.',
-  });
+      'Folders into which a path above them brings nothing. Default: the folders of the tests and rewards.',
+  }),
+  patch: z
+    .strictObject({
+      source: Text.meta({ description: 'As `git apply` takes it.' }),
+      base: CommitName.meta({ description: 'The commit in the workspace that it applies to.' }),
+    })
+    .optional()
+    .meta({
+      description: "For brings: workspace, a patch that adds tests. Its files are never the agent's.",
+    }),
+  restored: z
+    .array(z.string().regex(/^[^/]+$/, 'expected the name of a file, without a folder'))
+    .optional()
+    .meta({ description: 'For brings: workspace, names of files that stay as in the image.' }),
+};
+
+const gradingParts = {
+  folders: z.record(OwnFolder, FilePath).optional().meta({
+    description: 'Path in the sandbox -> folder. Put there when the agent has ended; nothing else is there.',
+  }),
+  files: z.record(InOwnFolder, FilePath).optional().meta({ description: 'The same for single files.' }),
+  command,
+  env: env.meta({ description: 'Environment variables of the tests.' }),
+  user: z.string().min(1).optional().meta({ description: "Runs the tests. Default: the sandbox's user." }),
+  timeout: Duration.default(600_000).meta({ description: 'Default: 10m.' }),
+  rewards: z
+    .strictObject({ json: InOwnFolder, text: InOwnFolder })
+    .optional()
+    .meta({ description: 'Files that the tests write: an object of numbers in JSON, else one number.' }),
+  collect: z
+    .array(
+      z.strictObject({
+        command: z.string().min(1).meta({ description: 'Bash.' }),
+        timeout: Duration.default(60_000).meta({ description: 'Default: 60s.' }),
+        user: z.string().min(1).optional(),
+      }),
+    )
+    .optional()
+    .meta({ description: 'Run when the agent has ended, before anything is collected. May fail.' }),
+  hosts: CaseHosts.optional(),
+  prints: z
+    .enum(['pytest', 'swebench'])
+    .optional()
+    .meta({ description: 'The tests print results in place of rewards, in this form.' }),
+  named: NamedTests.optional(),
+};
+
+const ByName = z.record(z.string(), z.number());
+
+export const Threshold = z
+  .union([z.number(), ByName], { error: 'expected a number, or {reward: number}' })
+  .default(1)
+  .meta({ description: 'What each reward must reach for a pass, or some rewards by name. Default: 1.' });
 
 export const TestsSource = z
+  .strictObject({ ...gradingParts, ...freshParts, threshold: Threshold })
+  .superRefine(refuseContradictions)
+  .meta({ description: 'In place of verify and validator: tests that run after the agent. Local.' });
+
+/** The tests of a step. */
+export const StepTestsSource = z
   .strictObject({
-    folders: z.record(OwnFolder, FromFolder).optional().meta({
-      description:
-        'Path in the sandbox -> folder. Put there when the agent has ended; nothing else is there.',
+    ...gradingParts,
+    ...freshParts,
+    threshold: ByName.default({}).meta({
+      description: 'Rewards by name, each of which must be there and reach this for the next step to run.',
     }),
-    files: z.record(InOwnFolder, FromFolder).optional().meta({ description: 'The same for single files.' }),
-    command,
-    env: env.meta({ description: 'Environment variables of the tests.' }),
-    user: z.string().min(1).optional().meta({ description: "Runs the tests. Default: the sandbox's user." }),
-    timeout: Duration.default(600_000).meta({ description: 'Default: 10m.' }),
-    rewards: z
-      .strictObject({ json: InOwnFolder, text: InOwnFolder })
-      .optional()
-      .meta({ description: 'Files that the tests write: an object of numbers in JSON, else one number.' }),
-    collect: z
-      .array(
-        z.strictObject({
-          command: z.string().min(1).meta({ description: 'Bash.' }),
-          timeout: Duration.default(60_000).meta({ description: 'Default: 60s.' }),
-          user: z.string().min(1).optional(),
-        }),
-      )
-      .optional()
-      .meta({ description: 'Run when the agent has ended, before anything is collected. May fail.' }),
-    hosts: CaseHosts.optional(),
-    prints: z
-      .enum(['pytest', 'swebench'])
-      .optional()
-      .meta({ description: 'The tests print results in place of rewards, in this form.' }),
-    threshold: z
-      .union([Threshold, z.record(z.string(), Threshold)], {
-        error: 'expected a number, or {reward: number}',
-      })
-      .default(1)
-      .meta({ description: 'What each reward must reach for a pass, or some rewards by name. Default: 1.' }),
   })
-  .refine(({ rewards, prints }) => (rewards === undefined) !== (prints === undefined), {
-    message: 'expected rewards or prints, one of them',
-  })
-  .meta({
-    description: "In place of verify and validator: tests that run in the agent's own sandbox. Local.",
-  });
-export type TestsSource = z.infer<typeof TestsSource>;
+  .superRefine(refuseContradictions)
+  .meta({ description: 'Grade the step when its agent has ended.' });
+export type TestsSource = z.infer<typeof TestsSource> | z.infer<typeof StepTestsSource>;
+
+type Given = z.infer<z.ZodObject<typeof gradingParts & typeof freshParts>>;
+
+function refuseContradictions(tests: Given, { addIssue }: z.RefinementCtx): void {
+  const refuse = (key: keyof Given, message: string) => addIssue({ code: 'custom', path: [key], message });
+  const { rewards, prints, named, brings } = tests;
+  if ([rewards, prints, named].filter((given) => given !== undefined).length !== 1)
+    addIssue({ code: 'custom', message: 'expected rewards, prints or named, one of them' });
+  if (tests.in === 'fresh' && brings === undefined)
+    refuse('in', "requires brings, which names what the tests get of the agent's sandbox");
+  for (const key of ['environment', 'brings', 'sealed', 'patch', 'restored'] as const) {
+    if (tests[key] === undefined) continue;
+    if (tests.in === 'same') refuse(key, 'requires in: fresh');
+    else if (key === 'sealed' && brings === 'workspace') refuse(key, 'requires paths in brings');
+    else if ((key === 'patch' || key === 'restored') && brings !== 'workspace')
+      refuse(key, 'requires brings: workspace');
+  }
+}
 
 export const OracleSource = z.strictObject({
   command,
-  folders: z.record(Absolute, FromFolder).optional().meta({ description: 'Path in the sandbox -> folder.' }),
-  files: z.record(Absolute, FromFolder).optional().meta({ description: 'Path in the sandbox -> file.' }),
+  folders: z.record(Absolute, FilePath).optional().meta({ description: 'Path in the sandbox -> folder.' }),
+  files: z.record(Absolute, FilePath).optional().meta({ description: 'Path in the sandbox -> file.' }),
   env,
 });
 export type OracleSource = z.infer<typeof OracleSource>;

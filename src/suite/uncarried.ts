@@ -21,7 +21,7 @@ const caseFields: Fields<CaseSource> = {
   ...{ id: 'sent', name: 'sent', tags: 'sent', variables: 'sent', source: 'sent', prepare: 'sent' },
   ...{ verify: 'sent', validator: 'sent', user: 'sent', solution: 'unused' },
   ...{ protected: 'local', artifacts: 'local', environment: 'local', tests: 'local' },
-  ...{ agent: 'local', artifactsExcept: 'local' },
+  ...{ agent: 'local', artifactsExcept: 'local', steps: 'local', overall: 'local' },
 };
 
 /**

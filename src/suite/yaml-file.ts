@@ -30,9 +30,19 @@ export interface YamlOptions extends Pick<ReadOptions, 'reach'> {
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
-  { reach, merge = false }: YamlOptions = {},
+  { reach, merge }: YamlOptions = {},
 ): YamlFile<z.output<Schema>> {
   const text = readText(file, { maximumBytes: yamlFiles.bytes.file, ...(reach && { reach }) });
+  return yamlFileOf(text, { file, schema, ...(merge && { merge }) });
+}
+
+/**
+ * The same for the text of a file, which need not exist. Throws {@link BadFile} with every problem.
+ */
+export function yamlFileOf<Schema extends z.ZodType>(
+  text: string,
+  { file, schema, merge = false }: { file: string; schema: Schema; merge?: boolean },
+): YamlFile<z.output<Schema>> {
   const unbounded = boundsProblem(text);
   if (unbounded) {
     const { offset, message } = unbounded;

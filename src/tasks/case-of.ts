@@ -1,4 +1,5 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { instructionOf } from '../suite/case-steps.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
@@ -38,7 +39,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
     request: {
       ...{ id: task.id, name: task.name },
       ...(task.keywords.length > 0 && { tags: [...task.keywords] }),
-      variables: { instruction: instructionOf(task) },
+      variables: { instruction: hasSteps ? instructionOf(task.steps) : task.instruction },
     },
     local: {
       ...noExtras,
@@ -56,9 +57,4 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
   return planned;
-}
-
-/** For people, all of them; each step has its own. */
-function instructionOf({ instruction, steps }: Task): string {
-  return steps.length === 0 ? instruction : steps.map((step) => step.instruction).join('\n\n');
 }

@@ -83,8 +83,8 @@ export function oracleOf(
 
 function readingOf(reading: Exclude<RewardReading, { kind: 'unknown' }>): TestReading {
   if (reading.kind !== 'named-tests') return reading;
-  const { kind, parser, report, failToPass, passToPass, repo } = reading;
-  return { kind, parser, report, failToPass: [...failToPass], passToPass: [...passToPass], repo };
+  const { kind, parser, report, failToPass, passToPass } = reading;
+  return { kind, parser, report, failToPass: [...failToPass], passToPass: [...passToPass] };
 }
 
 /** A patch of the workspace, whose repository may belong to another user. */

@@ -1,6 +1,6 @@
 import { relative, sep } from 'node:path';
 import { imageSettings } from '../suite/dockerfile.ts';
-import { workdirObstacle } from '../suite/environment.ts';
+import { isSharedFolder, workdirObstacle } from '../suite/environment.ts';
 import type { Remarks } from './supported.ts';
 import type { Task } from './task.ts';
 import { isBelow, issueAt, TaskFolder } from './task-folder.ts';
@@ -25,5 +25,6 @@ export function useImageSettings({ place, environment }: Task, remarks: Remarks)
   if (!workdir || environment.workdir !== undefined) return;
   const { path, line } = workdir;
   if (path === '/') remarks.uses('root-workdir', at(line, ''));
+  else if (isSharedFolder(path)) remarks.uses('shared-workdir', at(line, path));
   else if (workdirObstacle(path) !== undefined) remarks.uses('system-workdir', at(line, path));
 }

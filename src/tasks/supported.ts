@@ -29,6 +29,7 @@ const support = {
   'main-setting': { missing: 'this setting of the main container is not applied yet' },
   'image-entrypoint': { missing: 'the entrypoint of the image is not run in the sandbox of the agent' },
   'root-workdir': { differs: 'the agent and the tests work in /workspace, and not in /' },
+  'shared-workdir': { differs: 'what any program leaves there counts as the work of the agent' },
   'system-workdir': { missing: 'a folder of the system cannot be the workspace' },
   'compose-key': { missing: 'a setting of the compose file is not supported' },
   'compose-variable': { missing: 'a variable of the compose file has no value' },

@@ -182,7 +182,6 @@ export type RewardReading =
       testPatch: string;
       /** The commit that the patch applies to. */
       base: string;
-      repo: string;
       failToPass: readonly string[];
       passToPass: readonly string[];
       parser: RowTest['parser'];

@@ -7,6 +7,7 @@ import { requireHealth } from './healthcheck.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from './host-environment.ts';
 import type { ImageParts, PreparationOptions } from './image/image-parts.ts';
 import { preparedImage } from './image/prepared-image.ts';
+import { nodeOf } from './image/validator-node.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
@@ -50,9 +51,10 @@ export class SandboxMaker {
     const passed = this.#environment(spec);
     const serviceImages = await this.#services.images(spec, passed, signal);
     const prepared = await preparedImage(this.#parts, spec, passed, signal);
-    const { imageId, start, mount, prepare } = prepared;
+    const { imageId, start, mount, node, prepare } = prepared;
     const images = [...prepared.images, ...serviceImages.images];
-    const mounts = mount && (!given.grades || prepare) ? [mount] : [];
+    const hasHarness = !given.grades || prepare !== undefined;
+    const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && given.grades ? [node] : [])];
     const steps = [...serviceImages.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
@@ -92,7 +94,7 @@ export class SandboxMaker {
     const besides = around.move();
     const preparedHere = prepare !== undefined;
     const started = { imageId, start, images, container, port, environment: steps };
-    return { ...started, preparedHere, services, besides };
+    return { ...started, preparedHere, services, besides, validatorNode: node && nodeOf(node) };
   }
 
   /**

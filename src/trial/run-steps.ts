@@ -80,7 +80,7 @@ function stepSpec(
   return {
     ...withTestsOf(spec, step),
     ...{ prompt, variables, artifacts, artifactsExcept, profile },
-    agent: { ...spec.agent, ...agent },
+    agent,
     sandbox: { ...sandbox, ...reach, timeouts: { ...sandbox.timeouts, harness } },
   };
 }

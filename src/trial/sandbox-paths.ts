@@ -16,13 +16,18 @@ export const sandboxPaths = {
    * own.
    */
   validators: '/offsite-validators',
+  /** The Node of validators in images that have none. No user of a sandbox owns it either. */
+  validatorNode: '/offsite-node',
 } as const;
 
 /**
  * Paths where a change is not a change of the system, besides the graded workspace: our own files, and what
  * the kernel shows.
  */
-export const notTheSystem: readonly string[] = [sandboxPaths.own, '/dev', '/proc', '/sys'];
+export const notTheSystem: readonly string[] = [
+  ...[sandboxPaths.own, sandboxPaths.validatorNode],
+  ...['/dev', '/proc', '/sys'],
+];
 
 /** Paths where every program that verify runs may write. A change there says nothing about the system. */
 export const scratchPaths: readonly string[] = [

@@ -32,6 +32,8 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** The absolute path of the Node that runs a validator in it. Undefined for the one on its PATH. */
+  validatorNode: string | undefined;
   /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
   isCommittable: boolean;
   /** The containers beside it. Undefined if the case has none. */

@@ -33,7 +33,7 @@ export async function runModule(request: ValidatorRequest): Promise<ValidatorRun
   const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
   const result = await container.exec({
     argv: [
-      'node',
+      request.node ?? 'node',
       '--disable-warning=ExperimentalWarning',
       `${folder}/.offsite/validate/sandboxed/main${extension}`,
     ],

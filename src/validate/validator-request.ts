@@ -20,6 +20,8 @@ export interface ValidatorRequest {
    */
   folder: string;
   workspace: string;
+  /** The absolute path of the Node that runs a module. Default: `node` on the PATH. */
+  node?: string;
   env: Record<string, string>;
   variables: Record<string, string>;
   trajectory: readonly TrajectoryEntry[];

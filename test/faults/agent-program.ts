@@ -4,8 +4,9 @@ import { runners } from '../../runners/index.ts';
 import { ServiceClaims } from '../../src/agent/claims.ts';
 import { ConfigRevisions } from '../../src/agent/config-revision.ts';
 import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
-import { resumable, resume } from '../../src/agent/resume-batch.ts';
-import { type BatchParts, runBatch } from '../../src/agent/run-batch.ts';
+import { resumable } from '../../src/agent/resume-batch.ts';
+import type { BatchParts } from '../../src/agent/run-batch.ts';
+import { resumeAny, runSet } from '../../src/agent/run-set.ts';
 import { createClient } from '../../src/client/client.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
@@ -13,14 +14,16 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import type { TransactionWatch } from '../../src/ledger/records.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
-import { faultPlan } from './fault-plan.ts';
+import { batchCases, planOf } from './fault-plan.ts';
 
 /**
- * `node agent-program.ts FOLDER URL KEY FAULT POINT`: an agent that resumes what there is to resume, or else starts the batch; then it
+ * `node agent-program.ts FOLDER URL KEY FAULT POINT CASES`: an agent that resumes what there is to resume, or else starts the batch; then it
  * sends what is left. At the POINT-th point, counted before and after every transaction of the ledger, FAULT happens: `kill` is
- * SIGKILL, `fill` fills the disk, `jump` sets the clock back by a day, `none` is nothing. Prints how many points there were.
+ * SIGKILL, `fill` fills the disk, `jump` sets the clock back by a day, `none` is nothing. Prints how many points there were. More CASES
+ * than one are a set of batches.
  */
-const [dataFolder = '', url = '', apiKey = '', fault = 'none', point = '0'] = process.argv.slice(2);
+const [dataFolder = '', url = '', apiKey = '', fault = 'none', point = '0', cases = '1'] =
+  process.argv.slice(2);
 
 let points = 0;
 let jumped = 0;
@@ -59,6 +62,7 @@ const parts: BatchParts = {
   claims,
   clock,
   service: 'faulty',
+  batchCases,
   extraCertificates: undefined,
   revisions: new ConfigRevisions({
     config: { ...ConfigFile.parse({}), file: undefined },
@@ -71,13 +75,13 @@ const { signal } = new AbortController();
 
 let resumed = 0;
 for (const what of resumable(ledger, 'faulty')) {
-  const outcome = await resume(what, parts, signal, () => undefined);
+  const outcome = await resumeAny(what, { startsUnknown: true }, parts, signal, () => undefined);
   say(`resumed ${what.kind}: ${outcome.kind}`);
   if (outcome.kind === 'finished') resumed++;
 }
 // What came to its end in an earlier life is not started again; a person would see it listed.
-const isKnown = ledger.records.get('SELECT 1 FROM batches') !== undefined;
-if (resumed === 0 && !isKnown) await runBatch(faultPlan, parts, signal, () => undefined);
+const isKnown = ['batches', 'sets'].some((table) => ledger.records.get(`SELECT 1 FROM ${table}`));
+if (resumed === 0 && !isKnown) await runSet(planOf(Number(cases)), parts, signal, () => undefined);
 await deliverLeftovers({ ledger, delivery, service: 'faulty' }, signal, say);
 console.log(JSON.stringify({ points, waiting: ledger.outbox.pending().length }));
 

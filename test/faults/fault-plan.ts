@@ -2,6 +2,20 @@ import { SandboxConfig } from '../../src/suite/config-file.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { freshVerify, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 
+/** Cases of a batch of a set. */
+export const batchCases = 2;
+
+/** The fault plan with so many cases: `quick`, `quick-1` and so on. */
+export function planOf(count: number): SuitePlan {
+  const cases = Array.from({ length: count }, (_, index) => (index === 0 ? 'quick' : `quick-${index}`));
+  return {
+    ...faultPlan,
+    cases: cases.flatMap((id) =>
+      faultPlan.cases.map((planned) => ({ ...planned, request: { ...planned.request, id } })),
+    ),
+  };
+}
+
 /** The quickest real trials there are: one case, two trials of `true`. */
 export const faultPlan: SuitePlan = {
   file: 'faults',

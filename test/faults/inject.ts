@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { type Fate, openFaultFront } from './fault-front.ts';
-import { faultPlan } from './fault-plan.ts';
+import { faultPlan, planOf } from './fault-plan.ts';
 
 const program = fileURLToPath(new URL('./agent-program.ts', import.meta.url));
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
@@ -22,7 +22,7 @@ export interface Fault {
 export interface Survived {
   /** Trials that the service has no result of. */
   lost: number;
-  /** Trials of which it accepted more than one result, or that it has twice. */
+  /** Trials of which it accepted more than one result, or that it has twice, and runs that were started twice. */
   duplicates: number;
   /** Points that the first life of the agent got to; undefined where it did not come to its end. */
   points: number | undefined;
@@ -42,8 +42,13 @@ const mostLives = 4;
  * another.
  *
  * @param claims whether the service has claims
+ * @param cases of the batch; more than {@link batchCases} are a set of batches
+ * @param lives after which the agents are given up
  */
-export async function survive(fault: Fault, { claims = false } = {}): Promise<Survived> {
+export async function survive(
+  fault: Fault,
+  { claims = false, cases = 1, lives = mostLives } = {},
+): Promise<Survived> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-faults-'));
   const dataFolder = join(folder, 'data');
   mkdirSync(dataFolder);
@@ -58,7 +63,7 @@ export async function survive(fault: Fault, { claims = false } = {}): Promise<Su
     let points: number | undefined;
     for (let life = 1; ; life++) {
       const { kind = 'none', point = 0 } = (life === 1 && fault.agent) || {};
-      const args = [program, dataFolder, front.url, front.key, kind, String(point)];
+      const args = [program, dataFolder, front.url, front.key, kind, String(point), String(cases)];
       const ended = await execa(process.execPath, args, {
         env: { XDG_CACHE_HOME: cache },
         reject: false,
@@ -68,9 +73,9 @@ export async function survive(fault: Fault, { claims = false } = {}): Promise<Su
       rmSync(join(dataFolder, 'filler'), { force: true });
       const told = ended.exitCode === 0 ? JSON.parse(ended.stdout) : undefined;
       if (life === 1) points = told?.points;
-      if (told?.waiting === 0 || life === mostLives) {
+      if (told?.waiting === 0 || life === lives) {
         const claimed = front.asked.filter((operation) => operation === 'evals.claimTrial').length;
-        return { ...(await resultsAt(front)), points, lives: life, claimed, said: said.join('\n') };
+        return { ...(await resultsAt(front, cases)), points, lives: life, claimed, said: said.join('\n') };
       }
     }
   } finally {
@@ -79,15 +84,18 @@ export async function survive(fault: Fault, { claims = false } = {}): Promise<Su
   }
 }
 
-async function resultsAt(front: Awaited<ReturnType<typeof openFaultFront>>) {
-  const listed = (await front.ask('evals.runs.list', { caseId: 'quick' })) as {
-    runs: { trials: { status: string }[] }[];
-  };
-  const reported = listed.runs.flatMap(({ trials }) => trials.filter(({ status }) => status === 'reported'));
+async function resultsAt(front: Awaited<ReturnType<typeof openFaultFront>>, cases: number) {
+  const found = { lost: 0, duplicates: 0 };
+  for (const { request } of planOf(cases).cases) {
+    const listed = (await front.ask('evals.runs.list', { caseId: request.id })) as {
+      runs: { trials: { status: string }[] }[];
+    };
+    found.duplicates += Math.max(0, listed.runs.length - 1);
+    const of = listed.runs.flatMap(({ trials }) => trials.filter(({ status }) => status === 'reported'));
+    found.lost += Math.max(0, faultPlan.trials - of.length);
+    found.duplicates += Math.max(0, of.length - faultPlan.trials);
+  }
   const contents = [...front.accepted.values()].map((hashes) => hashes.size);
-  const again = contents.reduce((sum, count) => sum + count - 1, 0);
-  return {
-    lost: Math.max(0, faultPlan.trials - reported.length),
-    duplicates: Math.max(0, reported.length - faultPlan.trials) + again,
-  };
+  found.duplicates += contents.reduce((sum, count) => sum + count - 1, 0);
+  return found;
 }

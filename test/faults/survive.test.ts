@@ -29,3 +29,19 @@ describe.concurrent('every trial is reported, and accepted once, by an agent', (
     });
   });
 });
+
+/** Points of a life with a set of three batches, of 82. */
+const pointsOfASet = [
+  ['planned, before a batch of it was started', 2],
+  ['asking the service to start its first batch', 4],
+  ['whose first batch the service had started, before it could note so', 5],
+  ['between its first batch and its second', 30],
+  ['whose second batch works', 47],
+] as const;
+
+describe('a set of batches goes on after a kill -9, and nothing of it is started twice', () => {
+  test.each(pointsOfASet)('%s', { timeout }, async (_, point) => {
+    const { lost, duplicates, points, said } = await survive(killed(point), { cases: 5 });
+    expect({ lost, duplicates, points }, said).toEqual({ lost: 0, duplicates: 0, points: undefined });
+  });
+});

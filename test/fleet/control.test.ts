@@ -3,6 +3,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import { held, letGo } from '../daemon/let-go.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';
+import { freePort } from './free-port.ts';
 
 const soon = { timeout: 90_000, interval: 200 };
 
@@ -40,7 +41,14 @@ test('a batch that is canceled ends when its sandboxes are gone, and its worker 
 test('a paused batch schedules no more trials until it goes on, and a drained worker reports what it runs', async () => {
   await using fleet = await openFleetPlace();
   const file = fleet.suite({ cases: [{ id: 'a', verify: 'cat done.txt' }], trials: 2, run: held });
-  const worker = await fleet.worker('one', ['-c', '1']);
+  const address = `127.0.0.1:${await freePort()}`;
+  const worker = await fleet.worker('one', ['-c', '1', '--listen', address]);
+  const asked = async (path: string) => {
+    const answer = await fetch(`http://${address}${path}`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await asked('/healthz')).toEqual([200, { ok: true, troubles: [] }]);
+  expect(await asked('/readyz')).toEqual([200, { ready: true, mode: 'working', running: 0 }]);
   const batch = await fleet.started(file, '--window', '1');
   const [first] = await fleet.runs('a');
   const run = first?.id ?? '';
@@ -56,6 +64,8 @@ test('a paused batch schedules no more trials until it goes on, and a drained wo
   await expect.poll(() => runningSandboxes(run), soon).toBeGreaterThan(0);
   const drained = await fleet.command(['drain'], {}, fleet.folderOf('one')).ended;
   expect(drained.stdout).toMatch(/draining/);
+  expect(await asked('/readyz')).toEqual([503, { ready: false, mode: 'draining', running: 1 }]);
+  expect((await asked('/healthz'))[0]).toBe(200);
   await letGo(run);
   expect((await worker.ended).exitCode).toBe(0);
   expect(await statuses()).toEqual(['reported', 'reported']);

@@ -291,6 +291,7 @@ ${cases}`,
   test.each([
     ['{ workdir: app }', 'environment.workdir: expected an absolute path'],
     ['{ workdir: / }', 'environment.workdir: expected an absolute path'],
+    ['{ workdir: /tmp }', '/tmp: it has files of other programs, so it cannot be emptied to grade'],
     ['{ workdir: /etc }', 'environment.workdir: Offsite cannot use this folder'],
     ['{ workdir: /offsite/x }', 'environment.workdir: Offsite cannot use this folder'],
     ['{ workdir: /a/../etc }', 'environment.workdir: Offsite cannot use this folder'],

@@ -71,7 +71,7 @@ test('tests and a solution with files are read', () => {
 test('tests are refused with their place', () => {
   write('t/test.sh', 'x');
   expect(problems(`    tests: { command: [a], prints: pytest, ${rewards} }\n`)).toMatch(
-    /suite\.yaml:5:\d+: cases\[0\]\.tests: expected rewards or prints, one of them/,
+    /suite\.yaml:5:\d+: cases\[0\]\.tests: expected rewards, prints or named, one of them/,
   );
   expect(problems('    tests: { command: [a], prints: pytest }\n    verify: "true"\n')).toContain(
     'cases[0].tests: is in place of verify and validator',

@@ -185,10 +185,17 @@ describe('what cannot run here is an obstacle at its key', () => {
         'environment/Dockerfile': `FROM debian\nWORKDIR ${folder}\n`,
         ...(more && toml(`${head}${more}\n`)),
       });
-    expect(obstaclesOf(found('tmp', '/tmp'))).toEqual(['system-workdir environment/Dockerfile:2:1']);
-    expect(obstaclesOf(found('other', '/tmp', 'environment.workdir = "/app"'))).toEqual([]);
+    expect(obstaclesOf(found('etc', '/etc'))).toEqual(['system-workdir environment/Dockerfile:2:1']);
+    expect(obstaclesOf(found('other', '/etc', 'environment.workdir = "/app"'))).toEqual([]);
     expect(obstaclesOf(found('below', '/tmp/work'))).toEqual([]);
     expect(notesOf(found('root', '/'))).toContain('root-workdir environment/Dockerfile:2:1');
+    for (const folder of ['tmp', 'home', 'opt']) {
+      const shared = found(folder, `/${folder}`);
+      expect(obstaclesOf(shared)).toEqual([]);
+      expect(notesOf(shared)).toContain('shared-workdir environment/Dockerfile:2:1');
+      const named = found(`named-${folder}`, '/app', `environment.workdir = "/${folder}"`);
+      expect(notesOf(named)).toContain('shared-workdir task.toml:3:13');
+    }
   });
 
   test('files beside an image', () => {

@@ -11,6 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CaseAgent } from '../../src/suite/case-steps.ts';
+import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { loadConfig } from '../../src/suite/config-file.ts';
 import type { CaseEnvironment, PlacedFile } from '../../src/suite/environment.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
@@ -49,30 +51,56 @@ function loaded(suite: string): PlannedCase[] {
 /** Without the names of places on this machine. */
 function comparable({ request, local }: PlannedCase): unknown {
   const { environment, tests, oracle, agent = {}, artifactsExcept = [], steps, ...rest } = local;
-  const { build, image, files, services = [] } = environment;
-  const sorted = (entries: readonly PlacedFile[] = []) =>
-    entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   return {
     request,
     local: {
       ...rest,
-      ...{ agent: { user: undefined, ...agent, network: agent.network?.hosts }, artifactsExcept, steps },
-      environment: {
-        ...environment,
-        ...comparableSource({ build, image }),
-        files: sorted(files),
-        services: services.map((service) => ({
-          ...service,
-          ...comparableSource(service),
-          ...{ files: sorted(service.files), place: '' },
+      ...{ agent: comparableAgent(agent), artifactsExcept },
+      environment: comparableEnvironment(environment),
+      tests: tests && comparableTests(tests),
+      oracle: oracle && { ...oracle, files: sorted(oracle.files) },
+      steps: steps && {
+        ...steps,
+        list: steps.list.map(({ files, tests, oracle, agent, artifactsExcept = [], ...step }) => ({
+          ...{ setup: undefined, healthcheck: undefined, timeoutMs: undefined, ...step, artifactsExcept },
+          files: sorted(files),
+          tests: comparableTests(tests),
+          oracle: oracle && { ...oracle, files: sorted(oracle.files) },
+          agent: comparableAgent(agent),
         })),
       },
-      tests: tests && {
-        ...{ collect: [], fresh: undefined, ...tests },
-        ...{ files: sorted(tests.files), network: tests.network?.hosts },
-      },
-      oracle: oracle && { ...oracle, files: sorted(oracle.files) },
     },
+  };
+}
+
+function sorted(entries: readonly PlacedFile[] = []) {
+  return entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+function comparableAgent(agent: CaseAgent) {
+  return { user: undefined, ...agent, network: agent.network?.hosts };
+}
+
+function comparableTests({ fresh, ...tests }: CaseTests) {
+  const { environment } = fresh ?? {};
+  return {
+    ...{ collect: [], ...tests },
+    ...{ files: sorted(tests.files), network: tests.network?.hosts },
+    fresh: fresh && { ...fresh, environment: environment && comparableEnvironment(environment) },
+  };
+}
+
+function comparableEnvironment(environment: CaseEnvironment) {
+  const { build, image, files, services = [], timeouts = {} } = environment;
+  return {
+    ...{ ...environment, timeouts },
+    ...comparableSource({ build, image }),
+    files: sorted(files),
+    services: services.map((service) => ({
+      ...service,
+      ...comparableSource(service),
+      ...{ files: sorted(service.files), place: '' },
+    })),
   };
 }
 
@@ -138,7 +166,69 @@ command = "node"
 args = ["/notes.js"]
 `;
 
+const stepped = `
+multi_step_reward_strategy = "final"
+artifacts = ["/app/all"]
+[agent]
+user = "node"
+[environment]
+network_mode = "no-network"
+[verifier]
+env = { WHOLE = "1" }
+[[steps]]
+name = "first one"
+min_reward = 0.5
+artifacts = [{ source = "/app/one", exclude = ["*.o"] }]
+[steps.agent]
+timeout_sec = 20
+network_mode = "public"
+[steps.verifier]
+timeout_sec = 10
+env = { OF = "one" }
+[steps.healthcheck]
+command = "test -e ready"
+[[steps]]
+name = "second"
+min_reward = { reward = 0.25, other = 1 }
+[steps.agent]
+user = "root"
+[steps.verifier]
+environment_mode = "separate"
+[[steps.verifier.collect]]
+command = "true"
+[[steps]]
+name = "third"
+[steps.verifier]
+environment_mode = "separate"
+environment = { docker_image = "debian", network_mode = "no-network" }
+`;
+
 function writeAll(): void {
+  set.harbor('stepped', {
+    'task.toml': stepped,
+    'instruction.md': null,
+    'solution/solve.sh': 'true',
+    ...Object.fromEntries(
+      ['first one', 'second', 'third'].flatMap((name) => [
+        [`steps/${name}/instruction.md`, `Do {{the}} ${name}.\n`],
+        [`steps/${name}/tests/own`, name],
+      ]),
+    ),
+    'steps/second/workdir/setup.sh': 'touch ready',
+    'steps/second/workdir/deep/file': 'x',
+    'steps/second/solution/solve.sh': 'true second',
+  });
+  set.harbor('separate', {
+    'task.toml':
+      'artifacts = ["/app/", { source = "/var/out", exclude = ["*.o"] }]\n' +
+      '[verifier]\nenvironment_mode = "separate"\n[environment]\nnetwork_mode = "no-network"\n',
+  });
+  set.harbor('own', {
+    'task.toml':
+      'artifacts = ["/app"]\n[verifier]\nenvironment_mode = "separate"\n[environment]\nnetwork_mode = "no-network"\n',
+    'tests/Dockerfile': 'FROM debian\nCOPY test.sh /tests/\n',
+    'tests/docker-compose.yaml': 'services:\n  main: { build: . }\n  db: { image: debian }\n',
+  });
   set.harbor('shop', {
     'environment/docker-compose.yaml': compose,
     'environment/db/config/deep/a.conf': 'a',
@@ -169,7 +259,7 @@ test('an imported suite has the same cases as the tasks that it comes from', () 
   for (const threshold of [undefined, 0.5, { reward: 0.25 }]) {
     const { suites, imported: ids, leftOut } = imported({ threshold }, true);
     expect(leftOut).toEqual([]);
-    expect(ids).toEqual(['greet', 'image', 'old', 'shop']);
+    expect(ids).toEqual(['greet', 'image', 'old', 'own', 'separate', 'shop', 'stepped']);
     const { cases } = planTasks({ path: set.folder, threshold }, parts);
     expect(loaded(suites[0] ?? '').map(comparable)).toEqual(cases.map(comparable));
   }
@@ -205,23 +295,56 @@ test('a folder that is a link is not written to', () => {
   expect(() => imported({}, true)).toThrow('cases is a link');
 });
 
-test('tasks that cannot be carried are left out with their reasons', () => {
+const row = {
+  instance_id: 'org__repo-1',
+  repo: 'org/repo',
+  base_commit: 'abc',
+  problem_statement: 'It fails: {{this}}.\r\n\ttab',
+  patch: 'diff a\r\n',
+  test_patch: 'diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n@@ -1 +1 @@\n-a\r\n+b\r\n',
+  FAIL_TO_PASS: '["t.py::a[\\n- x: #1]", "yes", "t.py::b"]',
+  PASS_TO_PASS: Array.from({ length: 300 }, (_, index) => `t.py::test_${index}[\u202e]`),
+};
+
+test('rows of SWE-bench become cases with named tests, and the image or the build that the user names', () => {
+  const rows = [row, { ...row, instance_id: 'two', patch: undefined, test_patch: '', PASS_TO_PASS: [] }];
+  const path = set.write('rows.jsonl', rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  const context = join(out, '../context');
+  mkdirSync(context);
+  writeFileSync(join(context, 'Dockerfile'), 'FROM debian\nARG AT\n');
+  const sources: Partial<TasksSource>[] = [
+    { image: 'my/swe-{docker_id}' },
+    { build: { context, dockerfile: 'Dockerfile', args: { AT: '{base_commit}' } } },
+    {
+      image: 'debian',
+      test: { parser: 'junit', command: 'pytest --junitxml={report} {files}', restored: [] },
+    },
+  ];
+  for (const source of sources) {
+    const { suites, imported: ids } = imported({ path, ...source }, true);
+    expect(ids).toEqual(['org__repo-1', 'two']);
+    const { cases } = planTasks({ path, ...source }, parts);
+    expect(loaded(suites[0] ?? '').map(comparable)).toEqual(cases.map(comparable));
+  }
+  const text = readFileSync(join(out, 'suite.yaml'), 'utf8');
+  expect(text).toContain('passToPass:\n          file: cases/org__repo-1/pass-to-pass.json');
+  expect(text).toContain('- t.py::b');
+});
+
+test('rows without an image are left out with the reason', () => {
+  const path = set.write('rows.jsonl', JSON.stringify(row));
+  expect(() => imported({ path })).toThrow(/org__repo-1: \S+rows\.jsonl:1:1: .*name an image or a build/);
+});
+
+test('tasks that cannot run are left out with their reasons', () => {
   set.harbor('good');
   set.harbor('gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
-  const separate = 'artifacts = ["/app"]\n[verifier]\nenvironment_mode = "separate"\n';
-  set.harbor('separate', { 'task.toml': separate });
   const { imported: ids, leftOut } = imported();
   expect(ids).toEqual(['good']);
-  expect(leftOut).toMatchObject([
-    { id: 'gpu', state: 'does not run' },
-    {
-      id: 'separate',
-      reasons: [{ message: 'a case of a suite has no separate verifier; run it with --tasks' }],
-    },
-  ]);
+  expect(leftOut).toMatchObject([{ id: 'gpu', state: 'does not run' }]);
   rmSync(join(set.folder, 'good'), { recursive: true });
   expect(() => imported({}, true)).toThrow(
-    /^none of these tasks can be imported:\ngpu: \S+task\.toml:2:1: .*\nseparate: .* has no separate verifier/,
+    /^none of these tasks can be imported:\ngpu: \S+task\.toml:2:1: .*$/,
   );
 });
 

@@ -148,7 +148,7 @@ test('thousands of rows take little memory', () => {
 });
 
 describe('resolved', () => {
-  const reading = { failToPass: ['a', 'b'], passToPass: ['c'], repo: 'org/repo' };
+  const reading = { failToPass: ['a', 'b'], passToPass: ['c'] };
   const resultsOf = (statuses: Record<string, NamedResult>) => (test: string) => statuses[test];
 
   test.each([
@@ -165,8 +165,16 @@ describe('resolved', () => {
 
   test('by the tests to fix alone in some repositories', () => {
     const statuses = resultsOf({ a: 'passed', b: 'passed', c: 'failed' });
-    expect(resolution({ ...reading, repo: 'markedjs/marked' }, statuses).resolved).toBe(true);
-    expect(resolution(reading, statuses).resolved).toBe(false);
+    const resolvedOf = (repo: string) => {
+      const named = { ...row, repo, FAIL_TO_PASS: ['a', 'b'], PASS_TO_PASS: ['c'] };
+      const [found] = findTasks(set.write(`${repo}.jsonl`, lines(named))).tasks;
+      if (!found) throw new Error('nothing found');
+      const { verifier } = taskOf(found);
+      if (verifier.reading.kind !== 'named-tests') throw new Error('a row has named tests');
+      return resolution(verifier.reading, statuses).resolved;
+    };
+    expect(resolvedOf('markedjs/marked')).toBe(true);
+    expect(resolvedOf('org/repo')).toBe(false);
   });
 
   test('never by no tests', () => {
@@ -205,7 +213,6 @@ describe('a row with an environment that the user names', () => {
         kind: 'named-tests',
         parser: 'pytest',
         failToPass: ['t.py::a', 't.py::b'],
-        repo: 'org/repo',
       },
       fresh: { brought: { kind: 'workspace', base: 'abc', testPatch: patch } },
     });

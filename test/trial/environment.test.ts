@@ -240,17 +240,53 @@ echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
     expect(phases.map(({ name }) => name)).toEqual(['sandbox']);
   });
 
-  test('without node runs programs as validators, and says so for a module', async () => {
-    await using bare = await testImage(bench.engine, 'FROM offsite/base\nRUN rm /usr/local/bin/node\n');
-    const environment = named(bare.name);
-    const module = await bench.trial('true', { environment, validator: validator('export {};') });
-    expect(module.cause).toMatchObject({ kind: 'task', phase: 'sandbox' });
-    expect(module.cause?.message).toContain(
-      'suite.yaml:7:5: the image has no node, which runs the validator',
+  test.each([
+    ['without Node', 'RUN rm /usr/local/bin/node'],
+    ['with a Node that is too old', 'RUN printf "#!/bin/sh\\nexit 1\\n" > /usr/local/bin/node'],
+  ])('%s runs modules as validators with a Node that its work cannot change', async (_, change) => {
+    await using bare = await testImage(bench.engine, `FROM offsite/base\n${change}\n`);
+    const forge = 'for file in /offsite-node/bin/node /offsite-node/bin /offsite-node; do ';
+    const result = await bench.trial(
+      'command -v node; ls -d /offsite-node; echo "$forge" > work.sh; echo "echo done" >> work.sh',
+      {
+        environment: {
+          ...named(bare.name),
+          env: { forge: `${forge} rm -rf $file; echo x > $file; done 2>&1` },
+        },
+        validator: validator(`import { type ValidationContext, validate } from 'offsite/validator';
+validate('the work', async ({ run }: ValidationContext) => {
+  const { stdout } = await run('bash', ['work.sh']);
+  if (stdout.trimEnd().split('\\n').at(-1) !== 'done') throw new Error(stdout);
+  const { stdout: answer } = await run('/offsite-node/bin/node', ['-p', '6*7']);
+  if (answer !== '42\\n') throw new Error(answer);
+});`),
+      },
     );
+    expect(result.cause).toBeUndefined();
+    expect(result.verdict).toBe('passed');
+    expect(result.trajectory?.[0]?.output).toContain('/offsite-node');
+    expect(result.trajectory?.[0]?.output).toContain('No such file');
+    const installs = result.environment?.filter(({ phase }) => phase === 'install');
+    expect(installs?.map(({ description }) => description)).toEqual(['install of Node for validators']);
     const program = validator('#!/bin/sh\necho "$OFFSITE_WORKSPACE"; exit 1\n');
-    const { verdict, cause } = await bench.trial('true', { environment, validator: program });
+    const { verdict, cause } = await bench.trial('true', {
+      environment: named(bare.name),
+      validator: program,
+    });
     expect({ verdict, cause }).toEqual({ verdict: 'failed', cause: undefined });
+  });
+
+  test('in which no Node of ours starts says so for a module', async () => {
+    const change = 'RUN rm /usr/local/bin/node /usr/lib/x86_64-linux-gnu/libstdc++.so.6*';
+    await using bare = await testImage(bench.engine, `FROM offsite/base\n${change}\n`);
+    const { cause } = await bench.trial('true', {
+      environment: named(bare.name),
+      validator: validator('export {};'),
+    });
+    expect(cause).toMatchObject({ kind: 'task', phase: 'sandbox' });
+    expect(cause?.message).toContain(
+      `suite.yaml:7:5: the Node of the validator does not run in the image ${bare.name}: it has no libstdc++`,
+    );
   });
 
   const shell = 'COPY --from=base /lib64 /lib64\nCOPY --from=base /usr/bin/dash /bin/sh\n';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { noEnvironment } from '../../src/suite/environment.ts';
 import { scriptTests as tests } from './script-tests.ts';
+import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -132,6 +134,30 @@ describe.concurrent('an agent that prepares its sandbox for the tests', { timeou
     expect(result.verdict).toBe('failed');
     expect(result.cause).toMatchObject({ kind: 'agent', phase: 'validate' });
   });
+});
+
+test('work in a folder that other programs use is graded there, and never where it would be emptied', {
+  timeout: 180_000,
+}, async () => {
+  await using image = await testImage(
+    bench.engine,
+    'FROM offsite/base\nRUN echo brought > /tmp/given && echo kept > /tmp/.other\nWORKDIR /tmp\n',
+  );
+  const environment = { ...noEnvironment, image: { name: image.name, place: 'suite.yaml:3:5' } };
+  const isDone =
+    'cat out .other; stat -c %a .; [ "$(cat /tmp/out)" = brought ] && echo 1 > /logs/verifier/reward.txt';
+  const [done, refused] = await Promise.all([
+    bench.trial('pwd; cat given > out; ln -s /etc/passwd link', { environment, tests: tests(isDone) }),
+    bench.trial('true', { environment, verify: 'true' }),
+  ]);
+  expect(done.cause).toBeUndefined();
+  expect(done).toMatchObject({ verdict: 'passed', workspace: '/tmp', filesChanged: ['link', 'out'] });
+  expect(done.trajectory?.[0]?.output).toBe('/tmp\n');
+  expect(done.validations?.[0]?.logs?.[0]?.value?.text).toBe('brought\nkept\n1777\n');
+  expect(refused.cause).toMatchObject({ kind: 'task', phase: 'sandbox' });
+  expect(refused.cause?.message).toMatch(
+    /^suite.yaml:3:5: the working folder \/tmp cannot be the workspace: it has files of other programs/,
+  );
 });
 
 test('tests may print their results: the share of those that passed is the reward', {

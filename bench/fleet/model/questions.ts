@@ -26,7 +26,8 @@ const mostShown = 3;
 export function* answers(trials: number): Generator<Answer> {
   const base: Scenario = { ...usual, trials };
   yield theUsual(base);
-  yield byWorkflows(base);
+  yield byLanes(base);
+  yield bySlices(base);
   yield byWorkers(base);
   yield byHeartbeat(base);
   yield byFailures(base);
@@ -41,7 +42,7 @@ function theUsual(base: Scenario): Answer {
     marks: [],
     panels: [
       {
-        title: 'trials that run',
+        title: 'trials that workers hold',
         note: `${minutes(result.makespan)} min; ideal: ${minutes(result.ideal)}`,
         color: '#2f6fd0',
         points: points(({ running }) => running),
@@ -57,17 +58,34 @@ function theUsual(base: Scenario): Answer {
   return { name: 'usual', question: 'How does a large batch go?', rows: [{ differs: '', result }], svg };
 }
 
-function byWorkflows(base: Scenario): Answer {
-  const counts = [1, 5, 10, 20, 50, 100, 200];
-  return swept('workflows', 'How many workflows must share a batch?', {
-    places: 'workflows',
+function byLanes(base: Scenario): Answer {
+  const counts = [1, 5, 10, 20, 40, 80, 160];
+  return swept('lanes', 'How many lanes of workflows does a batch need?', {
+    places: 'lanes',
     at: counts.map(String),
     lines: [10, 30].map((every) => ({
       name: `heartbeats every ${every} s`,
-      scenarios: counts.map((workflows) => ({
+      scenarios: counts.map((lanes) => ({
         ...base,
-        ...shared(base, workflows),
-        heartbeat: { every, timeout: every * 6 },
+        ...shared(base, lanes),
+        heartbeat: { ...base.heartbeat, every, timeout: every * 6 },
+      })),
+    })),
+  });
+}
+
+/** On a twentieth of the workers, which one lane can keep busy. */
+function bySlices(base: Scenario): Answer {
+  const sizes = [500, 1_000, 2_000, 5_000, 10_000];
+  const [workers, trials] = [base.workers / 20, base.trials / 20];
+  return swept('slices', 'How long may a workflow be, and what does the next one cost?', {
+    places: 'trials of a workflow',
+    at: sizes.map(count),
+    lines: [false, true].map((overlaps) => ({
+      name: overlaps ? 'slices that overlap' : 'one after another',
+      scenarios: sizes.map((size) => ({
+        ...{ ...base, workers, trials, ...shared({ ...base, workers }, 1) },
+        slice: { ...base.slice, trials: size, overlaps },
       })),
     })),
   });
@@ -78,11 +96,11 @@ function byWorkers(base: Scenario): Answer {
   return swept('workers', 'How many workers can a server keep busy?', {
     places: 'workers',
     at: counts.map(count),
-    lines: [1, 10, 100].map((workflows) => ({
-      name: workflows === 1 ? '1 workflow' : `${workflows} workflows`,
+    lines: [1, 10, 40].map((lanes) => ({
+      name: lanes === 1 ? '1 lane' : `${lanes} lanes`,
       scenarios: counts.map((workers) => {
         const trials = (base.trials / usual.workers) * workers;
-        return { ...base, workers, trials, ...shared({ ...base, workers }, workflows) };
+        return { ...base, workers, trials, ...shared({ ...base, workers }, lanes) };
       }),
     })),
   });
@@ -100,7 +118,7 @@ function byHeartbeat(base: Scenario): Answer {
       name,
       scenarios: seconds.map((every) => ({
         ...base,
-        heartbeat: { every, timeout: every * 6 },
+        heartbeat: { ...base.heartbeat, every, timeout: every * 6 },
         failure: { ...base.failure, meanUp },
       })),
     })),
@@ -123,9 +141,9 @@ function byFailures(base: Scenario): Answer {
   });
 }
 
-/** Windows that together are twice the slots. */
-function shared({ workers, capacity }: Scenario, workflows: number): Pick<Scenario, 'workflows' | 'window'> {
-  return { workflows, window: Math.ceil((2 * workers * capacity) / workflows) };
+/** Windows that together are twice the trials that workers run. */
+function shared({ workers, capacity }: Scenario, lanes: number): Pick<Scenario, 'lanes' | 'window'> {
+  return { lanes, window: Math.ceil((2 * workers * capacity) / lanes) };
 }
 
 interface Sweep {

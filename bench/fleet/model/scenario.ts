@@ -2,8 +2,9 @@
 export interface Scenario {
   trials: number;
   workers: number;
-  /** Trials that a worker runs at a time. */
+  /** Trials that a worker runs at a time, and those that it holds besides, to begin when one ends. */
   capacity: number;
+  ahead: number;
   /** How long a trial has a sandbox, with start and grading: a lognormal distribution that ends at `most`, a
    *  trial's timeout. `spread` is the standard deviation divided by the mean, both without that end. */
   trial: { mean: number; spread: number; most: number };
@@ -12,14 +13,17 @@ export interface Scenario {
   mostRunning: number;
   /** A worker dies after `meanUp` (exponential), with its trials, and is back after `down`. */
   failure: { meanUp: number; down: number };
-  /** How often a trial in flight tells of itself, and after what silence it is given to another worker. */
-  heartbeat: { every: number; timeout: number };
-  /** Workflows that share the batch, each with `trials / workflows` of them. */
-  workflows: number;
-  /** Trials that a workflow keeps scheduled or running. */
+  /** How often a held trial tells of itself, how often it does so besides because a phase begins, and after what
+   *  silence it is given to another worker. */
+  heartbeat: { every: number; phases: number; timeout: number };
+  /** Lanes of workflows that share the batch, each with `trials / lanes` of them. A lane has one workflow after
+   *  another. */
+  lanes: number;
+  /** Trials that a lane keeps scheduled or held. */
   window: number;
-  /** After so many trials a workflow waits until none is open, and continues as new. */
-  generation: number;
+  /** Trials of one workflow. What follows it begins when its last trial has ended, or, if they overlap, when its
+   *  last trial is scheduled; it takes so many changes. */
+  slice: { trials: number; overlaps: boolean; changes: number };
   server: {
     /** One change of a workflow's state in the database. Changes of one workflow happen one after another. */
     change: number;
@@ -27,6 +31,8 @@ export interface Scenario {
     changesPerSecond: number;
     /** From a workflow task's start to its answer, in the process that runs the workflow. */
     task: number;
+    /** From the server to a worker that polls. */
+    poll: number;
   };
   /** Reports that the Eval Service takes. */
   reportsPerSecond: number;
@@ -38,14 +44,15 @@ export const usual: Scenario = {
   trials: 1_000_000,
   workers: 10_000,
   capacity: 2,
+  ahead: 1,
   trial: { mean: 300, spread: 1, most: 1800 },
   mostRunning: Number.POSITIVE_INFINITY,
   failure: { meanUp: 7 * 24 * 3600, down: 300 },
-  heartbeat: { every: 10, timeout: 60 },
-  workflows: 100,
+  heartbeat: { every: 10, phases: 6, timeout: 60 },
+  lanes: 40,
   window: 1_000,
-  generation: 10_000,
-  server: { change: 0.005, changesPerSecond: 20_000, task: 0.02 },
+  slice: { trials: 1_000, overlaps: true, changes: 40 },
+  server: { change: 0.005, changesPerSecond: 20_000, task: 0.02, poll: 0.005 },
   reportsPerSecond: 1_000,
   seed: 1,
 };

@@ -2,7 +2,7 @@ import type { Scenario } from './scenario.ts';
 
 /**
  * The Temporal server as the model sees it: each change of a workflow's state waits for the one before it in
- * the same workflow, and all together for the database. Heartbeats are changes too. There are too many to
+ * the same lane, and all together for the database. Heartbeats are changes too. There are too many to
  * simulate each, so they take their share of both away from the other changes.
  */
 export class ServerModel {
@@ -10,6 +10,8 @@ export class ServerModel {
   /** When each workflow's last change is done. */
   readonly #workflowDone: Float64Array;
   readonly #running: Int32Array;
+  /** Seconds between two heartbeats of a trial, those for its phases among them. */
+  readonly #every: number;
   #databaseDone = 0;
   #allRunning = 0;
   /** Changes without heartbeats. */
@@ -19,8 +21,10 @@ export class ServerModel {
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
-    this.#workflowDone = new Float64Array(scenario.workflows);
-    this.#running = new Int32Array(scenario.workflows);
+    this.#workflowDone = new Float64Array(scenario.lanes);
+    this.#running = new Int32Array(scenario.lanes);
+    const { heartbeat, trial } = scenario;
+    this.#every = 1 / (1 / heartbeat.every + heartbeat.phases / trial.mean);
   }
 
   get running(): number {
@@ -29,7 +33,7 @@ export class ServerModel {
 
   /** Changes in a second that the heartbeats of all running trials are. */
   get heartbeatsPerSecond(): number {
-    return this.#allRunning / this.#scenario.heartbeat.every;
+    return this.#allRunning / this.#every;
   }
 
   begins(workflow: number): void {
@@ -60,8 +64,7 @@ export class ServerModel {
   }
 
   #heartbeatLoad(workflow: number): number {
-    const { heartbeat, server } = this.#scenario;
-    return (this.#runningOf(workflow) / heartbeat.every) * server.change;
+    return (this.#runningOf(workflow) / this.#every) * this.#scenario.server.change;
   }
 }
 

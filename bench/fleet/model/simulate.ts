@@ -17,12 +17,15 @@ export interface Simulated {
   /** Seconds that the work takes if every slot always has a trial, or a model's limit allows no more. */
   ideal: number;
   completed: number;
+  /** Changes of workflows' states, without heartbeats. */
+  changes: number;
   /** Trials that ended with their worker, and the seconds of work that were lost with them. */
   lost: { trials: number; seconds: number };
+  /** The most trials that workers held at a time. */
   peakRunning: number;
   /** With heartbeats. */
   peakChangesPerSecond: number;
-  /** Of one workflow; from 1 its heartbeats cannot be kept up. */
+  /** Of one lane; from 1 its heartbeats cannot be kept up. */
   peakHeartbeatLoad: number;
   samples: Sample[];
 }
@@ -40,13 +43,13 @@ class Simulation {
   readonly #lottery: Lottery;
   readonly #server: ServerModel;
   readonly #events = new FlatQueue<() => void>();
-  /** Workflows of the scheduled trials that wait for a slot, oldest first. */
+  /** Lanes of the scheduled trials that wait for a slot, oldest first. */
   readonly #ready: number[] = [];
   #nextReady = 0;
   /** Free slots; the worker of a slot is `slot % workers`. */
   readonly #freeSlots: number[];
   readonly #workers: WorkerState[];
-  readonly #workflows: WorkflowState[];
+  readonly #lanes: LaneState[];
   #now = 0;
   #completed = 0;
   #work = 0;
@@ -58,19 +61,17 @@ class Simulation {
   #changesBefore = 0;
 
   constructor(scenario: Scenario) {
-    const { workers, capacity, workflows, trials } = scenario;
+    const { workers, capacity, ahead, lanes, trials } = scenario;
     this.#scenario = scenario;
     this.#lottery = lottery(scenario.seed);
     this.#server = new ServerModel(scenario);
-    this.#freeSlots = Array.from(
-      { length: workers * capacity },
-      (_, index) => workers * capacity - 1 - index,
-    );
-    this.#workers = Array.from({ length: workers }, () => ({ isUp: true, running: new Set<Run>() }));
-    this.#workflows = Array.from({ length: workflows }, (_, index) => ({
-      left: Math.floor(trials / workflows) + (index < trials % workflows ? 1 : 0),
+    const slots = workers * (capacity + ahead);
+    this.#freeSlots = Array.from({ length: slots }, (_, index) => slots - 1 - index);
+    this.#workers = Array.from({ length: workers }, idleWorker);
+    this.#lanes = Array.from({ length: lanes }, (_, index) => ({
+      left: Math.floor(trials / lanes) + (index < trials % lanes ? 1 : 0),
       open: 0,
-      ofGeneration: 0,
+      ofSlice: 0,
       hasTask: false,
     }));
   }
@@ -79,7 +80,7 @@ class Simulation {
     const { trials, workers, capacity, mostRunning, trial } = this.#scenario;
     const slots = Math.min(workers * capacity, mostRunning);
     const sampleEvery = Math.max(1, (trials * trial.mean) / slots / sampleCount);
-    this.#workflows.forEach((_, workflow) => void this.#task(workflow));
+    this.#lanes.forEach((_, lane) => void this.#task(lane));
     this.#workers.forEach((_, worker) => void this.#failsLater(worker));
     this.#at(sampleEvery, () => this.#sample(sampleEvery));
     while (this.#completed < trials) {
@@ -93,6 +94,7 @@ class Simulation {
       makespan: Math.max(this.#now, this.#reportsDone),
       ideal: Math.max(this.#work / slots, this.#longest),
       completed: this.#completed,
+      changes: this.#server.changes,
       lost: this.#lost,
       peakRunning: this.#peakRunning,
       peakChangesPerSecond: Math.max(0, ...this.#samples.map((sample) => sample.changesPerSecond)),
@@ -106,29 +108,33 @@ class Simulation {
   }
 
   /** A workflow task: what happened since the last one leads to the next scheduled trials. */
-  #task(workflow: number): void {
-    const state = this.#workflow(workflow);
+  #task(lane: number): void {
+    const state = this.#lane(lane);
     if (state.hasTask) return;
     state.hasTask = true;
-    const answered = this.#server.change(workflow, this.#now) + this.#scenario.server.task;
+    const answered = this.#server.change(lane, this.#now) + this.#scenario.server.task;
     this.#at(answered, () => {
-      const done = this.#server.change(workflow, this.#now);
+      const done = this.#server.change(lane, this.#now);
       this.#at(done, () => {
         state.hasTask = false;
-        this.#schedule(workflow);
+        this.#schedule(lane);
       });
     });
   }
 
-  #schedule(workflow: number): void {
-    const { window, generation } = this.#scenario;
-    const state = this.#workflow(workflow);
-    if (state.ofGeneration >= generation && state.open === 0) state.ofGeneration = 0;
-    while (state.left > 0 && state.open < window && state.ofGeneration < generation) {
+  #schedule(lane: number): void {
+    const { window, slice } = this.#scenario;
+    const state = this.#lane(lane);
+    while (state.left > 0 && state.open < window) {
+      if (state.ofSlice >= slice.trials) {
+        if (state.open > 0 && !slice.overlaps) break;
+        for (let change = 0; change < slice.changes; change++) this.#server.change(lane, this.#now);
+        state.ofSlice = 0;
+      }
       state.left--;
       state.open++;
-      state.ofGeneration++;
-      this.#ready.push(workflow);
+      state.ofSlice++;
+      this.#ready.push(lane);
     }
     this.#dispatch();
   }
@@ -142,35 +148,55 @@ class Simulation {
       const worker = this.#workers[slot % workers];
       // A worker that is down gets its slots back when it is up again.
       if (!worker?.isUp) continue;
-      this.#start(worker, slot, this.#takeReady());
+      this.#take(worker, { slot, lane: this.#takeReady(), began: undefined });
     }
   }
 
-  #start(worker: WorkerState, slot: number, workflow: number): void {
-    const { trial } = this.#scenario;
-    const seconds = Math.min(trial.most, this.#lottery.lognormal(trial.mean, trial.spread));
-    const run: Run = { slot, workflow, began: this.#server.change(workflow, this.#now) };
-    worker.running.add(run);
-    this.#server.begins(workflow);
+  /** A worker takes a trial, and sends a first heartbeat before anything else. */
+  #take(worker: WorkerState, run: Run): void {
+    const { poll } = this.#scenario.server;
+    worker.held.add(run);
+    this.#server.begins(run.lane);
     this.#peakRunning = Math.max(this.#peakRunning, this.#server.running);
-    this.#at(run.began + seconds, () => {
-      if (!worker.running.delete(run)) return;
-      this.#end(run, seconds);
+    this.#at(this.#server.change(run.lane, this.#now) + poll, () => {
+      this.#at(this.#server.change(run.lane, this.#now), () => {
+        if (!worker.held.has(run)) return;
+        worker.waiting.push(run);
+        this.#begin(worker);
+      });
     });
   }
 
-  #end({ slot, workflow }: Run, seconds: number): void {
-    this.#server.ends(workflow);
-    this.#freeSlots.push(slot);
-    this.#work += seconds;
-    this.#longest = Math.max(this.#longest, seconds);
-    this.#at(this.#server.change(workflow, this.#now), () => {
+  #begin(worker: WorkerState): void {
+    const { trial, capacity } = this.#scenario;
+    while (worker.busy < capacity) {
+      const run = worker.waiting.shift();
+      if (!run) return;
+      worker.busy++;
+      run.began = this.#now;
+      const seconds = Math.min(trial.most, this.#lottery.lognormal(trial.mean, trial.spread));
+      this.#at(this.#now + seconds, () => {
+        if (!worker.held.has(run)) return;
+        worker.busy--;
+        this.#begin(worker);
+        this.#end(worker, run, seconds);
+      });
+    }
+  }
+
+  #end(worker: WorkerState, run: Run, seconds: number): void {
+    this.#at(this.#server.change(run.lane, this.#now), () => {
+      if (!worker.held.delete(run)) return;
+      this.#server.ends(run.lane);
+      this.#freeSlots.push(run.slot);
+      this.#work += seconds;
+      this.#longest = Math.max(this.#longest, seconds);
       this.#completed++;
-      this.#workflow(workflow).open--;
+      this.#lane(run.lane).open--;
       this.#reportsDone = Math.max(this.#now, this.#reportsDone) + 1 / this.#scenario.reportsPerSecond;
-      this.#task(workflow);
+      this.#task(run.lane);
+      this.#dispatch();
     });
-    this.#dispatch();
   }
 
   #failsLater(worker: number): void {
@@ -178,24 +204,23 @@ class Simulation {
   }
 
   #fail(index: number): void {
-    const { failure, heartbeat, workers, capacity } = this.#scenario;
+    const { failure, heartbeat, workers, capacity, ahead } = this.#scenario;
     const worker = this.#workers[index];
     if (!worker) return;
-    worker.isUp = false;
-    for (const { workflow, began } of worker.running) {
-      this.#server.ends(workflow);
+    for (const { lane, began = this.#now } of worker.held) {
+      this.#server.ends(lane);
       this.#lost.trials++;
-      this.#lost.seconds += Math.max(0, this.#now - began);
+      this.#lost.seconds += this.#now - began;
       this.#at(this.#now + heartbeat.timeout, () => {
-        this.#ready.push(workflow);
+        this.#ready.push(lane);
         this.#dispatch();
       });
     }
-    worker.running.clear();
+    Object.assign(worker, { ...idleWorker(), isUp: false });
     this.#at(this.#now + failure.down, () => {
       worker.isUp = true;
       const own = new Set(this.#freeSlots.filter((slot) => slot % workers === index));
-      for (let place = 0; place < capacity; place++) {
+      for (let place = 0; place < capacity + ahead; place++) {
         const slot = index + place * workers;
         if (!own.has(slot)) this.#freeSlots.push(slot);
       }
@@ -212,40 +237,48 @@ class Simulation {
     this.#at(this.#now + every, () => this.#sample(every));
   }
 
+  /** The lane of the trial that waits the longest. */
   #takeReady(): number {
-    const workflow = this.#ready[this.#nextReady++] ?? 0;
+    const lane = this.#ready[this.#nextReady++] ?? 0;
     if (this.#nextReady > 100_000) {
       this.#ready.splice(0, this.#nextReady);
       this.#nextReady = 0;
     }
-    return workflow;
+    return lane;
   }
 
-  #workflow(workflow: number): WorkflowState {
-    const state = this.#workflows[workflow];
-    if (!state) throw new RangeError(`there is no workflow ${workflow}`);
+  #lane(lane: number): LaneState {
+    const state = this.#lanes[lane];
+    if (!state) throw new RangeError(`there is no lane ${lane}`);
     return state;
   }
 }
 
-interface WorkflowState {
+interface LaneState {
   /** Trials that were not scheduled yet. */
   left: number;
   /** Trials that were scheduled and are not completed. */
   open: number;
-  /** Trials that were scheduled since it continued as new. */
-  ofGeneration: number;
+  /** Trials that its newest workflow has scheduled. */
+  ofSlice: number;
   hasTask: boolean;
 }
 
 interface WorkerState {
   isUp: boolean;
-  running: Set<Run>;
+  held: Set<Run>;
+  /** Held trials that have not begun, oldest first. */
+  waiting: Run[];
+  /** Trials that run. */
+  busy: number;
 }
 
 interface Run {
   slot: number;
-  workflow: number;
-  /** When the worker had it. */
-  began: number;
+  lane: number;
+  began: number | undefined;
+}
+
+function idleWorker(): WorkerState {
+  return { isUp: true, held: new Set(), waiting: [], busy: 0 };
 }

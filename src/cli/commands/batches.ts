@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
+import type { BatchPlace } from '../../ledger/sets.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
@@ -22,8 +23,13 @@ export function batchesCommand() {
       const { out, env } = context;
       const ledger = context.ledger();
       const all = listBatches(ledger.records);
-      const listed = all.slice(0, options.number).map((batch) => batchRow(ledger, batch));
+      const places = ledger.sets.places();
+      const listed = all
+        .slice(0, options.number)
+        .map((batch) => ({ ...batchRow(ledger, batch), set: places.get(batch.key) }));
       if (options.json) return out.json(listed);
+      const unstarted = unstartedLines(ledger);
+      if (listed.length === 0 && unstarted.length > 0) return out.print(stack(unstarted));
       if (listed.length === 0) return out.print('the data folder has no batch yet: offsite run SUITE');
       const more = all.length - listed.length;
       const rest =
@@ -31,6 +37,7 @@ export function batchesCommand() {
       const content = stack([
         batchesTable(listed, shortBatchIds(ledger.records), out.columns ?? unlimited),
         ...rest,
+        ...unstarted,
       ]);
       await printPaged(out, content, { env, wanted: options.pager });
     });
@@ -38,6 +45,8 @@ export function batchesCommand() {
 
 interface BatchRow {
   id: string;
+  /** Its place in its set; absent if it belongs to none. */
+  set: BatchPlace | undefined;
   service: string;
   suite: string;
   /** Epoch milliseconds. */
@@ -60,7 +69,7 @@ interface BatchRow {
   elapsedMs: number | undefined;
 }
 
-function batchRow(ledger: Ledger, batch: ListedBatch): BatchRow {
+function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   const { id, service, suite, startedAt, state, passed, failed, unfinished } = batch;
   const { tokens, costUsd, durationMs } = summaryOf(storedBatch(ledger, batch), service, []);
   const ends = listTrials(ledger.records, batch.key).flatMap(({ finishedAt }) => finishedAt ?? []);
@@ -88,6 +97,7 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
   };
   const columns = [
     { title: 'batch', cell: ({ id }: BatchRow) => text`${short(id)}` },
+    ...(some(({ set }) => set !== undefined) ? [{ title: 'set', cell: placeText }] : []),
     { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
     ...(some(isPlatforms) ? [{ title: 'run by', cell: runBy }] : []),
     { title: 'suite', shrinks: true, cell: ({ suite }: BatchRow) => suite },
@@ -106,6 +116,19 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
   const titles = columns.map(({ title }) => ours(title));
   const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
   return fittedRows(columns, [titles, ...rows], { width, lead: '' });
+}
+
+function placeText({ set }: BatchRow): string {
+  return set ? `${set.number} of ${set.of} of ${set.id}` : '';
+}
+
+/** A line for each set with parts that are not started. */
+function unstartedLines({ sets }: Ledger): Printable[] {
+  return sets.open().flatMap(({ key, id, suite, parts }) => {
+    const left = sets.parts(key).filter(({ batch }) => !batch).length;
+    if (left === 0) return [];
+    return [text`${id} of ${suite}: ${left} of ${parts} batches not started: offsite resume ${id}`];
+  });
 }
 
 function isPlatforms({ service }: BatchRow): boolean {

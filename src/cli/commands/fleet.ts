@@ -1,6 +1,7 @@
-import { Command } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { withTemporal } from '../../fleet/packages.ts';
-import { rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
+import { ByteSize } from '../../suite/quantities.ts';
+import { address, rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
 import { withTasks } from '../planned-suite.ts';
 
 export function fleetCommand() {
@@ -55,6 +56,16 @@ function worker() {
     .description('run trials of the fleet on this machine until it is told to stop')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--pool <name...>', 'the pools to join (default: fleet.pools)')
+    .option(
+      '--memory <size>',
+      "memory for all its trials together, such as 16g (default: three quarters of the engine's)",
+      byteSize,
+    )
+    .option(
+      '--listen <address>',
+      'serve /healthz and /readyz there, such as 127.0.0.1:9320 (default: nowhere)',
+      address,
+    )
     .action(async (options) => {
       process.exitCode = await (await withTemporal(() => import('../fleet/worker.ts'))).runWorker(options);
     });
@@ -104,4 +115,10 @@ function attach() {
         options,
       );
     });
+}
+
+function byteSize(text: string): number {
+  const size = ByteSize.safeParse(text);
+  if (!size.success) throw new InvalidArgumentError('expected a size such as 512m or 16g.');
+  return size.data;
 }

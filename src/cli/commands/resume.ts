@@ -1,29 +1,39 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { planOf, type Resumable, resumable, resume } from '../../agent/resume-batch.ts';
-import { fittingBatches, onlyId } from '../../ledger/find.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { platformService } from '../../ledger/platform.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { text } from '../../text/printable.ts';
+import { planOfAny, resumeAny } from '../../agent/run-set.ts';
+import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import { chosenToResume, nameOf } from '../chosen-to-resume.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
-import { wholeNumber, withService } from '../options.ts';
+import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { rate, wholeNumber, withService } from '../options.ts';
+import type { JunitBatch } from '../output/junit.ts';
+import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { requirePlanned } from '../require-planned.ts';
+import { writeText } from '../write-text.ts';
 
 export function resumeCommand() {
   return withService(new Command('resume'))
     .description(
       'continue batches that were stopped: finished trials do not run again, and results are reported',
     )
-    .argument('[batch]', "a batch's id, or its beginning (default: all unfinished batches)")
+    .argument('[batch]', 'an id of a batch or a set, or its beginning (default: all that are unfinished)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
+    .option(
+      '--fail-under <rate>',
+      'exit 1 when the pass rate of a batch or a set is below this (0 to 1)',
+      rate,
+    )
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .option(
+      '--start-again',
+      'start batches of a set again whose start got no answer, if the service lists none that fits',
+    )
     .action(async (batch, options) => {
       process.exitCode = await resumeBatches(batch, options);
     });
@@ -31,6 +41,9 @@ export function resumeCommand() {
 
 interface ResumeOptions extends CommonOptions {
   concurrency?: number | undefined;
+  failUnder?: number | undefined;
+  junit?: string | undefined;
+  startAgain?: true | undefined;
 }
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
@@ -46,16 +59,27 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
   const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
-  const summaries: BatchSummary[] = [];
+  const summaries: (BatchSummary | MergedSummary)[] = [];
+  const batches = new Map<BatchSummary, BatchSummary[]>();
   let busy = 0;
-  const wanted = chosen(ledger, service, id);
+  let left = 0;
+  const wanted = chosenToResume(ledger, service, id);
   // Check all batches before the first one starts: trials without their model are void, even after retries.
   for (const what of wanted)
-    await requirePlanned(nameOf(what), planOf(what, ledger), context.runners, revision);
+    await requirePlanned(nameOf(what), planOfAny(what, ledger), context.runners, revision);
+  const how = { startsUnknown: options.startAgain === true };
   for (const what of wanted) {
-    const resumed = await resume(what, { ...workshop, revisions }, signal, progress.event);
+    const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
     if (resumed.kind === 'finished') {
-      summaries.push(finishedSummary(resumed.batch, workshop, options.json === true));
+      const detailed = options.json === true;
+      const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, detailed));
+      if (first) {
+        const summary = what.kind === 'set' ? mergedSummary([first, ...more], what.set.id) : first;
+        summaries.push(summary);
+        batches.set(summary, [first, ...more]);
+      }
+      left += resumed.left.length;
+      for (const part of resumed.left) progress.note(leftText(nameOf(what), part));
     } else if (resumed.kind === 'busy') {
       busy++;
       progress.note(text`another process works on ${nameOf(what)}`);
@@ -72,8 +96,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   else if (summaries.length === 0) out.print('nothing to resume');
   else
     for (const summary of summaries) {
-      out.print(text`\nbatch ${summary.batchId}\n${summaryTable(summary)}\n`);
-      const see = seeWhy([summary], options.dataFolder);
+      out.print(text`\n${titleOf(summary)}\n${summaryTable(summary)}\n`);
+      const see = seeWhy(batches.get(summary) ?? [], options.dataFolder);
       if (see) progress.note(see);
     }
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
@@ -82,58 +106,34 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       `${plural(unreported, 'result')} could not be reported and are kept in ${dataFolder}: offsite outbox`,
     );
   }
-  const isVoid = summaries.some((summary) => summary.void > 0);
-  return isVoid || unreported > 0 || busy > 0 ? exitCodes.infrastructure : exitCodes.done;
-}
-
-/** The batches to resume. Throws an `input` error for a batch that cannot be resumed. */
-function chosen(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
-  const open = resumable(ledger, service);
-  if (reference === undefined) {
-    if (open.length === 0) refuseElsewhere(ledger, service);
-    return open;
+  if (options.junit !== undefined) {
+    const { junitXml } = await import('../output/junit.ts');
+    writeText(options.junit, junitXml(together(summaries), redact));
   }
-  const found = fittingBatches(ledger.records, reference);
-  const id = onlyId(found, reference);
-  const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
-  if (named.length > 0) return named;
-  const elsewhere = found.find((batch) => batch.service !== service);
-  if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
-  const [message, hint] =
-    found.length === 0
-      ? [`this machine has no batch ${id}`, 'Without an id, all unfinished batches are resumed.']
-      : elsewhere
-        ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
-        : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];
-  throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+  if (busy > 0 || left > 0) return exitCodes.infrastructure;
+  const codes = summaries.map((summary) => exitCodeOfRates(summary, options.failUnder));
+  return Math.max(exitCodes.done, ...codes);
 }
 
-/**
- * Throws if all unfinished batches belong to other services. Without a configuration, a command uses the
- * embedded service, which knows no batch of another service.
- */
-function refuseElsewhere(ledger: Ledger, service: string): void {
-  const all = [...ledger.batches.open(), ...ledger.starts.open()];
-  const elsewhere = [...new Set(all.map((one) => one.service))].filter((name) => name !== service);
-  if (elsewhere.length === 0) return;
-  if (elsewhere.every((name) => name === platformService))
-    throw platformsBatch('the unfinished batches are platform batches');
-  const others = `the unfinished batches belong to ${elsewhere.join(', ')}`;
-  throw new OffsiteError(`nothing to resume at the service ${service}; ${others}`, {
-    code: 'NOTHING_TO_RESUME',
-    kind: 'input',
-    hint: "Name the batch's configuration (--config, OFFSITE_CONFIG) or its service (OFFSITE_URL).",
-  });
+function titleOf(summary: BatchSummary | MergedSummary): Printable {
+  if (!('batchIds' in summary)) return text`batch ${summary.batchId}`;
+  return text`${summary.set ?? summary.batchId}, ${String(summary.batchIds.length)} batches`;
 }
 
-function platformsBatch(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'NOTHING_TO_RESUME',
-    kind: 'input',
-    hint: '`offsite serve` with this data folder continues platform batches.',
-  });
+/** All that was resumed, as one document. */
+function together(summaries: readonly (BatchSummary | MergedSummary)[]): JunitBatch {
+  const [first, ...more] = summaries;
+  if (first && more.length === 0) return first;
+  const sum = (of: 'passed' | 'failed' | 'void') => summaries.reduce((total, one) => total + one[of], 0);
+  return {
+    batchId: summaries.map((summary) => ('set' in summary ? summary.set : summary.batchId)).join(', '),
+    ...{ passed: sum('passed'), failed: sum('failed'), void: sum('void') },
+    runs: summaries.flatMap(({ runs }) => runs),
+  };
 }
 
-function nameOf(what: Resumable): string {
-  return what.kind === 'batch' ? `batch ${what.batch.id}` : `a batch of ${what.start.suite}`;
+function leftText(name: string, { number, why }: { number: number; why: 'unknown' | 'busy' }): Printable {
+  if (why === 'busy') return text`another process works on batch ${number} of ${name}`;
+  const unknown = text`it is unknown whether the service started batch ${number} of ${name}, and it lists none that fits`;
+  return text`${unknown}: if \`offsite runs CASE\` does not show it, resume with --start-again`;
 }

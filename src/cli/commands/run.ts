@@ -3,7 +3,8 @@ import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.t
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planParts } from '../../agent/plan-parts.ts';
-import { type BatchEvent, type BatchParts, type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
+import type { BatchEvent, BatchParts } from '../../agent/run-batch.ts';
+import { runSet } from '../../agent/run-set.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -117,7 +118,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detailed));
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
-  const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more]) : first;
+  const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
   const rates = isAuto ? preciseRates(finished) : undefined;
   const compared = older?.compare(referenceTo(finished, ledger, service));
   if (options.json)
@@ -179,13 +180,7 @@ async function runTrials(
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatches> {
   if (trials === 'auto') return runUntilPrecise(plan, { precision, maxTrials }, parts, signal, observe);
-  const batches: FinishedBatch[] = [];
-  const plans = planParts(plan);
-  for (const [index, part] of plans.entries()) {
-    if (plans.length > 1) observe({ kind: 'note', message: `batch ${index + 1} of ${plans.length}` });
-    batches.push(await runBatch(part, parts, signal, observe));
-  }
-  return { batches, rates: [] };
+  return { ...(await runSet(plan, parts, signal, observe)), rates: [] };
 }
 
 function batchIdsOf({ batches }: FinishedBatches): string[] {

@@ -7,15 +7,18 @@ import { withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
 import { batchView, readBatch } from '../show/batch-view.ts';
 import { isLast, shownTrial, trialNeeded } from '../show/open-trial.ts';
+import { readSet, setDocument, setView } from '../show/set-view.ts';
 import { type Part, parts, partsOf, storyOf } from '../show/story.ts';
 import { trialDocument } from '../show/trial-document.ts';
 
 export function showCommand() {
   return withConfigAndData(new Command('show'))
-    .description('show a batch, a run, or what happened in a trial: why it failed, its output, its diff')
+    .description(
+      'show a batch, a set, a run, or what happened in a trial: why it failed, its output, its diff',
+    )
     .argument(
       '[what...]',
-      'an id of a batch or a run, or its beginning; case/variant, or BATCH:case/variant; ' +
+      'an id of a batch, a set or a run, or its beginning; case/variant, or BATCH:case/variant; ' +
         'with #ordinal a trial (default: the last batch)',
     )
     .option('--verify', 'only the checks of a trial: verify, validations, judgments, in full')
@@ -35,11 +38,17 @@ type ShowOptions = CommonOptions & { pager: boolean } & { [option in Part]?: tru
 async function show(context: CommandContext, reference: string, options: ShowOptions): Promise<void> {
   const { out, env } = context;
   const ledger = context.ledger();
+  const print = (content: Printable) => printPaged(out, content, { env, wanted: options.pager });
+  const width = out.columns ?? 160;
+  const set = ledger.sets.find(reference);
+  if (set) {
+    const shown = readSet(ledger, set);
+    return options.json ? out.json(setDocument(shown)) : print(setView(shown, ledger, width));
+  }
   const target = findTarget(ledger.records, reference);
   const wanted = parts.filter((part) => options[part]);
   if (wanted.length > 0 && target.kind !== 'trial')
     throw trialNeeded(target, `${wanted.map((part) => `--${part}`).join(' and ')} shows a part of a trial`);
-  const print = (content: Printable) => printPaged(out, content, { env, wanted: options.pager });
   if (target.kind === 'trial') {
     const shown = shownTrial(ledger, target);
     if (options.json) out.json(trialDocument(shown, wanted, ledger));
@@ -47,14 +56,14 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
     return;
   }
   const { batch } = target;
+  const place = ledger.sets.places().get(batch.key);
   const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
   if (options.json) {
     const { suite, startedAt, state } = batch;
     const { notPassed: _, summary, left } = shown;
-    out.json({ suite, startedAt, state, left, ...summary });
+    out.json({ suite, startedAt, state, set: place, left, ...summary });
     return;
   }
   const short = shortBatchIds(ledger.records)(batch.id);
-  const width = out.columns ?? 160;
-  await print(batchView(shown, { short, isLast: isLast(ledger, batch), width }));
+  await print(batchView(shown, { short, isLast: isLast(ledger, batch), place, width }));
 }

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import type { FinishedBatch } from '../../agent/run-batch.ts';
+import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';

@@ -5,8 +5,10 @@ import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { memoryText } from '../../fleet/placement/unmet.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
+import { healthRoutes } from '../../fleet/worker/routes.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { listen } from '../../service/listen.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
 import { daemonLog } from '../daemon/log.ts';
 import { workLog } from '../daemon/work-log.ts';
@@ -19,6 +21,8 @@ import { openFleet, openStorage, requireService } from './open-fleet.ts';
 export interface WorkerOptions extends CommonOptions {
   concurrency?: number | undefined;
   pool?: string[] | undefined;
+  listen?: { host: string; port: number } | undefined;
+  memory?: number | undefined;
 }
 
 /** Milliseconds within which signals count as one. */
@@ -45,8 +49,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   context.closeWith(lock);
   const workshop = await openWorkshop(context);
   const machine = `${hostname()}/${workshop.ledger.agentId}`;
-  const opened = await openFleet(context, machine);
-  const connection = { ...opened, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
+  const fleet = await openFleet(context, machine);
+  const connection = { ...fleet, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
   await using permits = new ModelPermits({
     ...{ connection, clock, monotonic },
     lost: (model) => worker.losePermits(model),
@@ -60,6 +64,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     ...workshop,
     ...{ connection, storage, log, name, revisions, monotonic, version: versionOf() },
     random: Math.random,
+    memory: options.memory,
     observe: work.observe,
   });
   let crashed = false;
@@ -75,11 +80,15 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   using _signals = obey(worker);
   const routes = new Hono();
   routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
-  await using _socket = await openControlSocket(dataFolder, routes, 'fleet-worker');
+  await using opened = new AsyncDisposableStack();
+  opened.use(await openControlSocket(dataFolder, routes, 'fleet-worker'));
+  const listener = options.listen && (await listen(healthRoutes(worker).fetch, options.listen, clock));
+  opened.defer(() => listener?.close(0));
   const { service, engine } = workshop;
   await worker.run(({ pools, labels, trialMemory }) => {
     const { address: server, namespace } = config.fleet;
-    const at = { server, namespace, service, engine: engine.address, dataFolder };
+    const http = listener?.url;
+    const at = { server, namespace, service, engine: engine.address, dataFolder, http };
     const offer = { pools, labels, memory: memoryText(trialMemory) };
     log.info(
       { pid: process.pid, concurrency: revision.concurrency, ...offer, ...at },

@@ -15,7 +15,11 @@ type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durat
   trials: JunitTrial[];
 };
 /** What JUnit XML says of a batch. */
-export type JunitBatch = Pick<BatchSummary, 'batchId' | 'passed' | 'failed' | 'void'> & { runs: JunitRun[] };
+export type JunitBatch = Pick<BatchSummary, 'batchId' | 'passed' | 'failed' | 'void'> & {
+  /** The id of the set whose batches these are. */
+  set?: string | undefined;
+  runs: JunitRun[];
+};
 
 /**
  * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
@@ -39,7 +43,7 @@ export function junitXml(summary: JunitBatch, redact?: Redact): string {
   }));
   return xmlText({
     testsuites: {
-      '@name': plain(text`batch ${summary.batchId}`),
+      '@name': plain(summary.set === undefined ? text`batch ${summary.batchId}` : text`${summary.set}`),
       '@tests': summary.passed + summary.failed + summary.void,
       '@failures': summary.failed,
       '@errors': summary.void,

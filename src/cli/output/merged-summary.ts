@@ -4,6 +4,8 @@ import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 export interface MergedSummary extends BatchSummary {
   /** All batches; `batchId` is the first. */
   batchIds: string[];
+  /** The id of the set that the batches are; absent for batches of `--trials auto`. */
+  set?: string;
   runs: MergedRun[];
 }
 
@@ -18,7 +20,10 @@ interface MergedTrial extends TrialSummary {
 }
 
 /** Merges the summaries of batches of one suite. There must be at least one. */
-export function mergedSummary(summaries: readonly [BatchSummary, ...BatchSummary[]]): MergedSummary {
+export function mergedSummary(
+  summaries: readonly [BatchSummary, ...BatchSummary[]],
+  set?: string,
+): MergedSummary {
   const [first] = summaries;
   const runs = summaries.flatMap(({ batchId, runs }) =>
     runs.map((run): MergedRun => {
@@ -35,6 +40,7 @@ export function mergedSummary(summaries: readonly [BatchSummary, ...BatchSummary
     ...totals(summaries),
     unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
     batchIds: summaries.map(({ batchId }) => batchId),
+    ...(set !== undefined && { set }),
     runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun, more)),
   };
 }

@@ -1,4 +1,4 @@
-import type { FinishedBatch } from '../../agent/run-batch.ts';
+import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedTrial, listRuns, listTrials } from '../../ledger/find.ts';

@@ -1,4 +1,4 @@
-import type { FinishedBatch } from '../../agent/run-batch.ts';
+import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { failuresOf } from '../../record/failures.ts';

@@ -2,6 +2,7 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
+import type { BatchPlace } from '../../ledger/sets.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
@@ -50,18 +51,25 @@ const narrow = 120;
  * with the name by which `offsite show` finds the trial.
  *
  * @param short the short id, and whether it is the last batch, which trials need not name
+ * @param place if it belongs to a set
  * @param width of the terminal, in cells
  */
 export function batchView(
   { batch, run, summary, notPassed, left }: ShownBatch,
-  { short, isLast, width }: { short: string; isLast: boolean; width: number },
+  {
+    short,
+    isLast,
+    place,
+    width,
+  }: { short: string; isLast: boolean; place?: BatchPlace | undefined; width: number },
 ): Printable {
   const waiting = left > 0 ? [text`${plural(left, 'trial')} left`] : [];
   const unreported =
     summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
-  const facts = [text`${batch.suite}`, started, ...byPlatform, ...waiting, ...unreported];
+  const ofSet = place ? [text`${place.number} of ${place.of} of ${place.id}`] : [];
+  const facts = [text`${batch.suite}`, ...ofSet, started, ...byPlatform, ...waiting, ...unreported];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,
@@ -69,15 +77,25 @@ export function batchView(
   const words = (trial: Pick<ListedTrial, 'caseId' | 'variant' | 'ordinal'>) =>
     wordsFor(trial, isLast ? undefined : short);
   const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
-  const lines = notPassed.map(({ trial, verdict, why }) => {
-    // On a narrow terminal a reason may take two lines.
-    const cells = width < narrow ? 2 * width : width;
-    return fittedLine(text`${mark(verdict)} ${styled('bold', words(trial))}  ${why}`, cells);
-  });
+  const lines = notPassed.map((one) => notPassedLine(one, words(one.trial), width));
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const trials = [...lines, ...passed];
   return page([head, summaryTable(summary), ...(trials.length > 0 ? [stack(trials)] : []), ...(hint ?? [])]);
+}
+
+/**
+ * @param words by which `offsite show` finds the trial
+ * @param width of the terminal, in cells
+ */
+export function notPassedLine(
+  { verdict, why }: ShownBatch['notPassed'][number],
+  words: string,
+  width: number,
+): Printable {
+  // On a narrow terminal a reason may take two lines.
+  const cells = width < narrow ? 2 * width : width;
+  return fittedLine(text`${mark(verdict)} ${styled('bold', words)}  ${why}`, cells);
 }
 
 function passedLines({ runs }: BatchSummary, nameOf: (ordinal: number) => string): Printable[] {

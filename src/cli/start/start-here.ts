@@ -1,8 +1,9 @@
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
 import { turnForCommand } from '../../agent/executor/turn.ts';
+import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { pullSetups } from '../../agent/pull.ts';
-import { type FinishedBatch, runBatch } from '../../agent/run-batch.ts';
+import { runBatch } from '../../agent/run-batch.ts';
 import { resolvePrompt, startBatch } from '../../agent/start-batch.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';

@@ -40,11 +40,14 @@ export function profileOf({
   config,
   engine,
   harnesses,
+  memory: given,
   ...told
 }: {
   config: Config;
   engine: Pick<Engine, 'capabilities'>;
   harnesses: readonly HarnessOffer[];
+  /** Bytes for all trials together. Default: a part of the engine's memory. */
+  memory: number | undefined;
 } & Pick<WorkerProfile, 'version' | 'service' | 'pools' | 'concurrency'>): WorkerProfile {
   const { serverVersion: version, arch, cpus, memoryBytes: memory, runtimes } = engine.capabilities;
   const models = Object.entries(config.models).flatMap(([name, { aliases }]) => [name, ...aliases]);
@@ -53,7 +56,7 @@ export function profileOf({
     ...told,
     format: fleetFormat,
     engine: { version, arch: architecture(arch), cpus, memory },
-    trialMemory: Math.floor((memory * shareOfMemory) / told.concurrency),
+    trialMemory: Math.floor((given ?? memory * shareOfMemory) / told.concurrency),
     labels: bounded([architecture(arch), ...config.labels]),
     models: bounded(models),
     harnesses: bounded(harnesses.map(({ name }) => name)),

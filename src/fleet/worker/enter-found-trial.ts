@@ -18,30 +18,35 @@ export async function enterFoundTrial(
 ): Promise<TrialStanding> {
   const { batches, blobs, fleetTasks } = ledger;
   if (run.id !== runId) throw unknownTrial(run.batchId, { run: runId, ordinal });
-  if (planned) {
-    const { suite, file, runs } = planned;
-    const plan = await planOf(planned, ledger);
-    const joined = batches.join({
-      ...{ service, id: run.batchId, suite, file, plan, runs },
-      lock: fleetLock,
-    });
-    ledger.queue.add(
-      runs.flatMap(({ id, variantId }) => {
-        const key = joined.runs.get(id);
-        return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
-      }),
-    );
-  }
+  const plan = planned && (await planOf(planned, ledger));
   const kept = setup === undefined ? undefined : await blobs.putJson(setup);
-  batches.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
-  const key = batches.findRun(service, run.batchId, runId);
-  if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
-  if (batches.lockOf(key) !== fleetLock) throw taken(runId);
-  batches.claimOpen(key, [ordinal]);
-  const standing = fleetTasks.standing(key, ordinal);
-  if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
-  if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
-  return standing;
+  return ledger.records.transaction(() => {
+    if (planned && plan !== undefined) joinPlanned(run.batchId, planned, plan, ledger);
+    batches.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
+    const key = batches.findRun(service, run.batchId, runId);
+    if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
+    if (batches.lockOf(key) !== fleetLock) throw taken(runId);
+    batches.claimOpen(key, [ordinal]);
+    const standing = fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
+    return standing;
+  });
+}
+
+/** Adds the plan of a batch, and which variant each of its runs has. */
+function joinPlanned(
+  id: string,
+  { service, suite, file, runs }: FleetDocument,
+  plan: string,
+  { batches, queue }: Ledger,
+): void {
+  const { runs: keys } = batches.join({ ...{ service, id, suite, file, plan, runs }, lock: fleetLock });
+  const variants = runs.flatMap(({ id: run, variantId }) => {
+    const key = keys.get(run);
+    return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
+  });
+  queue.add(variants);
 }
 
 function taken(run: string): OffsiteError {

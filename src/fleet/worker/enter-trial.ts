@@ -29,18 +29,20 @@ export async function enterTrial(
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
-  const { runs: keys } = ledger.batches.join({
-    ...{ service, id: batch, suite, file, plan, lock: fleetLock },
-    runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex, details }],
+  return ledger.records.transaction(() => {
+    const { runs: keys } = ledger.batches.join({
+      ...{ service, id: batch, suite, file, plan, lock: fleetLock },
+      runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex, details }],
+    });
+    const key = keys.get(id);
+    if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
+    ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
+    ledger.batches.claimOpen(key, [ordinal]);
+    const standing = ledger.fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
+    return standing;
   });
-  const key = keys.get(id);
-  if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
-  ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
-  ledger.batches.claimOpen(key, [ordinal]);
-  const standing = ledger.fleetTasks.standing(key, ordinal);
-  if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
-  if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
-  return standing;
 }
 
 export function unknownTrial(

@@ -37,8 +37,18 @@ export interface FleetWorkerParts
   name: string;
   /** The version of Offsite. */
   version: string;
+  /** Bytes for all trials together. Default: three quarters of the engine's machine. */
+  memory?: number | undefined;
   /** Receives what the worker does, besides the log. */
   observe?: WorkerParts['observe'] | undefined;
+}
+
+export interface WorkerStanding {
+  mode: 'starting' | 'working' | 'draining';
+  /** Trials that run here. */
+  running: number;
+  /** Loops that do not go on. Only a new process helps. */
+  stuck: string[];
 }
 
 /** How long a worker waits at its end for the last reports: milliseconds, and failures in a row. */
@@ -51,6 +61,7 @@ const grace = { ms: 60_000, failures: 3 };
 export class FleetWorker {
   readonly #parts: FleetWorkerParts;
   readonly #metrics = new Metrics();
+  readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker; leave(): void } | undefined;
@@ -58,6 +69,17 @@ export class FleetWorker {
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
     this.#parts = parts;
+    this.#watchdog = new Watchdog(parts.monotonic);
+  }
+
+  /** What the worker is doing, for those who watch it. */
+  standing(): WorkerStanding {
+    const isDraining = this.#intake.signal.aborted;
+    return {
+      mode: isDraining ? 'draining' : this.#running ? 'working' : 'starting',
+      running: this.#running?.worker.running().length ?? 0,
+      stuck: this.#watchdog.stuck(),
+    };
   }
 
   /** Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run. */
@@ -99,7 +121,7 @@ export class FleetWorker {
     const scope = { service, lock: fleetLock };
     this.#forgetTasks();
     ledger.reserve.take();
-    const watchdog = new Watchdog(monotonic);
+    const watchdog = this.#watchdog;
     const loops = { log, metrics: this.#metrics, clock, watchdog };
     const calls = new Tasks(connection.client);
     await using opened = new AsyncDisposableStack();
@@ -150,11 +172,11 @@ export class FleetWorker {
         delivery.wake();
       },
     });
-    const { version, engine } = this.#parts;
+    const { version, engine, memory } = this.#parts;
     const { concurrency } = worker;
     const { pools } = connection.fleet;
     const profile = profileOf({
-      ...{ engine, harnesses, version, service, pools, concurrency },
+      ...{ engine, harnesses, version, service, pools, concurrency, memory },
       config: config(),
     });
     await storage.putNote('workers', name, profile);

@@ -22,6 +22,8 @@ export interface TaskHoldParts {
 const ownPart = 3 / 5;
 /** Heartbeats in one heartbeat time. */
 const beats = 6;
+/** Milliseconds between two heartbeats, at least: each is a write of the server, and some phases are short. */
+const betweenMs = 2_000;
 /** The own deadline is looked at so often in one heartbeat time, and at least once a second. */
 const looks = 60;
 
@@ -86,14 +88,18 @@ export class TaskHold implements Disposable {
   async #keep(): Promise<void> {
     const { clock, heartbeatMs, beat } = this.#parts;
     const beatMs = heartbeatMs / beats;
-    while (!this.#isOver) {
+    const leastMs = Math.min(betweenMs, beatMs / 2);
+    const over = AbortSignal.any([this.#ended.signal, this.lost]);
+    for (let told = this.#phase; !this.#isOver; ) {
+      await pause(clock, leastMs, over);
       const woken = new AbortController();
       this.#wake = () => woken.abort();
-      await pause(clock, beatMs, AbortSignal.any([woken.signal, this.#ended.signal, this.lost]));
+      if (this.#phase === told) await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
       if (this.#isOver) return;
       const sentAt = this.#now();
+      told = this.#phase;
       try {
-        const answer = await beat(this.#phase, beatMs);
+        const answer = await beat(told, beatMs);
         if (answer === 'held') this.#heldSince = sentAt;
         else this.#lose(answer === 'canceled' ? 'the batch was canceled' : 'another worker has it', answer);
       } catch {

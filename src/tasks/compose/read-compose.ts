@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { taskSets } from '../../bounds/tasks.ts';
+import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
@@ -68,6 +69,7 @@ function useSettings(
   if (main.source.kind === 'image') remarks.uses('image', at('image'));
   if (main.source.kind === 'build') remarks.uses('build', at('build'));
   if (main.workdir !== undefined) remarks.uses('workdir', at('working_dir'));
+  if (isSharedFolder(main.workdir ?? '')) remarks.uses('shared-workdir', at('working_dir', main.workdir));
   if (main.user !== undefined) remarks.uses('user', at('user'));
   if (Object.keys(main.env).length > 0) remarks.uses('env', at('environment'));
   if (main.cpus !== undefined) remarks.uses('cpus', at(table.cpus === undefined ? 'deploy' : 'cpus'));

@@ -1,4 +1,5 @@
 import { MiB } from '../../bounds/channel.ts';
+import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import type { Feature } from '../supported.ts';
@@ -26,6 +27,7 @@ export function readEnvironment(
   for (const [feature, keys] of settings)
     for (const key of keys) if (table[key] !== undefined) remarks.uses(feature, at(key));
   for (const key of Object.keys(table.env)) remarks.uses('env', document.issue([...path, 'env', key], ''));
+  if (isSharedFolder(table.workdir ?? '')) remarks.uses('shared-workdir', at('workdir', table.workdir));
   if (table.os === 'windows') remarks.uses('windows', at('os'));
   if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
   if (table.tpu) remarks.uses('tpu', at('tpu'));

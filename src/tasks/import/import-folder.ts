@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -11,8 +12,9 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { OffsiteError } from '../../offsite-error.ts';
 import { contextEntries } from '../../suite/build-context.ts';
-import type { PlacedFile } from '../../suite/environment.ts';
+import { isBelow } from '../task-folder.ts';
 import type { ImportedCase } from './case-yaml.ts';
+import { NotCarried } from './words.ts';
 
 /** The folder that a suite is written to. Throws `IMPORT_REFUSED` for what would be overwritten. */
 export class ImportFolder {
@@ -42,15 +44,23 @@ export class ImportFolder {
     return name;
   }
 
-  writeCase(name: string, { files, contexts }: ImportedCase): void {
+  /**
+   * Throws {@link NotCarried} for files that cannot lie beside each other here.
+   *
+   * @param place of the task that becomes the case
+   */
+  writeCase(name: string, written: ImportedCase, place: string): void {
     const folder = join(this.path, 'cases', name);
+    this.#refuseOwnTask(folder, place);
     // Files of an earlier import would be part of the case.
     rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    for (const { from, to } of contexts) copyContext(from, join(folder, to));
-    for (const { folder: below, entries } of files) {
-      mkdirSync(join(folder, below), { recursive: true });
-      for (const entry of entries) writeEntry(join(folder, below, entry.path), entry);
+    try {
+      writeInto(folder, written);
+    } catch (error) {
+      const { code = '', path = '' } = error as NodeJS.ErrnoException;
+      if (!clashes.has(code)) throw error;
+      rmSync(folder, { recursive: true, force: true });
+      throw new NotCarried(`its file ${path} cannot be written: ${clashes.get(code)}`);
     }
   }
 
@@ -61,35 +71,74 @@ export class ImportFolder {
     writeFileSync(file, text);
   }
 
+  /** The folder of a case is removed before it is written again. */
+  #refuseOwnTask(folder: string, place: string): void {
+    if (!existsSync(folder)) return;
+    const [target, source] = [realpathSync(folder), realpathSync(place)];
+    if (isBelow(target, source) || isBelow(source, target))
+      throw refused(`${folder} belongs to the tasks themselves`, 'Name another folder with --out.');
+  }
+
   #refuseExisting(path: string): void {
     if (!this.#force && existsSync(path))
       throw refused(`${path} exists`, 'Name another folder with --out, or replace it with --force.');
   }
 }
 
+/** Errors of the file system that come from the names of a task's files. */
+const clashes: ReadonlyMap<string, string> = new Map([
+  ['EEXIST', 'another one has its name'],
+  ['EISDIR', 'a folder has its name'],
+  ['ENOTDIR', 'a file has the name of its folder'],
+  ['ENAMETOOLONG', 'its name is too long'],
+]);
+
 /** Without the bits that let a program run as another user: these files lie on the host. */
 const permissions = 0o777;
 
+/**
+ * Writes links last, so that nothing is written through one: the files of a task may have a link, and a file
+ * whose path goes through it. No file replaces another.
+ */
+function writeInto(folder: string, { files, contexts }: ImportedCase): void {
+  mkdirSync(folder, { recursive: true });
+  const entries = files.flatMap(({ folder: below, entries }) => {
+    mkdirSync(inFolder(folder, below), { recursive: true });
+    return entries.map((entry) => ({ ...entry, path: inFolder(folder, join(below, entry.path)) }));
+  });
+  for (const { from, to } of contexts) copyContext(from, inFolder(folder, to));
+  for (const entry of entries) {
+    if ('linkTarget' in entry) continue;
+    const isFolder = 'folder' in entry;
+    mkdirSync(isFolder ? entry.path : dirname(entry.path), { recursive: true });
+    if (isFolder) continue;
+    writeFileSync(entry.path, entry.content, { flag: 'wx' });
+    chmodSync(entry.path, entry.mode & permissions);
+  }
+  for (const entry of entries) if ('linkTarget' in entry) symlinkSync(entry.linkTarget, entry.path);
+  // Last, since a folder may be closed to its owner.
+  for (const entry of entries.toReversed())
+    if ('folder' in entry) chmodSync(entry.path, entry.mode & permissions);
+}
+
+function inFolder(folder: string, below: string): string {
+  const path = join(folder, below);
+  if (!isBelow(folder, path)) throw new NotCarried(`it puts a file at ${JSON.stringify(below)}`);
+  return path;
+}
+
 /** Links stay links, which are not followed. */
 function copyContext(from: string, to: string): void {
-  mkdirSync(to, { recursive: true });
+  mkdirSync(dirname(to), { recursive: true });
+  mkdirSync(to);
   const entries = contextEntries({ folder: from, ignore: '' });
   for (const { path, type, linkTarget = '' } of entries) {
     if (type === 'folder') mkdirSync(join(to, path));
     else if (type === 'symlink') symlinkSync(linkTarget, join(to, path));
     else copyFileSync(join(from, path), join(to, path));
   }
-  // Last, since a folder may be closed to its owner.
   for (const { path, type, mode } of entries.toReversed())
     if (type !== 'symlink') chmodSync(join(to, path), mode & permissions);
-}
-
-function writeEntry(path: string, entry: PlacedFile): void {
-  mkdirSync(dirname(path), { recursive: true });
-  if ('linkTarget' in entry) symlinkSync(entry.linkTarget, path);
-  else if ('folder' in entry) mkdirSync(path, { recursive: true });
-  else writeFileSync(path, entry.content);
-  if (!('linkTarget' in entry)) chmodSync(path, entry.mode & permissions);
 }
 
 function refused(message: string, hint: string): OffsiteError {

@@ -1,13 +1,18 @@
 import { join, resolve } from 'node:path';
+import { yamlFiles } from '../../bounds/suite.ts';
 import { limits } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { printFileIssue } from '../../suite/file-issues.ts';
+import { BadFile, type FileIssue, printFileIssue } from '../../suite/file-issues.ts';
+import { SuiteFile } from '../../suite/suite-file.ts';
 import type { TasksSource } from '../../suite/tasks-source.ts';
+import { boundsProblem } from '../../suite/yaml-bounds.ts';
+import { yamlFileOf } from '../../suite/yaml-file.ts';
 import { type LeftOut, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts';
+import type { Task } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
-import { caseYaml, type ImportedCase } from './case-yaml.ts';
+import { caseYaml } from './case-yaml.ts';
 import { ImportFolder } from './import-folder.ts';
-import { suiteYaml, type WrittenCase } from './suite-yaml.ts';
+import { suiteYaml, type WrittenCase, type WrittenSuite } from './suite-yaml.ts';
 import { NotCarried } from './words.ts';
 
 export interface ImportOptions extends TaskPlanParts {
@@ -48,22 +53,21 @@ export function importTasks(
     const { task, planned } = each;
     const { id } = planned.request;
     const name = target.nameFor(id);
-    let written: ImportedCase;
     try {
-      written = caseYaml(planned, `cases/${name}`);
+      const written = caseYaml(planned, `cases/${name}`);
+      const one = { yaml: written.yaml, notes: task.notes };
+      requireReadable({ id: target.name, variants, cases: [one] }, task);
+      target.writeCase(name, written, task.place);
+      cases.push(one);
+      imported.push(id);
     } catch (error) {
-      if (!(error instanceof NotCarried)) throw error;
-      leftOut.push({ id, state: 'does not run', reasons: [issueAt(task.place, error.message)] });
-      continue;
+      if (!(error instanceof NotCarried || error instanceof BadFile)) throw error;
+      const reasons = error instanceof BadFile ? [...error.issues] : [issueAt(task.place, error.message)];
+      leftOut.push({ id, state: 'does not run', reasons });
     }
-    target.writeCase(name, written);
-    cases.push({ yaml: written.yaml, notes: task.notes });
-    imported.push(id);
   }
   if (cases.length === 0) throw noneImported(leftOut);
-  const groups = Array.from({ length: Math.ceil(cases.length / limits.cases) }, (_, index) =>
-    cases.slice(index * limits.cases, (index + 1) * limits.cases),
-  );
+  const groups = groupsOf(cases, variants);
   const suites = groups.map((group, index) => {
     const name = suiteName(index, groups.length);
     const id = target.name + (groups.length > 1 ? `-${index + 1}` : '');
@@ -71,6 +75,44 @@ export function importTasks(
     return join(target.path, name);
   });
   return { suites, imported, leftOut };
+}
+
+/** Throws {@link BadFile} if a suite of this case alone could not be read again. */
+function requireReadable(suite: WrittenSuite, { place }: Task): void {
+  const text = suiteYaml(suite);
+  const tooLarge = sizeProblem(text);
+  if (tooLarge !== undefined) throw new NotCarried(`as a suite, it ${tooLarge}`);
+  try {
+    yamlFileOf(text, { file: place, schema: SuiteFile });
+  } catch (error) {
+    if (!(error instanceof BadFile)) throw error;
+    // There is no file with these lines yet.
+    throw new BadFile(
+      error.issues.map(({ path, message }): FileIssue => issueAt(place, `as a suite, ${path}: ${message}`)),
+    );
+  }
+}
+
+/** The cases of each suite: as many as one may have, and as its file may be large. */
+function groupsOf(
+  cases: readonly WrittenCase[],
+  variants: WrittenSuite['variants'],
+): (readonly WrittenCase[])[] {
+  const halves = (group: readonly WrittenCase[]): (readonly WrittenCase[])[] => {
+    const text = suiteYaml({ id: '', variants, cases: group });
+    if (group.length <= 1 || sizeProblem(text) === undefined) return [group];
+    const middle = Math.ceil(group.length / 2);
+    return [group.slice(0, middle), group.slice(middle)].flatMap(halves);
+  };
+  return Array.from({ length: Math.ceil(cases.length / limits.cases) }, (_, index) =>
+    cases.slice(index * limits.cases, (index + 1) * limits.cases),
+  ).flatMap(halves);
+}
+
+/** Why the text of a suite would not be read. Some room is left for its name, and for what a person adds. */
+function sizeProblem(text: string): string | undefined {
+  if (Buffer.byteLength(text) <= yamlFiles.bytes.file - 64 * 1024) return boundsProblem(text)?.message;
+  return `has more than ${yamlFiles.bytes.file / 1024 ** 2} MiB`;
 }
 
 /** How many tasks an error names. */

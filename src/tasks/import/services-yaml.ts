@@ -1,7 +1,15 @@
 import { posix } from 'node:path';
 import type { PlacedFile } from '../../suite/environment-parts.ts';
 import type { PlannedService } from '../../suite/services.ts';
-import { buildYaml, duration, given, NotCarried, nonEmpty, nonEmptyList, type Writing } from './words.ts';
+import {
+  buildYaml,
+  given,
+  healthcheckYaml,
+  NotCarried,
+  nonEmpty,
+  nonEmptyList,
+  type Writing,
+} from './words.ts';
 
 /** The services of a case as a suite file says them. Throws {@link NotCarried}. */
 export function servicesYaml(services: readonly PlannedService[], writing: Writing): Record<string, unknown> {
@@ -17,15 +25,7 @@ function serviceYaml(service: PlannedService, writing: Writing): Record<string, 
     build: build && buildYaml(build, posix.join(below, 'context'), writing),
     ...{ entrypoint, command, env: nonEmpty(env), workdir, user },
     aliases: nonEmptyList(aliases),
-    healthcheck:
-      healthcheck === 'none'
-        ? false
-        : healthcheck && {
-            ...healthcheck,
-            interval: duration(healthcheck.interval),
-            timeout: duration(healthcheck.timeout),
-            startPeriod: duration(healthcheck.startPeriod),
-          },
+    healthcheck: healthcheck === 'none' ? false : healthcheck && healthcheckYaml(healthcheck),
     dependsOn: nonEmpty(Object.fromEntries(dependsOn.map((one) => [one.service, one.until]))),
     ...placedYaml(files, posix.join(below, 'files'), writing),
     memoryFolders: nonEmptyList(memoryFolders),
@@ -35,7 +35,9 @@ function serviceYaml(service: PlannedService, writing: Writing): Record<string, 
 }
 
 /** Files one by one, and folders with all that is in them. */
-function placedYaml(files: readonly PlacedFile[], below: string, { put }: Writing) {
+function placedYaml(placed: readonly PlacedFile[], below: string, { put }: Writing) {
+  // A later file replaces an earlier one.
+  const files = [...new Map(placed.map((file) => [file.path, file])).values()];
   const folders = files.filter((file) => 'folder' in file).map(({ path }) => path);
   const tops = folders.filter((path) => !folders.some((other) => path.startsWith(`${other}/`)));
   const left = new Set(files.filter(({ path }) => !tops.includes(path)));

@@ -1,4 +1,4 @@
-import { Document, isMap, isSeq, type YAMLMap } from 'yaml';
+import { Document, isMap, isSeq, Scalar, visit, type YAMLMap } from 'yaml';
 import type { Note } from '../supported.ts';
 
 /** A case of the suite to write. */
@@ -15,18 +15,28 @@ export interface WrittenSuite {
 
 /** The text of a suite file: texts of several lines as blocks, and a comment where a task differs here. */
 export function suiteYaml({ id, variants, cases }: WrittenSuite): string {
-  const document = new Document({
+  const contents = {
     suite: { id, prompt: '{{instruction}}' },
     trials: 1,
     variants,
     cases: cases.map(({ yaml }) => yaml),
-  });
+  };
+  const document = new Document(contents, { aliasDuplicateObjects: false });
   document.commentBefore = ' Written by `offsite import`. Change it as you like: docs/suites.md.';
   const list = document.get('cases');
   if (isSeq(list))
     for (const [index, item] of list.items.entries())
       if (isMap(item)) describe(item, cases[index]?.notes ?? []);
-  return document.toString({ lineWidth: 0, blockQuote: 'literal' });
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'string' && deceiving.test(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  const text = document.toString({ lineWidth: 0, blockQuote: 'literal' });
+  return text.replaceAll(new RegExp(deceiving, 'gu'), (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16);
+    return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+  });
 }
 
 /** Says above the case what Offsite ignores or does in another way. */
@@ -36,8 +46,11 @@ function describe(item: YAMLMap, notes: readonly Note[]): void {
   if (told.length > 0) item.commentBefore = [...new Set(told)].map(asComment).join('\n');
 }
 
+/** Characters that show a text in another order than it is read, and those that no editor shows. */
+const deceiving = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u;
+
 /** A comment ends with its line. */
 function asComment(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no invisible character gets into the file
-  return ` note: ${text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e]+/g, ' ')}`;
+  const plain = text.replaceAll(new RegExp(`\\p{Cc}|${deceiving.source}`, 'gu'), ' ');
+  return ` note: ${plain}`;
 }

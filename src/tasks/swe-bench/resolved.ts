@@ -1,17 +1,8 @@
 import type { NamedResult } from './named-results.ts';
 
-/** Repositories whose tests are graded by those that the patch should fix, and no others. */
-const failToPassOnly: ReadonlySet<string> = new Set([
-  'chartjs/Chart.js',
-  'markedjs/marked',
-  'processing/p5.js',
-]);
-
 interface NamedTests {
   failToPass: readonly string[];
   passToPass: readonly string[];
-  /** As the row names it. */
-  repo: string;
 }
 
 export interface Resolution {
@@ -28,14 +19,13 @@ export interface Resolution {
  * before may also be skipped.
  */
 export function resolution(
-  { failToPass, passToPass, repo }: NamedTests,
+  { failToPass, passToPass }: NamedTests,
   resultOf: (test: string) => NamedResult | undefined,
 ): Resolution {
-  const kept = failToPassOnly.has(repo) ? [] : passToPass;
   const failed = [
     ...failToPass.filter((test) => resultOf(test) !== 'passed'),
-    ...kept.filter((test) => !['passed', 'skipped'].includes(resultOf(test) ?? 'failed')),
+    ...passToPass.filter((test) => !['passed', 'skipped'].includes(resultOf(test) ?? 'failed')),
   ];
-  const counting = failToPass.length + kept.length;
+  const counting = failToPass.length + passToPass.length;
   return { resolved: counting > 0 && failed.length === 0, failed, counting };
 }

@@ -4,6 +4,7 @@ import { printPath } from '../../contract/errors.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { parseCheckedJson } from '../../parse-json.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import { CommitName } from '../../suite/tests-source.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import { Remarks } from '../supported.ts';
 import type { Task } from '../task.ts';
@@ -30,7 +31,7 @@ const TestNames = z
 const Row = z.object({
   instance_id: z.string().min(1),
   repo: z.string().min(1),
-  base_commit: z.string().min(1),
+  base_commit: CommitName,
   problem_statement: z.string().min(1),
   patch: z.string().optional(),
   test_patch: z.string(),
@@ -58,6 +59,13 @@ export function rowId(text: string, place: RowPlace): string {
   if (typeof id === 'string' && id !== '') return id;
   throw new BadFile([{ ...place, column: 1, path: 'instance_id', message: 'is required: expected a text' }]);
 }
+
+/** Repositories whose tests are graded by those that the patch should fix, and no others. */
+const failToPassOnly: ReadonlySet<string> = new Set([
+  'chartjs/Chart.js',
+  'markedjs/marked',
+  'processing/p5.js',
+]);
 
 /** Where tests write a report, if they write one. */
 const report = '/logs/verifier/report.xml';
@@ -117,9 +125,9 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
       reading: {
         kind: 'named-tests',
         testPatch: row.test_patch,
-        ...{ base: base_commit, repo, report, ...reading },
+        ...{ base: base_commit, report, ...reading },
         failToPass: row.FAIL_TO_PASS,
-        passToPass: row.PASS_TO_PASS,
+        passToPass: failToPassOnly.has(repo) ? [] : row.PASS_TO_PASS,
       },
       collect: [],
     },

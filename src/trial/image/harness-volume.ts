@@ -17,13 +17,21 @@ import { obtainImage } from './obtain-image.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
 
-/** A harness that is installed beside the images that it runs in. */
-export interface InstalledHarness {
-  /** For the sandboxes that the harness runs in. */
+/** Programs that are installed beside the images that they run in. */
+export interface InstalledVolume {
+  /** For the sandboxes that they run in. */
   mount: Mount;
-  /** The image that it was installed in. */
+  /** The image that they were installed in. */
   imageId: string;
   step: EnvironmentStep;
+}
+
+/** What to install into a volume. */
+export interface VolumeInstall {
+  description: string;
+  script: string;
+  /** Absolute; the only folder that the script need write to. */
+  path: string;
 }
 
 /** An install of a CLI does not depend on the limits of the sandbox that the CLI runs in later. */
@@ -40,14 +48,28 @@ const STRICT_USER = '65532:65532';
  */
 export async function installedHarness(
   parts: ImageParts,
-  { harness, profile, sandbox, batchId }: TrialSpec,
+  spec: TrialSpec,
+  passed: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  options: PreparationOptions,
+): Promise<InstalledVolume | undefined> {
+  const { harness, profile } = spec;
+  const script = parts.runners.find(({ name }) => name === harness)?.install?.(profile);
+  if (script === undefined) return undefined;
+  const install = { description: `install of ${harness}`, script, path: harnessFolder };
+  return installedVolume(parts, spec, install, passed, signal, options);
+}
+
+/** Runs an install once on this engine for all images. Throws as {@link installedHarness} does. */
+export async function installedVolume(
+  parts: ImageParts,
+  { sandbox, batchId }: Pick<TrialSpec, 'sandbox' | 'batchId'>,
+  { description, script, path }: VolumeInstall,
   passed: Readonly<Record<string, string>>,
   signal: AbortSignal,
   { building }: PreparationOptions,
-): Promise<InstalledHarness | undefined> {
-  const { engine, known, runners, extraCertificates, buildLogs } = parts;
-  const script = runners.find(({ name }) => name === harness)?.install?.(profile);
-  if (script === undefined) return undefined;
+): Promise<InstalledVolume> {
+  const { engine, known, extraCertificates, buildLogs } = parts;
   const image = await installImage(parts, sandbox, signal);
   const { security } = sandbox;
   const user = security === 'strict' ? STRICT_USER : undefined;
@@ -57,16 +79,15 @@ export async function installedHarness(
     script,
     variables: {},
     user,
-    ownFolders: [harnessFolder],
+    ownFolders: [path],
     timeoutMs: sandbox.timeouts.install,
     extraCertificates,
   };
   const certificates = extraCertificates?.toString('latin1');
   const key = JSON.stringify({ script, security, env: passed, certificates });
   const hash = createHash('sha256').update(`volume ${image.id} ${key}`).digest('hex');
-  const description = `install of ${harness}`;
-  const installed = (volume: string): InstalledHarness => ({
-    mount: { volume, path: harnessFolder, readOnly: true },
+  const installed = (volume: string): InstalledVolume => ({
+    mount: { volume, path, readOnly: true },
     imageId: image.id,
     step: { phase: 'install', description, volume, ...buildLogs?.of(hash) },
   });
@@ -74,7 +95,7 @@ export async function installedHarness(
   if (knownName !== undefined) return installed(knownName);
   return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const request = {
-      ...{ key, description, waits, path: harnessFolder, parentImageId: image.id },
+      ...{ key, description, waits, path, parentImageId: image.id },
       container: installSpec(image, sandbox, engine.capabilities, { user, passed, batchId }),
       build: (container: Container) => run(() => prepareContainer(container, preparation, signal)),
     };

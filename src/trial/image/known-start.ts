@@ -1,7 +1,7 @@
 import { TrialFailure } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { ImageParts } from './image-parts.ts';
-import { type StartImage, startImage } from './start-image.ts';
+import { isEmptied, type StartImage, startImage } from './start-image.ts';
 
 /** The image that the environment begins with. Each is looked up once, and fails once. */
 export async function knownStart(
@@ -13,7 +13,7 @@ export async function knownStart(
   const { starts, failures, observeBuild } = parts;
   const { image, user, cpus, memory } = spec.sandbox;
   const { workdir, image: named } = spec.environment;
-  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name]);
+  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name, isEmptied(spec)]);
   const failure = failures.get(key);
   if (failure) throw failure;
   const known = starts.get(key);

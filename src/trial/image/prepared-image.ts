@@ -14,7 +14,8 @@ import { knownStart } from './known-start.ts';
 import { prepareContainer } from './preparation.ts';
 import { requireRunnable } from './runnable-harness.ts';
 import { sharedStep } from './shared-step.ts';
-import { requireNode, type StartImage } from './start-image.ts';
+import type { StartImage } from './start-image.ts';
+import { validatorNode } from './validator-node.ts';
 
 export interface PreparedImage {
   imageId: string;
@@ -24,6 +25,8 @@ export interface PreparedImage {
   images: UsedImage[];
   /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
   mount: Mount | undefined;
+  /** The Node of the validator, for the sandbox that it runs in. Undefined if the image has it, or none. */
+  node: Mount | undefined;
   /**
    * Prepares the trial's container, which needs the network for it. Set if no image can keep what prepare
    * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
@@ -52,11 +55,11 @@ export async function preparedImage(
 ): Promise<PreparedImage> {
   const built = await builtImage(parts, spec, env, signal, { building });
   const start = await knownStart(parts, spec, built?.step.image, signal);
-  requireNode(spec, start);
+  const node = await validatorNode(parts, spec, start, env, signal, { building });
   const harness = await installedHarness(parts, spec, env, signal, { building });
   if (harness) await requireRunnable(parts, spec, start, harness, signal);
   let imageId = start.id;
-  const steps: EnvironmentStep[] = [...(built ? [built.step] : []), ...(harness ? [harness.step] : [])];
+  const steps: EnvironmentStep[] = [...[built, harness, node].flatMap((one) => one?.step ?? [])];
   const mount = harness?.mount;
   const images = built?.bases ?? [start.used];
   for (const step of scriptsOf(spec, start, mount, parts)) {
@@ -73,9 +76,11 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    return { imageId, start, images, mount, prepare, preparesWithScript: step.script !== undefined, steps };
+    const preparesWithScript = step.script !== undefined;
+    return { imageId, start, images, mount, node: node?.mount, prepare, preparesWithScript, steps };
   }
-  return { imageId, start, images, mount, prepare: undefined, preparesWithScript: false, steps };
+  const none = { prepare: undefined, preparesWithScript: false };
+  return { imageId, start, images, mount, node: node?.mount, ...none, steps };
 }
 
 /** What prepare writes into a volume of the image is not in the container that would be committed. */

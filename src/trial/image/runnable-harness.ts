@@ -5,42 +5,53 @@ import { containerSpec } from '../container-spec.ts';
 import { TrialFailure } from '../failure.ts';
 import { relayImage } from '../model-port.ts';
 import type { TrialSpec } from '../spec.ts';
-import type { InstalledHarness } from './harness-volume.ts';
+import type { InstalledVolume } from './harness-volume.ts';
 import type { ImageParts } from './image-parts.ts';
 import type { StartImage } from './start-image.ts';
 
 /** Only a program that hangs takes this long. */
 const START_MS = 60_000;
 
+/** What runs with a Node that is installed beside the images. */
+interface InstalledProgram {
+  /** In messages. */
+  name: string;
+  /** The absolute path of its Node. */
+  node: string;
+}
+
 /**
- * Throws a {@link TrialFailure} of kind `task` if a harness that is installed beside an image cannot run in
- * it. Starts the harness's Node there, once for each image and harness.
+ * Throws a {@link TrialFailure} of kind `task` if a program that is installed beside an image cannot run in
+ * it. Starts its Node there, once for each image and program.
+ *
+ * @param program default: the harness
  */
 export async function requireRunnable(
   { engine, known, failures, observeBuild }: ImageParts,
   spec: TrialSpec,
   start: StartImage,
-  installed: InstalledHarness,
+  installed: InstalledVolume,
   signal: AbortSignal,
+  program: InstalledProgram = { name: spec.harness, node: harnessNode },
 ): Promise<void> {
   if (start.id === installed.imageId) return;
   const key = `${installed.mount.volume} runs in ${start.id}`;
   const failure = failures.get(key);
   if (failure) throw failure;
   if (known.has(key)) return;
-  const obstacle = await obstacleIn(engine, spec, start, installed, signal);
+  const obstacle = await obstacleIn(engine, spec, start, { ...installed, node: program.node }, signal);
   known.set(key, '');
   if (obstacle === undefined) return;
   const { place } = spec.environment.image ?? spec.environment.build ?? {};
   const where = place ?? `sandbox ${spec.sandbox.name}`;
   const { harnessImage = relayImage } = spec.sandbox;
   const message =
-    `${where}: ${spec.harness} does not run in the image ${spec.sandbox.image}: ${obstacle}. ` +
+    `${where}: ${program.name} does not run in the image ${spec.sandbox.image}: ${obstacle}. ` +
     `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
     'C library, or use another image';
   const thrown = new TrialFailure({ kind: 'task', phase: 'sandbox', message });
   failures.set(key, thrown);
-  const what = `${spec.harness} in the image of ${spec.caseName}`;
+  const what = `${program.name} in the image of ${spec.caseName}`;
   observeBuild({ id: key, what, state: { kind: 'failed', cause: thrown.failure } });
   throw thrown;
 }
@@ -49,7 +60,7 @@ async function obstacleIn(
   engine: Engine,
   { sandbox, batchId }: TrialSpec,
   start: StartImage,
-  { mount }: InstalledHarness,
+  { mount, node }: Pick<InstalledVolume, 'mount'> & Pick<InstalledProgram, 'node'>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const labels = { 'offsite.batch': batchId };
@@ -63,7 +74,7 @@ async function obstacleIn(
     'sh',
     '-c',
     // An install without a Node of its own brings a program that needs none.
-    `[ ! -e ${harnessNode} ] || exec ${harnessNode} --version`,
+    `[ ! -e ${node} ] || exec ${node} --version`,
   ];
   const result = await container.exec({ argv, timeoutMs: START_MS, signal });
   if (result.ended === 'exited' && result.exitCode === 0) return undefined;

@@ -24,13 +24,20 @@ export interface StartImage extends Place {
   openVariables: string[];
   /** What a validator gets in place of these variables. */
   closedEnv: Record<string, string>;
-  /** Whether a validator that is a module can run in it. */
+  /** Whether it has a `node`, of whatever version. */
   hasNode: boolean;
   /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
   hasVolumes: boolean;
 }
 
-export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'>;
+export type StartSpec = Pick<TrialSpec, 'sandbox' | 'environment'> & GradedBy;
+
+type GradedBy = Partial<Pick<TrialSpec, 'verify' | 'validator' | 'tests'>>;
+
+/** Whether the workspace of a fresh sandbox is emptied to grade a trial, and filled with the agent's. */
+export function isEmptied({ verify, validator, tests }: GradedBy): boolean {
+  return verify !== undefined || validator !== undefined || tests?.fresh?.brought.kind === 'workspace';
+}
 
 /**
  * Finds the image of a trial's sandbox, or pulls it. Throws `IMAGE_MISSING` for an image of the
@@ -56,7 +63,7 @@ export async function startImage(
   const found =
     built === undefined ? await named(parts, spec, place, signal) : await imageOfBuild(engine, built, signal);
   const start = startOf(found, { sandbox, environment });
-  const obstacle = workdirObstacle(start.workspace);
+  const obstacle = workdirObstacle(start.workspace, isEmptied(spec) ? 'emptied' : 'kept');
   if (obstacle !== undefined) {
     const why = `cannot be the workspace: ${obstacle}`;
     throw unusable(`${place}: the working folder ${start.workspace} ${why}. Set workdir.`);
@@ -124,11 +131,4 @@ function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: 
   if (environment.user !== undefined) return {};
   if (sandbox.user !== undefined) return { HOME: '/tmp' };
   return user === '' ? { HOME: '/root' } : {};
-}
-
-/** Throws a {@link TrialFailure} of kind `task` if the validator of a trial cannot run in its image. */
-export function requireNode({ validator, environment }: TrialSpec, { hasNode }: StartImage): void {
-  if (hasNode || !validator || validator.source.startsWith('#!')) return;
-  const { place = '' } = environment.image ?? environment.build ?? {};
-  throw unusable(`${place}: the image has no node, which runs the validator: install it in the image`);
 }

@@ -11,6 +11,7 @@ import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { ValidatorSpec } from '../spec.ts';
+import type { StartedSandbox } from '../started-sandbox.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** `refused`: the harness left no workspace that could be copied for the validator. */
@@ -22,7 +23,7 @@ export type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; wh
  */
 export async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
   const { spec, container, sandboxes, found, signal } = input;
-  const { container: own, closedEnv } = await sandboxes.validator.sandbox();
+  const { container: own, closedEnv, validatorNode: node } = await sandboxes.validator.sandbox();
   const copied = await copyWorkspace(container, own, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
@@ -31,7 +32,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };
   const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
-  return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, work: sandbox })) };
+  return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, node, work: sandbox })) };
 }
 
 /**
@@ -48,7 +49,11 @@ async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
   { spec, parts, models, signal, found }: PhaseInput,
-  { closedEnv, work }: { closedEnv: Record<string, string>; work: WorkSandbox },
+  {
+    closedEnv,
+    node,
+    work,
+  }: Pick<StartedSandbox, 'closedEnv'> & { node: string | undefined; work: WorkSandbox },
 ): Promise<ValidatorRun> {
   // If what a trial left is graded again, its agent used its models long ago.
   const account = found.models ?? (await models?.session.account());
@@ -60,6 +65,7 @@ async function runIn(
     // name that the validator imports.
     folder: `${sandboxPaths.validators}/${randomBytes(8).toString('hex')}`,
     workspace: container.workingDir,
+    ...(node !== undefined && { node }),
     // The validator must not run or load what the agent put into the workspace.
     env: { ...gradingEnvironment(gradingVariables, container), ...closedEnv },
     variables: variablesAsEnvironment(gradingVariables),

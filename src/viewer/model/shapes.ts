@@ -18,6 +18,8 @@ export interface BatchName {
   /** The service's name in the ledger. */
   service: string;
   startedAt: number;
+  /** Its place in the set that it belongs to; absent if it belongs to none. Numbers begin with 1. */
+  set?: { id: string; number: number; of: number } | undefined;
 }
 
 export interface BatchRow extends BatchName {

@@ -12,8 +12,9 @@ import { tallyOf } from '../model/grid.ts';
 import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';
 
 /** All batches, newest first. */
-export function readBatches({ records }: Ledger): BatchRow[] {
-  return listBatches(records).map(batchRow);
+export function readBatches({ records, sets }: Ledger): BatchRow[] {
+  const places = sets.places();
+  return listBatches(records).map((batch) => ({ ...batchRow(batch), set: places.get(batch.key) }));
 }
 
 /** A batch with its trials; undefined if the ledger has none with the key. */
@@ -27,10 +28,10 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
 }
 
 /** Identity of a batch; undefined if the ledger has none with the key. */
-export function batchName({ records, batches }: Ledger, key: number): BatchName | undefined {
+export function batchName({ records, batches, sets }: Ledger, key: number): BatchName | undefined {
   if (!records.get('SELECT 1 FROM batches WHERE key = ?', key)) return undefined;
   const { id, suite, service, startedAt } = batches.byKey(key);
-  return { key, id, suite, service, startedAt };
+  return { key, id, suite, service, startedAt, set: sets.places().get(key) };
 }
 
 function batchRow({

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { passRate } from '../../model/grid.ts';
 import { passRates } from '../../model/pass-rates.ts';
 import { isPlatforms } from '../../model/platform.ts';
+import { placeText } from '../../model/set-place.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
@@ -51,8 +52,7 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
   const words = filter.toLowerCase().split(/\s+/);
   const shown = batches.filter(
     (batch) =>
-      (suite === undefined || batch.suite === suite) &&
-      words.every((word) => `${batch.suite} ${batch.id} ${batch.service}`.toLowerCase().includes(word)),
+      (suite === undefined || batch.suite === suite) && words.every((word) => searched(batch).includes(word)),
   );
   const current = at === undefined ? undefined : shown[Math.min(at, shown.length - 1)];
   const mark = (key: number) => {
@@ -89,8 +89,8 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
       <FilterBox
         value={filter}
         onChange={(q) => setQuery({ q })}
-        label="Filter batches by suite, id or service"
-        placeholder="Filter by suite, id or service   /"
+        label="Filter batches by suite, id, set or service"
+        placeholder="Filter by suite, id, set or service   /"
       />
       <div class="table batches" role="table" aria-label="Batches" aria-rowcount={shown.length + 1}>
         <VirtualList
@@ -144,7 +144,7 @@ interface RowProps {
 }
 
 function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, unfinished } = batch;
+  const { key, id, suite, service, startedAt, unfinished, set } = batch;
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
@@ -169,6 +169,7 @@ function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
       <span role="cell" class="id">
         {line(id)}
         {isPlatforms(service) && ' · platform'}
+        {set && ` · ${placeText(set)}`}
       </span>
       <span role="cell" class="verdicts">
         <TallyBar tally={batch} />
@@ -183,6 +184,11 @@ function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
       </span>
     </div>
   );
+}
+
+/** What the filter looks in. */
+function searched({ suite, id, service, set }: BatchRow): string {
+  return `${suite} ${id} ${service} ${set?.id ?? ''}`.toLowerCase();
 }
 
 /** The address of the comparison of two marked batches, the older one on the left. */

@@ -1,0 +1,40 @@
+import type { Ledger } from '../ledger/ledger.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { TrialResult } from '../record/trial-record.ts';
+import type { BatchRun, OpenBatch } from './batch-run.ts';
+import { lightResult } from './light-result.ts';
+
+export interface FinishedTrial {
+  run: BatchRun;
+  ordinal: number;
+  /** Without the texts, which the ledger has: a batch may have very many trials. */
+  result: TrialResult;
+}
+
+export interface FinishedBatch {
+  id: string;
+  runs: BatchRun[];
+  trials: FinishedTrial[];
+}
+
+/**
+ * A batch whose trials all have results. Throws if one has none, and `BLOB_MISSING`, `BLOB_DAMAGED` and
+ * `RECORD_NEWER`.
+ *
+ * @param known results that this process has in memory, by trial key
+ */
+export function finishedBatch(
+  { key, id, runs }: OpenBatch,
+  { queue, blobs }: Ledger,
+  known: ReadonlyMap<number, TrialResult> = new Map(),
+): FinishedBatch {
+  const byKey = new Map(runs.map((run) => [run.key, run]));
+  const trials = queue.ofBatch(key).map((trial): FinishedTrial => {
+    const run = byKey.get(trial.run);
+    if (!run) throw new Error(`the batch has no run with the key ${trial.run}`);
+    if (trial.result === undefined) throw new Error(`trial ${trial.key} was left without a result`);
+    const result = known.get(trial.key) ?? lightResult(readRecord(blobs.readJson(trial.result)));
+    return { run, ordinal: trial.ordinal, result };
+  });
+  return { id, runs, trials };
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { OffsiteError } from '../offsite-error.ts';
+import { type BatchKey, batchOf, type StoredBatch } from './batches.ts';
+import type { Records, Row } from './records.ts';
+import type { PartKey, StartKey, StartState } from './starts.ts';
+
+type SetKey = number;
+
+export interface NewSet {
+  id: string;
+  /** The service's name in the ledger. */
+  service: string;
+  /** Suite name, for people. */
+  suite: string;
+  file: string | undefined;
+  /** The blob with the planned batch of each part, in the order in which they start. */
+  plans: readonly string[];
+}
+
+/** A suite that needs several start requests: each of its parts becomes a batch. */
+export interface StoredSet {
+  key: SetKey;
+  /** `set_` and 16 hexadecimal digits. It is known in this ledger only. */
+  id: string;
+  service: string;
+  suite: string;
+  file: string | undefined;
+  /** Epoch milliseconds. */
+  plannedAt: number;
+  /** How many parts it has. */
+  parts: number;
+}
+
+export interface SetPart {
+  key: PartKey;
+  /** From 1. */
+  number: number;
+  /** The blob with the planned batch. */
+  plan: string;
+  /** Its last start; undefined until the service is asked. */
+  start: { key: StartKey; state: StartState } | undefined;
+  /** The batch that it became. */
+  batch: StoredBatch | undefined;
+}
+
+/** Which part of a set a batch is. */
+export interface BatchPlace {
+  /** The set's id. */
+  id: string;
+  /** From 1. */
+  number: number;
+  of: number;
+}
+
+const columns = 'sets.*, (SELECT count(*) FROM set_parts WHERE set_parts.of_set = sets.key) AS parts';
+
+/**
+ * Suites with more cases than a start request takes. All parts are on disk before the first is started, so
+ * whatever stops an agent, the ledger knows which parts are left.
+ */
+export class Sets {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  add({ id, service, suite, file, plans }: NewSet): StoredSet {
+    const records = this.#records;
+    const plannedAt = records.now();
+    return records.transaction(() => {
+      const key = records.run(
+        'INSERT INTO sets (id, service, suite, file, planned_at) VALUES (?, ?, ?, ?, ?)',
+        ...[id, service, suite, file ?? null, plannedAt],
+      );
+      for (const [index, plan] of plans.entries())
+        records.run(
+          'INSERT INTO set_parts (of_set, number, plan) VALUES (?, ?, ?)',
+          ...[key, index + 1, plan],
+        );
+      return { key, id, service, suite, file, plannedAt, parts: plans.length };
+    });
+  }
+
+  /** The parts, in the order in which they start. */
+  parts(set: SetKey): SetPart[] {
+    const rows = this.#records.all(
+      `SELECT set_parts.*, starts.state FROM set_parts LEFT JOIN starts ON starts.key = set_parts.start
+       WHERE of_set = ? ORDER BY number`,
+      set,
+    );
+    return rows.map((row) => {
+      const start =
+        row.start === null ? undefined : { key: Number(row.start), state: row.state as StartState };
+      const [batch] = start
+        ? this.#records.all('SELECT * FROM batches WHERE start = ?', start.key).map(batchOf)
+        : [];
+      return { key: Number(row.key), number: Number(row.number), plan: String(row.plan), start, batch };
+    });
+  }
+
+  /** Sets with parts that are not started, or whose planned trials have no result, oldest first. */
+  open(): StoredSet[] {
+    return this.#records
+      .all(
+        `SELECT ${columns} FROM sets WHERE EXISTS (
+           SELECT 1 FROM set_parts LEFT JOIN batches ON batches.start = set_parts.start
+           WHERE of_set = sets.key AND (batches.key IS NULL OR batches.state = 'open' AND EXISTS (
+             SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
+               AND runs.origin = 'planned')))
+         ORDER BY key`,
+      )
+      .map(setOf);
+  }
+
+  /** The set that a start or the batch of a start belongs to. */
+  ofStart(start: StartKey): StoredSet | undefined {
+    const found = `SELECT ${columns} FROM sets WHERE key = (SELECT of_set FROM set_parts WHERE start = ?)`;
+    return this.#records.all(found, start).map(setOf)[0];
+  }
+
+  /** The set that a batch belongs to. */
+  ofBatch(batch: BatchKey): StoredSet | undefined {
+    const row = this.#records.get('SELECT start FROM batches WHERE key = ? AND start IS NOT NULL', batch);
+    return row && this.ofStart(Number(row.start));
+  }
+
+  /** The place of each batch that belongs to a set. */
+  places(): Map<BatchKey, BatchPlace> {
+    const rows = this.#records.all(
+      `SELECT batches.key AS batch, set_parts.number, ${columns} FROM set_parts
+       JOIN sets ON sets.key = set_parts.of_set JOIN batches ON batches.start = set_parts.start`,
+    );
+    return new Map(
+      rows.map((row) => {
+        const { id, parts } = setOf(row);
+        return [Number(row.batch), { id, number: Number(row.number), of: parts }];
+      }),
+    );
+  }
+
+  /**
+   * The set whose id begins with a reference; undefined if none does, or if the reference does not begin with
+   * `set_`. Throws `SET_AMBIGUOUS`.
+   */
+  find(reference: string): StoredSet | undefined {
+    if (!reference.startsWith('set_')) return undefined;
+    const [set, other] = this.#records
+      .all(`SELECT ${columns} FROM sets WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`, reference)
+      .map(setOf);
+    if (!other) return set;
+    throw new OffsiteError(`several sets fit ${reference}`, {
+      code: 'SET_AMBIGUOUS',
+      kind: 'input',
+      hint: 'Name more characters of the id. `offsite batches` lists them.',
+    });
+  }
+}
+
+export function newSetId(): string {
+  return `set_${randomBytes(8).toString('hex')}`;
+}
+
+/** The name of the lock that a process holds while it works on a set. */
+export function lockOfSet(id: string): string {
+  return id.replace('_', '-');
+}
+
+function setOf(row: Row): StoredSet {
+  return {
+    key: Number(row.key),
+    id: String(row.id),
+    service: String(row.service),
+    suite: String(row.suite),
+    file: row.file === null ? undefined : String(row.file),
+    plannedAt: Number(row.planned_at),
+    parts: Number(row.parts),
+  };
+}

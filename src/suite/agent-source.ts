@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { isHostPattern } from './hosts/host-pattern.ts';
+import { McpServer } from './mcp-server.ts';
+
+/** The schema of `agent:`, for a case or for one of its steps. */
+
+export const CaseHosts = z
+  .array(z.string().refine(isHostPattern, 'expected a host such as registry.example or *.example'))
+  .meta({
+    description:
+      'The hosts that it may reach at most, all of which `hosts` of the sandbox must permit. [] for none.',
+  });
+
+export const AgentSource = z
+  .strictObject({
+    user: z.string().min(1).optional().meta({ description: "Default: the environment's user." }),
+    mcpServers: z
+      .record(z.string().regex(/^[\w-]+$/), McpServer)
+      .optional()
+      .meta({
+        description: 'Tool servers for the harness, besides those of the profile.',
+      }),
+    skills: z.string().startsWith('/', 'expected an absolute path in the sandbox').optional().meta({
+      description: 'A folder in the sandbox with skills: folders, each with a SKILL.md.',
+    }),
+    hosts: CaseHosts.optional(),
+  })
+  .meta({ description: 'What the agent that works on the case gets. Local.' });
+export type AgentSource = z.infer<typeof AgentSource>;
