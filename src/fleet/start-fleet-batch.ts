@@ -110,7 +110,15 @@ export async function startWorkflow(
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: 'FAIL',
-      memo: { service, suite: plan.suite.name, pool, document, format: fleetFormat, needs },
+      memo: {
+        service,
+        suite: plan.suite.name,
+        pool,
+        document,
+        format: fleetFormat,
+        needs,
+        trials: input.trials,
+      },
     });
     return true;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { fleetFormat, otherFormat } from './format.ts';
+import { fleetFormat } from './format.ts';
 import { Needs, queueFor } from './placement/needs.ts';
 import { unmet } from './placement/unmet.ts';
 import { isThere, type SeenWorker } from './seen-workers.ts';
@@ -10,6 +10,7 @@ import type { WaitingTrials } from './workflow/poll-messages.ts';
 const Memo = z.object({
   pool: z.string().default('default'),
   format: z.string().default(fleetFormat),
+  trials: z.number().default(0),
   needs: z.array(Needs).max(fleetMessages.count.needs).default([]),
 });
 
@@ -24,12 +25,16 @@ export function waitingTrials(
   progress: BatchProgress | undefined,
   { seen, taskQueue }: { seen: readonly SeenWorker[]; taskQueue: string },
 ): WaitingTrials[] {
-  const { pool, format, needs } = Memo.safeParse(memo).data ?? Memo.parse({});
+  const { pool, format, needs, trials: planned } = Memo.safeParse(memo).data ?? Memo.parse({});
   const there = seen.filter(isThere);
   const own = there.flatMap(({ profile }) => (profile?.format === format ? [profile] : []));
-  const all = { trials: progress ? progress.trials - progress.scheduled : 0 };
+  const all = { trials: progress ? progress.trials - progress.scheduled : planned };
   if (there.length === 0) return [{ reason: 'no worker is there', ...all }];
-  if (own.length === 0) return [{ reason: `no worker can read the batch: ${otherFormat(format)}`, ...all }];
+  if (own.length === 0) {
+    const others = new Set(there.map(({ profile }) => profile?.format ?? 'another'));
+    const reason = `no worker has the fleet format ${format} of their batch, only ${[...others].join(', ')}`;
+    return [{ reason, ...all }];
+  }
   const waiting = new Map<string, number>();
   for (const { queue, trials } of progress?.queues ?? []) {
     const asked = needs.find((one) => queueFor(taskQueue, pool, one) === queue);

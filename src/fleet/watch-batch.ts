@@ -18,7 +18,7 @@ export type WatchEvent =
   | { kind: 'progress'; progress: BatchProgress }
   /** The trials that workers hold now. */
   | { kind: 'held'; trials: HeldTrial[] }
-  /** The trials that no worker can run, when that has changed. */
+  /** The trials that no worker can run, if there are others than before. */
   | { kind: 'waiting'; waiting: WaitingTrials[] }
   | { kind: 'note'; message: string };
 
@@ -48,7 +48,11 @@ export async function watchBatch(
       observe({ kind: 'held', trials: open });
       const hasScheduled = status === 'RUNNING' && open.some(({ phase }) => phase === undefined);
       const isStuck = status === 'RUNNING' && open.length === 0;
-      if (isStuck) await waits.look(memo, undefined);
+      // Workers answer for the workflow, so nobody would.
+      if (isStuck && (await waits.look(memo, undefined))) {
+        await clock.sleep(lookMs, signal);
+        continue;
+      }
       const more = await batch.progress(position);
       if (hasScheduled) await waits.look(memo, more);
       observe({ kind: 'progress', progress: more });
@@ -72,23 +76,28 @@ export async function watchBatch(
 class WaitingWatch {
   readonly #parts: WatchParts;
   #nextAt = 0;
-  #told = '';
+  #told = '[]';
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
   }
 
-  /** @param progress undefined if it is not known: then only a fleet without workers is told */
-  async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<void> {
+  /**
+   * Resolves with whether trials waited in the last look.
+   *
+   * @param progress undefined if it is not known: then only a fleet without workers for the batch is told
+   */
+  async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
     const { clock, workers, taskQueue, observe } = this.#parts;
-    if (clock.now() < this.#nextAt) return;
+    if (clock.now() < this.#nextAt) return this.#told !== '[]';
     const seen = await workers();
     // Each worker is asked for once in a look.
     this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
     const waiting = waitingTrials(memo, progress, { seen, taskQueue });
-    if (JSON.stringify(waiting) === this.#told) return;
+    const isNews = JSON.stringify(waiting) !== this.#told;
     this.#told = JSON.stringify(waiting);
-    observe({ kind: 'waiting', waiting });
+    if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });
+    return waiting.length > 0;
   }
 }
 

@@ -1,51 +1,31 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { z } from 'zod';
 import { foundRun, queuedOrdinals } from '../../agent/daemon/found-run.ts';
 import { casesOf, lookAtCase } from '../../agent/daemon/look.ts';
 import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
-import type { FoundRunDetails } from '../../agent/specify.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/run-parts.ts';
-import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { Config } from '../../suite/config-file.ts';
-import type { HarnessOffer } from '../../suite/planned-variant.ts';
-import type { FleetConnection } from '../connect.ts';
 import { putFoundDocument } from '../document.ts';
-import { fleetFormat, workflowQueue } from '../format.ts';
+import { workflowQueue } from '../format.ts';
+import { foundTrialId } from '../found-trial-id.ts';
 import { type Needs, queueFor } from '../placement/needs.ts';
-import { foundNeeds } from '../placement/planned-needs.ts';
-import { unmet } from '../placement/unmet.ts';
-import type { WorkerProfile } from '../placement/worker-profile.ts';
-import { isThere, seenWorkers } from '../seen-workers.ts';
-import { Sha256 } from '../storage/contents.ts';
-import type { FleetStorage } from '../storage/storage.ts';
 import {
-  foundTrialId,
   foundTrialWorkflow,
   type LookAnswer,
   type LookOrder,
   type TargetAnswer,
 } from '../workflow/poll-messages.ts';
-import type { Documents } from './documents.ts';
+import { FoundNeeds, type FoundNeedsParts } from './found-needs.ts';
 
-export interface FleetLookParts {
+export interface FleetLookParts extends FoundNeedsParts {
   client: Client;
-  connection: FleetConnection;
-  storage: FleetStorage;
-  documents: Documents;
-  clock: Clock;
   /** The service's name in ledgers. */
   service: string;
-  config(): Config;
-  harnesses: readonly HarnessOffer[];
 }
-
-const BatchNote = z.object({ document: Sha256 });
 
 /** One look at some poll targets. */
 export class FleetLook {
@@ -54,13 +34,12 @@ export class FleetLook {
   readonly #waiting = new Map<string, number>();
   /** The ids of the trials' workflows that run. */
   readonly #open = new Set<string>();
-  /** The documents of the batches that a fleet was given, by batch. */
-  readonly #planned = new Map<string, Promise<string | undefined>>();
-  #there: Promise<WorkerProfile[]> | undefined;
+  readonly #found: FoundNeeds;
 
   private constructor(order: LookOrder, parts: FleetLookParts) {
     this.#order = order;
     this.#parts = parts;
+    this.#found = new FoundNeeds(order.trials.pool, parts);
   }
 
   /**
@@ -127,18 +106,13 @@ export class FleetLook {
     const idOf = (ordinal: number) => foundTrialId(trials.taskQueue, { batch, run: id, ordinal });
     const queued = queuedOrdinals(record).filter((ordinal) => !this.#open.has(idOf(ordinal)));
     if (queued.length === 0 || this.#isBeingStarted(record, caseId)) return 0;
-    const planned = await this.#plannedOf(batch);
-    if (planned !== undefined) {
-      const { runs } = await this.#parts.documents.planned(planned);
-      // The batch's own workflow has it.
-      if (runs.some((own) => own.id === id)) return 0;
-    }
-    const needs = await this.#needsOf(run, planned);
-    const reason = 'reason' in needs ? needs.reason : unmet(needs, trials.pool, await this.#workers());
-    if (reason !== undefined || 'reason' in needs) {
-      this.#waiting.set(reason ?? '', (this.#waiting.get(reason ?? '') ?? 0) + queued.length);
+    const asked = await this.#found.of(run);
+    if (asked.kind === 'own') return 0;
+    if (asked.kind === 'waiting') {
+      this.#waiting.set(asked.reason, (this.#waiting.get(asked.reason) ?? 0) + queued.length);
       return 0;
     }
+    const { needs, planned } = asked;
     const room = Math.max(0, trials.window - this.#open.size);
     if (room === 0) return 0;
     const document = await putFoundDocument(
@@ -149,26 +123,6 @@ export class FleetLook {
     for (const ordinal of queued.slice(0, room))
       if (await this.#startTrial({ batch, document, run: id, ordinal }, needs)) started++;
     return started;
-  }
-
-  /** A run that was added to a batch of a fleet needs what the planned runs of its case and variant need. */
-  async #needsOf(
-    { caseId, details }: { caseId: string; details: unknown },
-    planned: string | undefined,
-  ): Promise<Needs | { reason: string }> {
-    const { documents, config, harnesses } = this.#parts;
-    const found = details as FoundRunDetails;
-    const { runs = [] } = planned === undefined ? {} : await documents.planned(planned);
-    const known = runs.find((one) => one.caseId === caseId && one.variantId === found.variant?.id);
-    return known?.needs ?? foundNeeds(found, config(), harnesses);
-  }
-
-  #workers(): Promise<WorkerProfile[]> {
-    const { connection, storage, clock } = this.#parts;
-    this.#there ??= seenWorkers(connection, storage, clock).then((seen) =>
-      seen.flatMap((one) => (isThere(one) && one.profile?.format === fleetFormat ? one.profile : [])),
-    );
-    return this.#there;
   }
 
   async #startTrial(
@@ -207,18 +161,6 @@ export class FleetLook {
       return cases.includes(caseId) && (at ?? since) >= since - foundRuns.time.clockDifference;
     });
   }
-
-  #plannedOf(batch: string): Promise<string | undefined> {
-    const { storage } = this.#parts;
-    const known = this.#planned.get(batch) ?? storage.note('batches', batch).then(documentIn);
-    this.#planned.set(batch, known);
-    return known;
-  }
-}
-
-function documentIn(note: unknown): string | undefined {
-  const read = BatchNote.safeParse(note);
-  return read.success ? read.data.document : undefined;
 }
 
 function tooSlow(ms: number): OffsiteError {

@@ -13,18 +13,6 @@ export function pollId(taskQueue: string): string {
   return `${taskQueue}/poll`;
 }
 
-/** The id of a trial's workflow: as long as Temporal knows it, the trial is started once. */
-export function foundTrialId(taskQueue: string, { batch, run, ordinal }: FoundTrial): string {
-  return [taskQueue, 'found', ...[batch, run].map(encodeURIComponent), ordinal].join('/');
-}
-
-/** A trial, by the service's ids. */
-export interface FoundTrial {
-  batch: string;
-  run: string;
-  ordinal: number;
-}
-
 export interface PollInput {
   /** The service's address. */
   service: string;
