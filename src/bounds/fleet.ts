@@ -29,6 +29,7 @@ export const fleetMessages = channel({
   time: {
     call: milliseconds(10_000, 'a call'),
     page: milliseconds(120_000, 'reading a page of the list of trials'),
+    presence: milliseconds(4_000, 'showing that a worker is there'),
     look: milliseconds(600_000, 'looking for queued runs of some poll targets'),
     starting: milliseconds(600_000, 'starting a batch, until its runs count as queued by somebody else'),
   },

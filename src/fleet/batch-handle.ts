@@ -28,6 +28,9 @@ export interface BatchStanding {
   open: HeldTrial[];
 }
 
+/** `PENDING_ACTIVITY_STATE_SCHEDULED` of Temporal's API: no worker has it. */
+const scheduled = 1;
+
 /** A batch of the fleet. All methods throw `FLEET_BATCH_UNKNOWN` if the server has no such batch. */
 export class BatchHandle {
   readonly id: string;
@@ -44,7 +47,8 @@ export class BatchHandle {
       if (pending.activityType?.name !== 'offsiteTrial') return [];
       return {
         trial: pending.activityId ?? '',
-        payloads: pending.heartbeatDetails?.payloads ?? [],
+        // Between two attempts, the server still has what the last one said.
+        payloads: pending.state === scheduled ? [] : (pending.heartbeatDetails?.payloads ?? []),
         worker: pending.lastWorkerIdentity ?? '',
         attempt: pending.attempt ?? 1,
         lastFailure: pending.lastFailure?.message ?? undefined,

@@ -1,3 +1,4 @@
+import { isGrpcDeadlineError } from '@temporalio/client';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { Clock } from '../clock.ts';
 import type { FleetConnection } from './connect.ts';
@@ -8,8 +9,10 @@ import type { FleetStorage } from './storage/storage.ts';
 export interface SeenWorker {
   /** `machine/agent/trials at a time` */
   name: string;
-  /** Milliseconds since the server saw it. A worker that works is seen once a minute. */
+  /** Milliseconds since the server saw it. */
   silentMs: number;
+  /** Whether it should have been seen since. */
+  isSilent: boolean;
   /** Undefined if the storage has none that can be read: an older Offsite wrote none. */
   profile: WorkerProfile | undefined;
 }
@@ -17,12 +20,38 @@ export interface SeenWorker {
 /** `TASK_QUEUE_TYPE_ACTIVITY` of Temporal's API. */
 const activityQueue = 2;
 
-/** Milliseconds after which a silent worker counts as gone. A poll takes up to a minute. */
-const goneMs = 90_000;
+/** Milliseconds between two signs of life of one worker, and of all workers of the fleet together. */
+const everyMs = { least: 2_000, most: 60_000, together: 200 };
+
+/** How often a worker of a fleet of so many shows that it is there, in milliseconds. */
+export function presenceMs(workers: number): number {
+  return Math.min(everyMs.most, Math.max(everyMs.least, workers * everyMs.together));
+}
+
+/** Milliseconds after which a silent worker counts as gone: some signs of life did not come. */
+function goneMs(workers: number): number {
+  return Math.max(15_000, 3 * presenceMs(workers));
+}
 
 /** Whether a worker is there and takes trials. */
-export function isThere({ silentMs, profile }: SeenWorker): boolean {
-  return silentMs < goneMs && profile?.ended !== true;
+export function isThere({ isSilent, profile }: SeenWorker): boolean {
+  return !isSilent && profile?.ended !== true;
+}
+
+/**
+ * Shows the fleet that this worker is there. Workers of all versions poll one queue, into which nobody puts a
+ * task, and the server names who polled it in the last minutes.
+ */
+export async function showPresence({ connection, fleet }: FleetConnection, identity: string): Promise<void> {
+  const { namespace, taskQueue } = fleet;
+  const request = { namespace, taskQueue: { name: taskQueue }, identity };
+  // The server takes no poll of less than two seconds.
+  const until = Date.now() + fleetMessages.time.presence;
+  await connection
+    .withDeadline(until, () => connection.workflowService.pollActivityTaskQueue(request))
+    .catch((error: unknown) => {
+      if (!isGrpcDeadlineError(error)) throw error;
+    });
 }
 
 /** The workers of all versions that polled in the last minutes, by name. */
@@ -32,11 +61,12 @@ export async function seenWorkers(
   clock: Clock,
 ): Promise<SeenWorker[]> {
   const seen = await pollersOf(connection);
-  const workers = [...seen].slice(0, fleetMessages.count.workers).map(async ([name, at]) => ({
-    name,
-    silentMs: Math.max(0, clock.now() - at),
-    profile: profileIn(await storage.note('workers', name)),
-  }));
+  const now = clock.now();
+  const workers = [...seen].slice(0, fleetMessages.count.workers).map(async ([name, at]) => {
+    const silentMs = Math.max(0, now - at);
+    const profile = profileIn(await storage.note('workers', name));
+    return { name, silentMs, isSilent: silentMs > goneMs(seen.size), profile };
+  });
   return (await Promise.all(workers)).toSorted((one, other) => one.name.localeCompare(other.name));
 }
 

@@ -56,7 +56,9 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
     new PollHandle(connection).standing(),
   ]);
   const held = [...batches.flatMap(({ running }) => running), ...found.running];
-  const workers = seen.map((one) => {
+  // Those that took their leave some time ago are no news.
+  const present = seen.filter(({ isSilent, profile }) => !isSilent || !profile?.ended);
+  const workers = present.map((one) => {
     return { ...one, isThere: isThere(one), holds: held.filter(({ worker }) => worker === one.name).length };
   });
   return { workers, batches, poll, found };

@@ -94,7 +94,7 @@ test('a trial goes to a worker with its label, and while there is none the fleet
   const [batch] = batches;
   expect((await fleet.command(['cancel', batch.id]).ended).exitCode).toBe(0);
   expect((await watching.ended).stderr).toContain('the batch was canceled');
-}, 180_000);
+}, 300_000);
 
 test('a sandbox that needs a label runs on no machine without it, with or without a fleet', async () => {
   await using fleet = await openFleetPlace();

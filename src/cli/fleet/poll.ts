@@ -44,7 +44,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
   if (options.json) out.json(input);
   else
     out.print(
-      text`the fleet polls ${plural(suites.length, 'suite')} and ${plural(cases.length, 'case')} for queued runs`,
+      text`the fleet polls ${plural(suites.length, 'suite')} and ${plural(cases.length, 'case')} for queued runs; offsite fleet status shows them`,
     );
 }
 

@@ -31,6 +31,7 @@ export interface FleetLookParts extends FoundNeedsParts {
 export class FleetLook {
   readonly #parts: FleetLookParts;
   readonly #order: LookOrder;
+  /** Trials of the present target that wait, by reason. */
   readonly #waiting = new Map<string, number>();
   /** The ids of the trials' workflows that run. */
   readonly #open = new Set<string>();
@@ -66,8 +67,7 @@ export class FleetLook {
       signal.throwIfAborted();
       targets.push(await this.#target(target, known, signal));
     }
-    const waiting = [...this.#waiting].map(([reason, trials]) => ({ reason, trials }));
-    return { targets, open: this.#open.size, waiting: waiting.slice(0, fleetMessages.count.failures) };
+    return { targets, open: this.#open.size };
   }
 
   async #target(target: PollTarget, known: boolean, signal: AbortSignal): Promise<TargetAnswer> {
@@ -77,10 +77,12 @@ export class FleetLook {
     try {
       if (target.kind === 'suite') {
         const cases = await casesOf(target.id, client, deadline.signal);
-        if (cases.length <= fleetMessages.count.cases) return { kind: 'looked', started: 0, cases };
+        if (cases.length <= fleetMessages.count.cases)
+          return { kind: 'looked', started: 0, waiting: [], cases };
         const failure = `it has more than ${fleetMessages.count.cases} cases: name some of them instead`;
         return { kind: 'failed', failure };
       }
+      this.#waiting.clear();
       let started = 0;
       const take = async (record: ListedRun<'setup'>, isWanted: boolean) => {
         const count = isWanted ? await this.#start(record, target.id) : 0;
@@ -88,7 +90,8 @@ export class FleetLook {
         return count > 0;
       };
       await lookAtCase(target, known, { client, take }, deadline.signal);
-      return { kind: 'looked', started };
+      const waiting = [...this.#waiting].map(([reason, trials]) => ({ reason, trials }));
+      return { kind: 'looked', started, waiting: waiting.slice(0, fleetMessages.count.failures) };
     } catch (error) {
       signal.throwIfAborted();
       // Temporal and the storage are not the target's. Temporal tries the look again.

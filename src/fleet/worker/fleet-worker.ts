@@ -195,7 +195,7 @@ export class FleetWorker {
     this.#running = { polls, tasks, worker, leave };
     const filling = new AbortController();
     const filled = work.run(filling.signal);
-    const queues = new FollowedQueues({ connection, profile, polls, monotonic, log });
+    const queues = new FollowedQueues({ connection, name, profile, polls, monotonic, log });
     const following = watchedLoop('placement', () => queues.look(), loops).run(this.#intake.signal);
     started(profile);
     if (this.#intake.signal.aborted) polls.end();

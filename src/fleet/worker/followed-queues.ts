@@ -6,13 +6,15 @@ import { fleetFormat, otherFormat } from '../format.ts';
 import { Needs, queueFor } from '../placement/needs.ts';
 import { canRun } from '../placement/unmet.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
-import { pollersOf } from '../seen-workers.ts';
+import { pollersOf, presenceMs, showPresence } from '../seen-workers.ts';
 import { batchWorkflow } from '../workflow/messages.ts';
 import { foundTrialWorkflow } from '../workflow/poll-messages.ts';
 import type { Polls } from './polls.ts';
 
 export interface FollowedQueuesParts {
   connection: FleetConnection;
+  /** How other machines know this worker. */
+  name: string;
   profile: WorkerProfile;
   polls: Pick<Polls, 'queues' | 'follow' | 'leave'>;
   monotonic: () => number;
@@ -24,9 +26,6 @@ const Memo = z.object({
   pool: z.string(),
   needs: z.array(Needs).max(fleetMessages.count.needs),
 });
-
-/** Milliseconds between two looks of one worker, and of all workers of the fleet together. */
-const everyMs = { least: 2_000, most: 60_000, together: 200 };
 
 /** Milliseconds for which a queue is polled after its last trial: the next batch may have the same needs. */
 const keptMs = 60_000;
@@ -44,7 +43,7 @@ export class FollowedQueues {
 
   /** Resolves with the milliseconds until the next look. */
   async look(): Promise<number> {
-    const { connection, polls, monotonic } = this.#parts;
+    const { connection, polls, monotonic, name } = this.#parts;
     const wanted = await this.#wanted();
     const now = monotonic();
     for (const queue of wanted) this.#needed.set(queue, now);
@@ -52,8 +51,9 @@ export class FollowedQueues {
     for (const queue of polls.queues) {
       if (now - (this.#needed.get(queue) ?? 0) > keptMs) polls.leave(queue);
     }
-    const workers = (await pollersOf(connection)).size;
-    return Math.min(everyMs.most, Math.max(everyMs.least, workers * everyMs.together));
+    // That takes some seconds, for which the server keeps the call.
+    await showPresence(connection, name);
+    return Math.max(0, presenceMs((await pollersOf(connection)).size) - fleetMessages.time.presence);
   }
 
   async #wanted(): Promise<string[]> {

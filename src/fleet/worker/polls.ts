@@ -50,9 +50,6 @@ export class Polls {
       workflowBundle: { codePath: await workflowBundle() },
       activities: { offsiteTrialPage, offsiteLook },
     });
-    // Workers of all versions poll this queue, so each can see who is there. Nobody puts a task into it.
-    const presence = { offsitePresence: async () => undefined };
-    await polls.#poll(taskQueue, { activities: presence, maxConcurrentActivityTaskPolls: 1 });
     return polls;
   }
 

@@ -69,11 +69,10 @@ export interface LookAnswer {
   targets: TargetAnswer[];
   /** Trials that are started and have not ended. */
   open: number;
-  waiting: WaitingTrials[];
 }
 
 export type TargetAnswer =
-  | { kind: 'looked'; started: number; cases?: string[] | undefined }
+  | { kind: 'looked'; started: number; waiting: WaitingTrials[]; cases?: string[] | undefined }
   | { kind: 'failed'; failure: string };
 
 /** Trials that do not start, and why. */

@@ -20,6 +20,7 @@ import {
   pollQuery,
   pollSignals,
   type Starting,
+  type WaitingTrials,
 } from './poll-messages.ts';
 
 /** Events after which the workflow continues as new. */
@@ -50,7 +51,9 @@ class Poll {
   readonly #scope = new CancellationScope();
   #started: number;
   #lookedAt: number | undefined;
-  #last: Pick<LookAnswer, 'open' | 'waiting'> = { open: 0, waiting: [] };
+  #open = 0;
+  /** The trials that wait, by target. */
+  readonly #waiting = new Map<string, WaitingTrials[]>();
 
   constructor(input: PollInput) {
     const { suites, cases, every: poll, before } = input;
@@ -92,10 +95,11 @@ class Poll {
   state(): PollState {
     const { service, suites, cases, since, trials } = this.#input;
     return {
-      ...{ service, suites, cases, since, pool: trials.pool, ...this.#last },
+      ...{ service, suites, cases, since, pool: trials.pool, open: this.#open },
       targets: this.#targets.size,
       started: this.#started,
       lookedAt: this.#lookedAt,
+      waiting: summed([...this.#waiting.values()].flat()),
       failures: this.#targets.failures.slice(0, fleetMessages.count.failures),
     };
   }
@@ -123,9 +127,9 @@ class Poll {
     }
   }
 
-  #note(due: KnownTarget[], { targets, open, waiting }: LookAnswer): void {
+  #note(due: KnownTarget[], { targets, open }: LookAnswer): void {
     this.#lookedAt = Date.now();
-    this.#last = { open, waiting };
+    this.#open = open;
     for (const [index, { target }] of due.entries()) {
       const answer = targets[index] ?? { kind: 'failed', failure: 'the look ended before it' };
       if (answer.kind === 'failed') {
@@ -135,8 +139,20 @@ class Poll {
       const before = this.#targets.size;
       for (const id of answer.cases ?? []) this.#targets.add({ kind: 'case', id, suite: target.id });
       this.#started += answer.started;
+      const name = JSON.stringify(target);
+      if (answer.waiting.length > 0) this.#waiting.set(name, answer.waiting);
+      else this.#waiting.delete(name);
       const isNew = answer.started > 0 || this.#targets.size > before;
       this.#targets.polled(target, isNew ? 'something' : 'nothing');
     }
   }
+}
+
+/** Trials that wait for the same reason, together. */
+function summed(all: readonly WaitingTrials[]): WaitingTrials[] {
+  const trials = new Map<string, number>();
+  for (const one of all) trials.set(one.reason, (trials.get(one.reason) ?? 0) + one.trials);
+  return [...trials]
+    .map(([reason, count]) => ({ reason, trials: count }))
+    .slice(0, fleetMessages.count.failures);
 }
