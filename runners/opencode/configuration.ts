@@ -12,7 +12,7 @@ const KEY = 'OFFSITE_MODEL_KEY';
 const DEFAULT_OUTPUT = 32_000;
 
 /** These adapters are part of opencode's binary. It would download any other. */
-const adapters: Record<Wire, string> = {
+const adapters: Partial<Record<Wire, string>> = {
   'openai-chat': '@ai-sdk/openai-compatible',
   'openai-responses': '@ai-sdk/openai',
   'anthropic-messages': '@ai-sdk/anthropic',

@@ -7,7 +7,7 @@ import { piLines } from './stream.ts';
 
 const KEY = 'OFFSITE_MODEL_KEY';
 
-const apis: Record<Wire, string> = {
+const apis: Partial<Record<Wire, string>> = {
   'openai-chat': 'openai-completions',
   'openai-responses': 'openai-responses',
   'anthropic-messages': 'anthropic-messages',

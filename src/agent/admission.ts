@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Semaphore } from '../semaphore.ts';
+import { fitsBeside, type Size, type TrialSize } from './trial-size.ts';
 
 /**
  * Milliseconds between the starts of two trials, so that the first trials of a batch do not reach the engine
@@ -16,6 +17,8 @@ export interface AdmissionParts {
   clock: Clock;
   /** Trials at a time. */
   concurrency: number;
+  /** What all trials together may take, if some of them have services. */
+  room: Size;
   /** Throws if no further trial should start, for example on a full disk. */
   requireRoom(): Promise<void>;
 }
@@ -25,6 +28,7 @@ export interface Applicant {
   model: string;
   /** Requests that its model takes at a time. A trial makes about one at a time. */
   maxParallel: number | undefined;
+  size: TrialSize;
 }
 
 /**
@@ -32,7 +36,7 @@ export interface Applicant {
  * change while trials run.
  */
 export class Admission {
-  readonly trials: Semaphore;
+  readonly trials: Semaphore<TrialSize>;
   readonly builds = new Semaphore(buildsAtATime);
   readonly #models = new Map<string, Semaphore>();
   readonly #parts: AdmissionParts;
@@ -41,7 +45,8 @@ export class Admission {
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
-    this.trials = new Semaphore(parts.concurrency);
+    const { room, concurrency } = parts;
+    this.trials = new Semaphore(concurrency, (running, next) => fitsBeside(running, next, room));
   }
 
   /** How many trials may run at a time from now on. Running trials continue. */
@@ -57,11 +62,11 @@ export class Admission {
    * Resolves with a permit once the trial may start; disposing gives it back. Rejects if the disk has no
    * room, and if the signal aborts.
    */
-  async enter({ model, maxParallel }: Applicant, signal: AbortSignal): Promise<Disposable> {
+  async enter({ model, maxParallel, size }: Applicant, signal: AbortSignal): Promise<Disposable> {
     using permits = new DisposableStack();
     // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
     if (maxParallel !== undefined) permits.use(await this.#permitsOf(model, maxParallel).acquire(signal));
-    permits.use(await this.trials.acquire(signal));
+    permits.use(await this.trials.acquire(signal, size));
     await this.#parts.requireRoom();
     await this.#pace(signal);
     return permits.move();

@@ -7,6 +7,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Cause, TrialRecord } from '../record/trial-record.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
+import { sizeOfTrial } from './trial-size.ts';
 
 /** Milliseconds between two tries of what is down. */
 const waits: BackoffLimits = { first: 2_000, longest: 60_000 };
@@ -232,10 +233,11 @@ export class Circuits {
 
   /** Resolves when engine and model seem to work and the trial has its permit. */
   async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Permit> {
-    const applicant = { model: spec.model, maxParallel: maxParallelOf(spec) };
+    const { model: name } = spec;
+    const applicant = { model: name, maxParallel: maxParallelOf(spec), size: sizeOfTrial(spec) };
     for (;;) {
       using taken = new DisposableStack();
-      const model = taken.use(await this.#model(spec.model).pass(signal));
+      const model = taken.use(await this.#model(name).pass(signal));
       taken.use(await this.#engine.pass(signal));
       taken.use(await admission.enter(applicant, signal));
       // The engine may have failed while this trial waited for its permit.
@@ -251,6 +253,16 @@ export class Circuits {
 
   get isEngineOpen(): boolean {
     return this.#engine.isOpen;
+  }
+
+  /** Finds out whether the engine answers, and opens its circuit if not. */
+  async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.suspect(reason, signal);
+  }
+
+  /** Resolves when the engine's circuit is closed. */
+  async engineAnswers(signal: AbortSignal): Promise<void> {
+    (await this.#engine.pass(signal))[Symbol.dispose]();
   }
 
   #permit(model: Passage, taken: DisposableStack): Permit {

@@ -16,7 +16,12 @@ import {
   type TrialResult,
 } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import { placeObstacle, type RegradeParts, regradeTrial } from '../trial/left/regrade-trial.ts';
+import {
+  placeObstacle,
+  type RegradeParts,
+  regradeTrial,
+  servicesObstacle,
+} from '../trial/left/regrade-trial.ts';
 import { obstacleOf } from '../trial/left/restore-left.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
@@ -46,11 +51,13 @@ export interface RegradeRequest {
   suite: SuitePlan | undefined;
   /** Leave out trials that have a grading on the same basis. */
   onlyMissing: boolean;
+  /** Start the services of a case anew: what they held is not kept. */
+  newServices: boolean;
 }
 
 /** Says which trials can be graded again, and how. Starts nothing. */
 export async function planRegrade(
-  { trials, suite, onlyMissing }: RegradeRequest,
+  { trials, suite, onlyMissing, newServices }: RegradeRequest,
   parts: Omit<SpecParts, 'batches'>,
 ): Promise<{ jobs: RegradeJob[]; leftOut: LeftOutTrial[] }> {
   const { ledger } = parts;
@@ -63,7 +70,7 @@ export async function planRegrade(
   const jobs: RegradeJob[] = [];
   const leftOut: LeftOutTrial[] = [];
   for (const trial of trials) {
-    const job = await jobOf(trial, suite, { ...parts, batches: { planOf } });
+    const job = await jobOf(trial, { suite, newServices }, { ...parts, batches: { planOf } });
     if (typeof job === 'string') leftOut.push({ trial, why: job });
     else if (onlyMissing && ledger.gradings.of(trial.key).some(({ basis }) => basis === job.basis))
       leftOut.push({ trial, why: 'it has this grading already' });
@@ -75,7 +82,7 @@ export async function planRegrade(
 /** How to grade a trial again, or why it cannot be. */
 async function jobOf(
   trial: ListedTrial,
-  suite: SuitePlan | undefined,
+  { suite, newServices }: Pick<RegradeRequest, 'suite' | 'newServices'>,
   parts: SpecParts,
 ): Promise<RegradeJob | string> {
   const { ledger } = parts;
@@ -92,7 +99,7 @@ async function jobOf(
   if (specified.kind !== 'ready') return specified.reason;
   const graded = suite ? gradedBy(suite, specified.spec, trial) : { spec: specified.spec, notes: [] };
   if (typeof graded === 'string') return graded;
-  const place = placeObstacle(graded.spec, kept);
+  const place = placeObstacle(graded.spec, kept) ?? servicesObstacle(graded.spec, newServices);
   if (place !== undefined) return place;
   return { trial, kept, ...graded, basis: basisOf(graded.spec) };
 }

@@ -16,6 +16,8 @@ export const modelAnswers = channel({
     event: characters(32 * MiB, 'an event of a stream that is read for its usage'),
     // An event is text in the heap.
     eventOfHeap: partOfHeap(1 / 32, 'the same, with a small heap'),
+    // Some wires repeat a part when it ends, or carry the arguments of a tool call only in one piece.
+    translated: bytes(16 * MiB, 'of an answer, kept whole because the wire of its client needs it whole'),
   },
   time: {
     connect: milliseconds(30_000, 'until a connection is open'),
@@ -23,7 +25,10 @@ export const modelAnswers = channel({
     // If a model asks for a longer wait, its client gets the error at once.
     retryAfter: milliseconds(120_000, 'that a model may ask to wait before the next attempt'),
   },
-  count: { tries: times(5, 'attempts of a request before its client gets the error') },
+  count: {
+    tries: times(5, 'attempts of a request before its client gets the error'),
+    calls: times(1_000, 'tool calls of an answer that is translated'),
+  },
 });
 
 export const chatAnswers = channel({

@@ -59,6 +59,7 @@ export const modelRequests = channel({
     // More than any client nests or sends, and little enough to read without much memory.
     depth: times(256, 'levels of a JSON body'),
     values: times(1_000_000, 'values of a JSON body'),
+    losses: times(100, 'different things that a translation names as left out'),
     // A piece of one byte takes hundreds of bytes.
     answerPieces: times(64, 'pieces of an answer, waiting for its client'),
   },
@@ -112,6 +113,20 @@ export const serviceOutput = channel({
     health: milliseconds(15 * 60_000, 'until a service is healthy, whatever the case says'),
   },
   count: 'each service has one log',
+});
+
+export const startUps = channel({
+  sender: 'the sandbox',
+  over: 'the program that the environment of a task starts: an entrypoint, or a command',
+  bytes: {
+    output: bytes(20 * KiB, 'shown, if it ends'),
+  },
+  time: {
+    settle: milliseconds(10_000, 'until it waits. Then the agent starts, whatever it does'),
+    look: milliseconds(1_000, 'the same for one that is a server, and that never only waits'),
+    starting: milliseconds(60_000, 'on a machine that hangs'),
+  },
+  count: 'it is started once for a sandbox, and once for each step and for its tests',
 });
 
 export const processEnds = channel({
@@ -235,7 +250,13 @@ export const keptWorkspaces = channel({
     // The trial waits for it, mostly while it is graded.
     keeping: milliseconds(60_000, 'keeping what a trial left; then it is not kept'),
   },
-  count: 'the archive is not read; its bytes bound its entries',
+  count: {
+    changes: times(
+      100_000,
+      'changed paths of a sandbox that is searched for keys before an image of it is kept',
+    ),
+    places: times(10_000, 'changed files and new folders of it, each searched with one request'),
+  },
 });
 
 export const pathLists = channel({

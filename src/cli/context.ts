@@ -4,6 +4,7 @@ import { runners } from '../../runners/index.ts';
 import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
+import { roomOf } from '../agent/trial-size.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -307,7 +308,6 @@ export function concurrencyFor(
   const cpus = Math.max(...sandboxes.map((sandbox) => sandbox.cpus));
   const memory = Math.max(...sandboxes.map((sandbox) => sandbox.memory));
   const byCores = Math.floor(capabilities.cpus / cpus);
-  // A quarter of the memory stays for the engine, its page cache and other programs.
-  const byMemory = Math.floor((capabilities.memoryBytes * 0.75) / memory);
+  const byMemory = Math.floor(roomOf(capabilities).memory / memory);
   return Math.max(1, Math.min(byCores, byMemory));
 }

@@ -5,7 +5,7 @@ import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
-import { type RowTest, type TasksSource, taskFormats, testParsers } from '../suite/tasks-source.ts';
+import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
 import { networkObstacles } from '../tasks/network-obstacles.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
@@ -13,6 +13,7 @@ import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';
 import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
 import type { Progress } from './output/progress.ts';
+import { type RowOptions, rowSetupOf, withRowSetup } from './row-options.ts';
 import { sourcesOf } from './sources-of.ts';
 
 /** Adds the options that name tasks in place of a suite file. */
@@ -22,27 +23,17 @@ export function withTasks<Arguments extends unknown[], Options extends OptionVal
   return withTaskChoice(command)
     .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
-    .option('--image <pattern>', 'for rows of SWE-bench: their images, such as my/swe-{instance_id}')
-    .option(
-      '--test-command <bash>',
-      'for rows of SWE-bench: what runs the tests, such as "pytest -rA {files}"',
-    )
-    .addOption(
-      new Option('--test-parser <parser>', 'for rows of SWE-bench: how their output is read').choices(
-        testParsers,
-      ),
-    )
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
     .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
     .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
     .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants', 'local');
 }
 
-/** Adds the options that choose tasks of a set, and what their rewards must reach. */
+/** Adds the options that choose tasks of a set, that set rows up, and that say what rewards must reach. */
 export function withTaskChoice<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return command
+  return withRowSetup(command)
     .option('--include <glob...>', 'only tasks whose ids match one of these')
     .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
     .option('--limit <n>', 'at most this many tasks', wholeNumber)
@@ -50,11 +41,11 @@ export function withTaskChoice<Arguments extends unknown[], Options extends Opti
     .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
 }
 
-export interface TaskOptions extends Partial<Omit<TasksSource, 'path' | 'threshold' | 'build' | 'test'>> {
+export interface TaskOptions
+  extends RowOptions,
+    Partial<Omit<TasksSource, 'path' | 'threshold' | 'image' | 'build' | 'test'>> {
   tasks?: string | undefined;
   threshold?: number | undefined;
-  testCommand?: string | undefined;
-  testParser?: RowTest['parser'] | undefined;
   strictTasks?: true | undefined;
   variant?: string[] | undefined;
   profile?: string | undefined;
@@ -118,9 +109,9 @@ export async function plannedSuite(
     if (!planned) throw new Error('a variant is planned or refused');
     return planned;
   });
-  const { format, include, exclude, limit, seed, threshold, image, testCommand, testParser } = options;
-  const test = { command: testCommand, parser: testParser ?? 'pytest' };
-  const cases = casesOf({ path, format, include, exclude, limit, seed, threshold, image, test });
+  const { format, include, exclude, limit, seed, threshold } = options;
+  const chosen = { path, format, include, exclude, limit, seed, threshold };
+  const cases = casesOf({ ...chosen, ...rowSetupOf(options) });
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
   const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
@@ -134,10 +125,18 @@ function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOff
   const sandboxes = new Set(plan.variants.map(({ sandbox }) => sandbox));
   const cases = plan.cases.filter((planned) => {
     const { id } = planned.request;
-    const { agent } = planned.local;
-    const messages = used.flatMap((harness) => mcpObstacle(agent?.mcpServers ?? {}, harness) ?? []);
+    const { agent, steps } = planned.local;
+    const agents = [agent, ...(steps?.list ?? []).map((step) => step.agent)];
+    const servers = agents.map((one) => one?.mcpServers ?? {});
+    const messages = used.flatMap((harness) => servers.flatMap((each) => mcpObstacle(each, harness) ?? []));
     const reasons: FileIssue[] = [
-      ...messages.map((message) => ({ file: plan.file, line: 1, column: 1, path: '', message })),
+      ...[...new Set(messages)].map((message) => ({
+        file: plan.file,
+        line: 1,
+        column: 1,
+        path: '',
+        message,
+      })),
       ...[...sandboxes].flatMap((sandbox) => networkObstacles(planned, sandbox)),
     ];
     if (reasons.length > 0) left.push({ id, state: 'does not run', reasons });

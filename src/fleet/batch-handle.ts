@@ -1,10 +1,11 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import {
   type BatchOutcome,
   type BatchProgress,
   batchWorkflow,
+  countNames,
   queries,
   signals,
 } from './workflow/messages.ts';
@@ -31,6 +32,9 @@ export interface BatchStanding {
 /** `PENDING_ACTIVITY_STATE_SCHEDULED` of Temporal's API: no worker has it. */
 const scheduled = 1;
 
+/** A position after all results. */
+const allSeen = Number.MAX_SAFE_INTEGER;
+
 /** A batch of the fleet. All methods throw `FLEET_BATCH_UNKNOWN` if the server has no such batch. */
 export class BatchHandle {
   readonly id: string;
@@ -43,27 +47,49 @@ export class BatchHandle {
 
   async standing(): Promise<BatchStanding> {
     const { status, memo = {}, raw } = await this.#known(() => this.#workflow.describe());
-    const open = (raw.pendingActivities ?? []).flatMap((pending) => {
-      if (pending.activityType?.name !== 'offsiteTrial') return [];
+    const slices = (raw.pendingChildren ?? []).map(async ({ workflowId }) => {
+      // It may have ended since.
+      const described = await this.#within(() => this.#slice(workflowId ?? '').describe()).catch(unlessKnown);
+      return described?.raw.pendingActivities ?? [];
+    });
+    const pending = [raw.pendingActivities ?? [], ...(await Promise.all(slices))].flat();
+    const open = pending.map(async ({ activityType, activityId, heartbeatDetails, ...rest }) => {
+      if (activityType?.name !== 'offsiteTrial') return [];
+      const { state, lastWorkerIdentity, attempt, lastFailure } = rest;
       return {
-        trial: pending.activityId ?? '',
+        trial: activityId ?? '',
         // Between two attempts, the server still has what the last one said.
-        payloads: pending.state === scheduled ? [] : (pending.heartbeatDetails?.payloads ?? []),
-        worker: pending.lastWorkerIdentity ?? '',
-        attempt: pending.attempt ?? 1,
-        lastFailure: pending.lastFailure?.message ?? undefined,
+        phase: state === scheduled ? undefined : await this.#phaseIn(heartbeatDetails?.payloads ?? []),
+        worker: lastWorkerIdentity ?? '',
+        attempt: attempt ?? 1,
+        lastFailure: lastFailure?.message ?? undefined,
       };
     });
-    const held = open.map(async ({ payloads, ...rest }) => ({
-      ...rest,
-      phase: await this.#phaseIn(payloads),
-    }));
-    return { status: status.name, memo, open: await Promise.all(held) };
+    return { status: status.name, memo, open: (await Promise.all(open)).flat() };
   }
 
-  /** Throws if no worker answers in time: workers run the workflow. */
-  progress(after: number): Promise<BatchProgress> {
-    return this.#known(() => this.#workflow.query<BatchProgress, [number]>(queries.progress, after));
+  /**
+   * What the whole batch has done, with the results that `seen` does not have yet: some at a time. Throws if no
+   * worker answers in time: workers run the workflows.
+   *
+   * @param seen how many results of each workflow are known; this call updates it. Without it, none are returned
+   */
+  async progress(seen?: Map<string, number>): Promise<BatchProgress> {
+    const whole = await this.#known(() => this.#ask(this.#workflow, seen));
+    for (const { id, isOpen } of whole.slices ?? []) {
+      if (!isOpen && (!seen || seen.get(id) === allSeen)) continue;
+      // A slice that ended some time ago may have left the server.
+      const part = await this.#ask(this.#slice(id), seen).catch(unlessKnown);
+      whole.results.push(...(part?.results ?? []));
+      if (isOpen && part) add(whole, part);
+      if (!isOpen && (!part || part.results.length === 0)) seen?.set(id, allSeen);
+    }
+    return whole;
+  }
+
+  /** The packed plan that the workflow holds; undefined if a storage has it. */
+  async plan(): Promise<string | undefined> {
+    return (await this.#known(() => this.#workflow.query<string | null>(queries.plan))) ?? undefined;
   }
 
   /** Waits for the end of the batch. Rejects if it was canceled, or failed. */
@@ -85,12 +111,29 @@ export class BatchHandle {
   }
 
   get #workflow() {
-    return this.#client.workflow.getHandle(this.id);
+    return this.#slice(this.id);
+  }
+
+  #slice(id: string): WorkflowHandle {
+    return this.#client.workflow.getHandle(id);
+  }
+
+  async #ask(workflow: WorkflowHandle, seen: Map<string, number> | undefined): Promise<BatchProgress> {
+    const { workflowId: id } = workflow;
+    const after = seen ? (seen.get(id) ?? 0) : allSeen;
+    const answer = await this.#within(() => workflow.query<BatchProgress, [number]>(queries.progress, after));
+    const last = answer.results.at(-1);
+    if (last) seen?.set(id, last.position);
+    return answer;
+  }
+
+  #within<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#client.withDeadline(Date.now() + fleetMessages.time.call, ask);
   }
 
   async #known<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await this.#client.withDeadline(Date.now() + fleetMessages.time.call, ask);
+      return await this.#within(ask);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
       throw new OffsiteError(`the fleet has no batch ${this.id} in progress`, {
@@ -113,6 +156,22 @@ export class BatchHandle {
     } catch {
       return undefined;
     }
+  }
+}
+
+function unlessKnown(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}
+
+function add(whole: BatchProgress, { spent, lostTrials, queues, ...part }: BatchProgress): void {
+  for (const name of countNames) whole[name] += part[name];
+  whole.spent.tokens += spent.tokens;
+  whole.spent.usd += spent.usd;
+  whole.lostTrials.push(...lostTrials);
+  for (const { queue, trials } of queues) {
+    const known = whole.queues.find((one) => one.queue === queue);
+    if (known) known.trials += trials;
+    else whole.queues.push({ queue, trials });
   }
 }
 

@@ -52,13 +52,26 @@ function decrypted({ metadata, data }: Payload, secret: Buffer): Payload {
     });
   }
   const bytes = Buffer.from(data ?? []);
-  const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, ivBytes));
-  decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
-  const plain =
-    decipher.update(bytes.subarray(ivBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8');
+  const plain = opened(bytes, secret);
   const read = parseForeignJson(plain) as { metadata: Record<string, string>; data: string };
   const names = Object.entries(read.metadata).map(([name, value]) => [name, Buffer.from(value, 'base64')]);
   return { metadata: Object.fromEntries(names), data: Buffer.from(read.data, 'base64') };
+}
+
+function opened(bytes: Buffer, secret: Buffer): string {
+  try {
+    const [iv, rest] = [bytes.subarray(0, ivBytes), bytes.subarray(ivBytes)];
+    const decipher = createDecipheriv('aes-256-gcm', secret, iv, { authTagLength: tagBytes });
+    decipher.setAuthTag(rest.subarray(0, tagBytes));
+    return decipher.update(rest.subarray(tagBytes), undefined, 'utf8') + decipher.final('utf8');
+  } catch (cause) {
+    throw new OffsiteError('Temporal sent something that was encrypted with another key, or changed', {
+      code: 'FLEET_NOT_ENCRYPTED',
+      kind: 'infrastructure',
+      hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.',
+      cause,
+    });
+  }
 }
 
 function base64(bytes: Uint8Array | null | undefined): string {

@@ -1,29 +1,61 @@
+import { z } from 'zod';
 import type { KnownPlan } from '../agent/stored-plan.ts';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
-import type { FoundRun } from '../ledger/batches.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { fleetStorage } from '../bounds/fleet.ts';
+import { RunVariant } from '../contract/record.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
+import { buildsOf } from './contexts.ts';
 import { fleetFormat, otherFormat } from './format.ts';
-import type { Needs } from './placement/needs.ts';
-import { hashOf } from './storage/contents.ts';
-import type { FleetStorage } from './storage/storage.ts';
+import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
+import { Needs } from './placement/needs.ts';
+import { Sha256 } from './storage/contents.ts';
+
+const Name = z.string().max(fleetStorage.bytes.name);
 
 /** A run of a batch, with what the service says about it. */
-export interface FleetRun {
-  id: string;
-  taskIndex: number;
-  caseId: string;
-  caseName: string;
-  variant: string;
-  variantIndex: number;
-  details: unknown;
-  variantId: string | undefined;
-  setup: unknown;
+const FleetRun = z.object({
+  ...{ id: Name, caseId: Name, caseName: z.string(), variant: z.string() },
+  ...{ taskIndex: z.int().nonnegative(), variantIndex: z.int().nonnegative() },
+  details: z.unknown(),
+  variantId: Name.optional(),
+  setup: z.unknown(),
   /** What its trials need of a worker. */
-  needs: Needs;
-}
+  needs: Needs,
+  /** How many trials it has, if not as many as its batch was planned with. */
+  trials: z.int().positive().optional(),
+});
+export type FleetRun = z.infer<typeof FleetRun>;
+
+/** The document of a batch as the storage keeps it. */
+const KeptBatch = z.object({
+  kind: z.literal('planned'),
+  ...{ batch: Name, service: z.string(), suite: z.string(), file: z.string() },
+  plan: z.unknown(),
+  runs: z.array(FleetRun),
+  trials: z.int().positive(),
+  contexts: z.record(Sha256, Sha256).optional(),
+});
+
+/** What a worker needs to run trials of a run that somebody else queued, besides its own configuration. */
+const FoundDocument = z.object({
+  kind: z.literal('found'),
+  ...{ batch: Name, service: z.string() },
+  run: z.object({
+    ...{ id: Name, batchId: Name, caseId: Name },
+    ...{ suite: z.string(), caseName: z.string(), variant: z.string() },
+    taskIndex: z.int().nonnegative().optional(),
+    details: z.object({ variant: z.object(RunVariant.shape).optional() }),
+  }),
+  setup: z.unknown(),
+  /** The hash of the document of its batch, if a fleet was given that. */
+  planned: Sha256.optional(),
+});
+export type FoundDocument = z.infer<typeof FoundDocument>;
+
+const Kept = z.discriminatedUnion('kind', [KeptBatch, FoundDocument]);
 
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
 export interface FleetDocument {
@@ -35,87 +67,80 @@ export interface FleetDocument {
   file: string;
   known: KnownPlan;
   runs: FleetRun[];
-  /** Trials of each run. */
+  /** Trials of each run that does not say it itself. */
   trials: number;
-}
-
-/** What a worker needs to run trials of a run that somebody else queued, besides its own configuration. */
-export interface FoundDocument {
-  kind: 'found';
-  batch: string;
-  service: string;
-  run: Omit<FoundRun, 'service' | 'setup' | 'ordinals' | 'lock'>;
-  setup: unknown;
-  /** The hash of the document of its batch, if a fleet was given that. */
-  planned: string | undefined;
+  /** The list of each build context, by the hash of what the context holds. */
+  contexts?: Record<string, string> | undefined;
 }
 
 /** What an order of a trial names. */
 export type TrialDocument = FleetDocument | FoundDocument;
 
-/** Puts the document of a run that was found into the storage. Resolves with its hash. */
-export async function putFoundDocument(document: FoundDocument, storage: FleetStorage): Promise<string> {
-  const content = Buffer.from(JSON.stringify({ version: fleetFormat, ...document }));
-  const sha256 = hashOf(content);
-  await storage.put(sha256, content);
-  return sha256;
+/** A document as it travels. */
+export function documentContent(document: TrialDocument): Buffer {
+  return Buffer.from(JSON.stringify({ version: fleetFormat, ...keptForm(document) }));
 }
 
-/** Puts the document of a batch into the storage. Resolves with its hash. */
-export async function putDocument(document: FleetDocument, storage: FleetStorage): Promise<string> {
+function keptForm(document: TrialDocument): object {
+  if (document.kind === 'found') return document;
   const { known, ...rest } = document;
   const { plan } = known;
   // Each machine has its own addresses and keys for a model of this name.
   const variants = plan.variants.map((variant) => ({ ...variant, modelConfig: undefined }));
-  const kept = { version: fleetFormat, ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
-  const content = Buffer.from(JSON.stringify(kept));
-  const sha256 = hashOf(content);
-  await storage.put(sha256, content);
-  return sha256;
+  return { ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
 }
 
-/** Reads the document of a batch, as {@link getDocument} does. */
-export async function getPlanned(
-  sha256: string,
-  storage: FleetStorage,
+/**
+ * Reads a document, with the models as this machine's configuration has them. Throws
+ * `FLEET_DOCUMENT_UNREADABLE`, and refuses what may not run here.
+ */
+export function readDocument(
+  content: Buffer,
   config: Config,
-): Promise<FleetDocument> {
-  return requirePlanned(await getDocument(sha256, storage, config));
+  /** Where contexts are unpacked; needed to build. */
+  folderOf?: (context: string) => string,
+): TrialDocument {
+  const read = parseForeignJson(content.toString('utf8')) as { version?: unknown } | null;
+  // Another worker may be able to read it.
+  if (read?.version !== fleetFormat)
+    throw unreadable(`cannot be read: ${otherFormat(String(read?.version))}`, 'infrastructure');
+  const { success, data, error } = Kept.safeParse(read);
+  if (!success) {
+    const [first] = error.issues;
+    throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, 'input', error);
+  }
+  if (data.kind === 'found') return data;
+  const { plan: stored, ...rest } = data;
+  const { plan, prompt } = planIn(stored, folderOf);
+  refuseMachineParts(plan);
+  refuseOtherVariables(plan, config);
+  const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
+  return { ...rest, known: { prompt, plan: { ...plan, variants } } };
 }
 
 /** Throws `FLEET_DOCUMENT_UNREADABLE` for the document of a run that was found. */
 export function requirePlanned(document: TrialDocument): FleetDocument {
   if (document.kind === 'planned') return document;
-  throw new OffsiteError(`the document of run ${document.run.id} is none of a batch`, {
-    code: 'FLEET_DOCUMENT_UNREADABLE',
-    kind: 'infrastructure',
-  });
+  throw unreadable(`is the document of run ${document.run.id}, which somebody else queued`, 'input');
 }
 
-type Stored =
-  | FoundDocument
-  /** Documents of older versions have no kind. */
-  | ({ plan: unknown; kind?: 'planned' } & Omit<FleetDocument, 'known' | 'kind'>);
-
-/** Reads a document, with the models as this machine's configuration has them. Throws `FLEET_DOCUMENT_UNREADABLE`. */
-export async function getDocument(
-  sha256: string,
-  storage: FleetStorage,
-  config: Config,
-): Promise<TrialDocument> {
-  const content = await storage.get(sha256);
-  const read = parseForeignJson(content.toString('utf8')) as { version?: unknown } & Stored;
-  if (read.version !== fleetFormat) {
-    throw new OffsiteError(`cannot read the plan of the batch: ${otherFormat(String(read.version))}`, {
-      code: 'FLEET_DOCUMENT_UNREADABLE',
-      // Another worker may be able to read it.
-      kind: 'infrastructure',
-      hint: 'All machines of a fleet need the same version of Offsite.',
-    });
+function planIn(stored: unknown, folderOf: ((context: string) => string) | undefined): KnownPlan {
+  try {
+    const known = readPlan(stored);
+    // Whatever folder the plan names, a worker builds from its own copy.
+    for (const { context } of buildsOf(known.plan)) context.folder = folderOf?.(context.hash) ?? '';
+    return known;
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    throw unreadable(`has a part that is none: ${messageOf(error)}`, 'input', error);
   }
-  if (read.kind === 'found') return read;
-  const { plan: stored, ...rest } = read;
-  const { plan, prompt } = readPlan(stored);
-  const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
-  return { ...rest, kind: 'planned', known: { prompt, plan: { ...plan, variants } } };
+}
+
+function unreadable(why: string, kind: 'input' | 'infrastructure', cause?: unknown): OffsiteError {
+  return new OffsiteError(`the plan of the batch ${why}`, {
+    code: 'FLEET_DOCUMENT_UNREADABLE',
+    kind,
+    hint: 'All machines of a fleet need the same version of Offsite.',
+    cause,
+  });
 }

@@ -4,7 +4,7 @@ import { planFormat } from '../agent/stored-plan.ts';
  * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows. Count
  * it up with each change that an older worker cannot follow.
  */
-const ownFormat = 2;
+const ownFormat = 3;
 
 /**
  * Workers take tasks of their own format only: it is a part of the names of task queues. So a worker of another

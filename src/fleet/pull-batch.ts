@@ -1,4 +1,5 @@
 import { storedPlan } from '../agent/stored-plan.ts';
+import { fleetStorage } from '../bounds/fleet.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -36,7 +37,7 @@ export async function pullBatch(
     if (key === undefined) continue;
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (standing && standing.state !== 'queued') continue;
-    const content = await storage.get(record);
+    const content = await storage.get(record, fleetStorage.bytes.document);
     const { verdict } = readRecord(parseForeignJson(content.toString('utf8')));
     await pullContents(content, { ledger, storage }, signal);
     const { sha256: result } = await ledger.blobs.put(content);

@@ -1,6 +1,8 @@
 import { isGrpcDeadlineError } from '@temporalio/client';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { Clock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { DocumentTooHeavy } from '../parse-json.ts';
 import type { FleetConnection } from './connect.ts';
 import { WorkerProfile } from './placement/worker-profile.ts';
 import type { FleetStorage } from './storage/storage.ts';
@@ -13,7 +15,7 @@ export interface SeenWorker {
   silentMs: number;
   /** Whether it should have been seen since. */
   isSilent: boolean;
-  /** Undefined if the storage has none that can be read: an older Offsite wrote none. */
+  /** Undefined if the fleet has no storage, or that has none that can be read: an older Offsite wrote none. */
   profile: WorkerProfile | undefined;
 }
 
@@ -57,14 +59,14 @@ export async function showPresence({ connection, fleet }: FleetConnection, ident
 /** The workers of all versions that polled in the last minutes, by name. */
 export async function seenWorkers(
   connection: FleetConnection,
-  storage: FleetStorage,
+  storage: FleetStorage | undefined,
   clock: Clock,
 ): Promise<SeenWorker[]> {
   const seen = await pollersOf(connection);
   const now = clock.now();
   const workers = [...seen].slice(0, fleetMessages.count.workers).map(async ([name, at]) => {
     const silentMs = Math.max(0, now - at);
-    const profile = profileIn(await storage.note('workers', name));
+    const profile = storage && profileIn(await noteOf(name, storage));
     return { name, silentMs, isSilent: silentMs > goneMs(seen.size), profile };
   });
   return (await Promise.all(workers)).toSorted((one, other) => one.name.localeCompare(other.name));
@@ -85,6 +87,17 @@ export async function pollersOf({ connection, fleet }: FleetConnection): Promise
       return [identity ?? '', Number(at?.seconds ?? 0) * 1000 + Number(at?.nanos ?? 0) / 1e6];
     }),
   );
+}
+
+/** What a worker has noted. What somebody has spoiled counts as nothing. */
+async function noteOf(name: string, storage: FleetStorage): Promise<unknown> {
+  try {
+    return await storage.note('workers', name);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy) return undefined;
+    if (error instanceof OffsiteError && error.code === 'FLEET_CONTENT_DAMAGED') return undefined;
+    throw error;
+  }
 }
 
 function profileIn(note: unknown): WorkerProfile | undefined {

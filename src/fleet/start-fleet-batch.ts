@@ -2,43 +2,37 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups } from '../agent/pull.ts';
 import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
+import { storedPlan } from '../agent/stored-plan.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
-import { putDocument } from './document.ts';
+import { buildsOf, putContexts } from './contexts.ts';
+import { documentContent } from './document.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
+import { packedPlan } from './inline-plan.ts';
 import { distinctNeeds } from './placement/needs.ts';
 import { plannedNeeds } from './placement/planned-needs.ts';
 import { PollHandle } from './poll-handle.ts';
-import type { FleetStorage } from './storage/storage.ts';
+import { hashOf } from './storage/contents.ts';
+import { type FleetStorage, rerunName } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 
 export interface FleetStart extends StartParts {
   temporal: Client;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   config: Config;
   pool: string;
   priority: number;
   /** The most trials that are scheduled at a time. */
   window: number;
+  /** The most trials of one workflow. */
+  slice: number;
+  /** The group of the batch, unless it is one of its own. */
+  group?: string | undefined;
   /** Tells a person about something that went wrong and does not matter. */
   note(message: string): void;
-}
-
-/** After how many trials a workflow continues as new: its history has three to six events for each. */
-const continueAfter = 1_000;
-
-/** Throws `FLEET_BUILD_CONTEXT` for a suite whose images are built from folders of this machine. */
-export function refuseContexts({ cases }: SuitePlan): void {
-  const built = cases.find(({ local }) => local.environment.build !== undefined);
-  if (!built) return;
-  throw new OffsiteError(`the case ${built.request.id} builds its image from a folder of this machine`, {
-    code: 'FLEET_BUILD_CONTEXT',
-    kind: 'input',
-    hint: 'Build the image once, push it to a registry that the workers reach, and name it as image.',
-  });
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */
@@ -47,6 +41,8 @@ export async function startFleetBatch(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
+  requireWay(plan, parts);
+  requireFewNeeds(plan);
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
   const cases = plan.cases.map(({ request }) => request.id);
@@ -57,67 +53,85 @@ export async function startFleetBatch(
   });
 }
 
-/** Starts the workflow of a batch, which may have been started before. Resolves with whether this call did it. */
+/**
+ * Starts the workflow of a batch, or of some runs of it, which may have been started before. Resolves with
+ * whether this call did it.
+ *
+ * @param only the id of a workflow that is not the batch's own, and how many trials each of its runs has
+ */
 export async function startWorkflow(
   batch: OpenBatch,
   parts: FleetStart,
   signal: AbortSignal,
+  only?: { workflow: string; trials: ReadonlyMap<string, number> },
 ): Promise<boolean> {
-  const { temporal, service, storage, config, pool, priority, window, ledger } = parts;
+  const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
-  const document = await putDocument(
-    {
-      ...{ kind: 'planned', batch: id, service, suite: plan.suite.name, file: plan.file },
+  const contexts = storage && (await putContexts(plan, storage));
+  const runs = batch.runs.map((run) => ({
+    ...{ run, needs: plannedNeeds(run.case, run.variant, plan.judges) },
+    trials: only?.trials.get(run.id),
+  }));
+  const needs = distinctNeeds(runs.map((one) => one.needs));
+  const content = documentContent({
+    contexts,
+    ...{
+      kind: 'planned',
+      batch: id,
+      service,
+      suite: plan.suite.name,
+      file: plan.file,
       known: { plan, prompt },
-      trials: plan.trials,
-      runs: batch.runs.map((run) => {
-        const pulled = setups.find(({ run: key }) => key === run.key);
-        const setup = pulled?.setup ?? run.setup;
-        return {
-          id: run.id,
-          taskIndex: run.taskIndex,
-          caseId: run.case.request.id,
-          caseName: run.case.request.name,
-          variant: run.variant.name,
-          variantIndex: plan.variants.indexOf(run.variant),
-          details: runDetails(run.case),
-          variantId: pulled?.variantId ?? run.variantId,
-          setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
-          needs: plannedNeeds(run.case, run.variant, plan.judges),
-        };
-      }),
     },
-    storage,
-  );
-  // The poll for queued runs leaves the runs of the batch alone.
-  await storage.putNote('batches', id, { document });
-  const needs = distinctNeeds(batch.runs.map((run) => plannedNeeds(run.case, run.variant, plan.judges)));
-  if (needs.length > fleetMessages.count.needs) throw tooManyNeeds(needs.length);
+    trials: plan.trials,
+    runs: runs.map(({ run, needs, trials }) => {
+      const pulled = setups.find(({ run: key }) => key === run.key);
+      const setup = pulled?.setup ?? run.setup;
+      return {
+        id: run.id,
+        needs,
+        trials,
+        taskIndex: run.taskIndex,
+        caseId: run.case.request.id,
+        caseName: run.case.request.name,
+        variant: run.variant.name,
+        variantIndex: plan.variants.indexOf(run.variant),
+        details: runDetails(run.case),
+        variantId: pulled?.variantId ?? run.variantId,
+        setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
+      };
+    }),
+  });
+  const document = hashOf(content);
+  const workflow = only?.workflow ?? id;
+  const held = storage ? {} : { plan: packedPlan(content), holder: workflow };
+  await storage?.put(document, content);
+  // The poll for queued runs leaves these runs alone.
+  if (!only) await storage?.putNote('batches', id, { document });
+  else for (const { run } of runs) await storage?.putNote('reruns', rerunName(id, run.id), { document });
+  const trials = runs.reduce((sum, one) => sum + (one.trials ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials: batch.runs.length * plan.trials, pool, window, priority },
+    ...{ batch: id, document, trials, pool, window, priority, group },
+    ...held,
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
-    continueAfter,
+    slice,
+    lane: fleetMessages.count.lane,
     budget: { tokens: budget.tokens, usd: budget.usd },
     trialBudget: { tokens: trialBudget.tokens, usd: trialBudget.usd },
   };
   try {
     await temporal.workflow.start(batchWorkflow, {
-      workflowId: id,
+      workflowId: workflow,
       taskQueue: workflowQueue(config.fleet.taskQueue),
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: 'FAIL',
       memo: {
-        service,
-        suite: plan.suite.name,
-        pool,
-        document,
-        format: fleetFormat,
-        needs,
-        trials: input.trials,
+        ...{ service, suite: plan.suite.name, pool, document },
+        ...{ format: fleetFormat, needs, trials },
       },
     });
     return true;
@@ -127,13 +141,39 @@ export async function startWorkflow(
   }
 }
 
-function tooManyNeeds(count: number): OffsiteError {
-  return new OffsiteError(
+/** Throws `FLEET_TOO_MANY_NEEDS`. */
+function requireFewNeeds({ cases, variants, judges }: SuitePlan): void {
+  const all = cases.flatMap((one) => variants.map((variant) => plannedNeeds(one, variant, judges)));
+  const { length: count } = distinctNeeds(all);
+  const most = fleetMessages.count.needs;
+  if (count <= most) return;
+  throw new OffsiteError(
     `the trials of the batch have ${count} different needs of memory, labels and models`,
     {
       code: 'FLEET_TOO_MANY_NEEDS',
       kind: 'input',
-      hint: `A fleet has a task queue for each, at most ${fleetMessages.count.needs} for a batch. Start several batches.`,
+      hint: `A fleet has a task queue for each, at most ${most} for a batch. Start several batches.`,
     },
   );
+}
+
+/** Throws `FLEET_STORAGE_MISSING` if the plan of a batch cannot reach the workers. */
+function requireWay(plan: SuitePlan, { storage, config }: Pick<FleetStart, 'storage' | 'config'>): void {
+  if (storage) return;
+  const why =
+    config.fleet.payloads !== 'full'
+      ? ['the fleet has no storage for plans and records', ', or let plans go over Temporal: payloads: full']
+      : buildsOf(plan).length > 0
+        ? ['images are built from folders, and the fleet has no storage for them', '']
+        : undefined;
+  if (!why) {
+    // Too large without its runs, it is too large with them.
+    packedPlan(Buffer.from(JSON.stringify(storedPlan({ plan, prompt: '' }))));
+    return;
+  }
+  throw new OffsiteError(why[0] ?? '', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'input',
+    hint: `Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket${why[1]}.`,
+  });
 }

@@ -6,7 +6,7 @@ import { workflowQueue } from './format.ts';
 import { PollHandle, type PollStanding } from './poll-handle.ts';
 import { isThere, type SeenWorker, seenWorkers } from './seen-workers.ts';
 import type { FleetStorage } from './storage/storage.ts';
-import { waitingTrials } from './waiting-trials.ts';
+import { type Known, waitingTrials } from './waiting-trials.ts';
 import type { BatchProgress } from './workflow/messages.ts';
 import { foundTrialWorkflow, type WaitingTrials } from './workflow/poll-messages.ts';
 
@@ -32,6 +32,8 @@ export interface BatchStatus {
 }
 
 export interface FleetStatus {
+  /** Whether workers have a place where they say what they offer. */
+  hasStorage: boolean;
   workers: WorkerStatus[];
   batches: BatchStatus[];
   poll: PollStanding;
@@ -41,7 +43,7 @@ export interface FleetStatus {
 
 interface StatusParts {
   connection: FleetConnection;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   clock: Clock;
 }
 
@@ -49,7 +51,7 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
   const { client, fleet } = connection;
   const seen = await seenWorkers(connection, storage, clock);
   const ids = await batchesInProgress(client);
-  const known = { seen, taskQueue: fleet.taskQueue };
+  const known = { seen, taskQueue: fleet.taskQueue, storage };
   const [batches, found, poll] = await Promise.all([
     Promise.all(ids.map((id) => statusOf(new BatchHandle(id, client), known))),
     foundTrials(connection),
@@ -61,18 +63,13 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
   const workers = present.map((one) => {
     return { ...one, isThere: isThere(one), holds: held.filter(({ worker }) => worker === one.name).length };
   });
-  return { workers, batches, poll, found };
+  return { hasStorage: storage !== undefined, workers, batches, poll, found };
 }
 
-async function statusOf(
-  handle: BatchHandle,
-  known: { seen: readonly SeenWorker[]; taskQueue: string },
-): Promise<BatchStatus> {
+async function statusOf(handle: BatchHandle, known: Known): Promise<BatchStatus> {
   const { memo, open } = await handle.standing();
   const isAnswered = known.seen.some(isThere);
-  const progress = isAnswered
-    ? await handle.progress(Number.MAX_SAFE_INTEGER).catch(() => undefined)
-    : undefined;
+  const progress = isAnswered ? await handle.progress().catch(() => undefined) : undefined;
   const running = open.filter(({ phase }) => phase !== undefined);
   return {
     id: handle.id,

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { BatchHandle, HeldTrial } from './batch-handle.ts';
 import type { SeenWorker } from './seen-workers.ts';
+import type { FleetStorage } from './storage/storage.ts';
 import { waitingTrials } from './waiting-trials.ts';
 import type { BatchOutcome, BatchProgress } from './workflow/messages.ts';
 import type { WaitingTrials } from './workflow/poll-messages.ts';
@@ -11,6 +12,7 @@ export interface WatchParts {
   workers(): Promise<SeenWorker[]>;
   /** The fleet's. */
   taskQueue: string;
+  storage: FleetStorage | undefined;
   observe(event: WatchEvent): void;
 }
 
@@ -39,7 +41,7 @@ export async function watchBatch(
 ): Promise<BatchOutcome | undefined> {
   const { clock, observe } = parts;
   const waits = new WaitingWatch(parts);
-  let position = 0;
+  const seen = new Map<string, number>();
   let told: string | undefined;
   for (;;) {
     signal.throwIfAborted();
@@ -53,10 +55,9 @@ export async function watchBatch(
         await clock.sleep(lookMs, signal);
         continue;
       }
-      const more = await batch.progress(position);
+      const more = await batch.progress(seen);
       if (hasScheduled) await waits.look(memo, more);
       observe({ kind: 'progress', progress: more });
-      position = more.results.at(-1)?.position ?? position;
       told = undefined;
       const isRead = more.results.length === 0;
       if (isRead && status !== 'RUNNING') return await endOf(batch, status);
@@ -88,12 +89,12 @@ class WaitingWatch {
    * @param progress undefined if it is not known: then only a fleet without workers for the batch is told
    */
   async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
-    const { clock, workers, taskQueue, observe } = this.#parts;
+    const { clock, workers, taskQueue, storage, observe } = this.#parts;
     if (clock.now() < this.#nextAt) return this.#told !== '[]';
     const seen = await workers();
     // Each worker is asked for once in a look.
     this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
-    const waiting = waitingTrials(memo, progress, { seen, taskQueue });
+    const waiting = waitingTrials(memo, progress, { seen, taskQueue, storage });
     const isNews = JSON.stringify(waiting) !== this.#told;
     this.#told = JSON.stringify(waiting);
     if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });

@@ -7,6 +7,8 @@ import { costOf } from './prices.ts';
 import { clientGone, Refusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
+import type { Transcoder } from './translation/transcoder.ts';
+import { toldOf } from './translation/translate-request.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
@@ -24,8 +26,8 @@ interface OpenExchange {
   answered(answer: UpstreamAnswer, release: () => void): void;
   /** There is no answer. */
   rejected(error: unknown): void;
-  /** Passes on the answer's body for the client, and reads it on the way. */
-  passed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
+  /** Passes on the answer's body for the client, translated by the transcoder, and reads it on the way. */
+  passed(body: AsyncIterable<Uint8Array>, transcoder?: Transcoder): AsyncGenerator<Uint8Array>;
 }
 
 /**
@@ -63,6 +65,8 @@ export function openExchange(
   let heldByDecoder = 0;
   let wholeRead = false;
   let finished = false;
+  const { translated } = ask;
+  if (translated) told.translation = toldOf(translated);
 
   record.add(entry);
   record.begin(running);
@@ -78,6 +82,7 @@ export function openExchange(
     finished = true;
     release?.();
     told.finishedAt = clock.now();
+    if (translated) told.translation = toldOf(translated);
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
       const reading = meter?.end();
@@ -151,7 +156,7 @@ export function openExchange(
     else if (told.failure === undefined) record.failures.delete(role);
   };
 
-  const take = (bytes: Buffer) => {
+  const take = (bytes: Buffer, transcoder: Transcoder | undefined) => {
     told.firstByteAt ??= clock.now();
     told.responseBytes += bytes.length;
     meter?.chunk(bytes);
@@ -159,7 +164,7 @@ export function openExchange(
     // Callers in this process read the whole answer before they use it.
     const read = ask.from === 'process' ? told.responseBytes : 0;
     return hold.resize(
-      heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + read,
+      heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + (transcoder?.held() ?? 0) + read,
       stopping.signal,
     );
   };
@@ -194,21 +199,21 @@ export function openExchange(
         void finish(messageOf(error), told.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },
-    async *passed(body) {
+    async *passed(body, transcoder) {
       const redacted = model.redaction.stream();
       try {
         for await (const chunk of body) {
           const bytes = redacted.push(chunk);
           if (bytes.length === 0) continue;
-          const room = take(bytes);
+          const room = take(bytes, transcoder);
+          const out = transcoder ? transcoder.push(bytes) : bytes;
           if (room) await room;
-          yield bytes;
+          if (out.length > 0) yield out;
         }
         const rest = redacted.end();
-        if (rest.length > 0) {
-          await take(rest);
-          yield rest;
-        }
+        if (rest.length > 0) await take(rest, transcoder);
+        const last = transcoder ? Buffer.concat([transcoder.push(rest), transcoder.end()]) : rest;
+        if (last.length > 0) yield last;
         wholeRead = true;
         void finish(undefined, false);
       } catch (error) {

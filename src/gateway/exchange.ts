@@ -3,12 +3,15 @@ import { openExchange } from './exchange-book.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
 import { Refusal } from './refusal.ts';
 import { send } from './send.ts';
+import { translateAnswer } from './translation/translate-answer.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 
 /** An answer for the client. Read its body, or abort `signal`. */
 export interface PassedAnswer extends UpstreamAnswer {
   /** Whether the client should not retry: all useful attempts were made. */
   exhausted: boolean;
+  /** Whether its client gets it in one piece, so that nothing is sent before it is complete. */
+  whole?: boolean | undefined;
 }
 
 /**
@@ -58,7 +61,9 @@ export async function exchange(
         },
       );
     }
-    return { ...answer, body: open.passed(answer.body), exhausted };
+    if (!ask.translated) return { ...answer, body: open.passed(answer.body), exhausted };
+    const { transcoder, ...told } = translateAnswer(answer, ask.translated, ask.purpose, parts.clock.now());
+    return { ...told, body: open.passed(answer.body, transcoder), exhausted };
   } catch (error) {
     open.rejected(error);
     throw error;

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
@@ -10,8 +12,12 @@ import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
 import type { Hold, Share } from './room.ts';
 import type { Route } from './route.ts';
+import type { ServedModel } from './served-model.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
+import { estimatedCount } from './translation/translate-answer.ts';
+import { toldOf, translateRequest } from './translation/translate-request.ts';
+import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 export interface ForwardParts extends ExchangeParts {
@@ -50,7 +56,9 @@ export async function forward(
     const received = await readBody(request, hold, signal);
     const answer = await ask(parts, route, role, { headers, received, hold, owned }, signal);
     const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
-    await pass({ ...answer, headers: told }, response, { stopping, clock: parts.clock });
+    // Read first, so that an answer that cannot be translated becomes an error.
+    const body = answer.whole ? await inOnePiece(answer.body) : answer.body;
+    await pass({ ...answer, headers: told, body }, response, { stopping, clock: parts.clock });
   } catch (error) {
     // A client that has disconnected gets no answer; the record shows it.
     if (!gone) answerError(response, route.wire, error);
@@ -62,7 +70,7 @@ export async function forward(
 /** Checks a request with a known token, and sends it. Records a refusal. */
 async function ask(
   parts: ForwardParts,
-  { wire, purpose, path }: ModelRoute,
+  { wire, purpose, path, inPath }: ModelRoute,
   role: ModelRole,
   {
     headers,
@@ -81,16 +89,19 @@ async function ask(
   let asked = '';
   let streamed = false;
   const judged = () => {
-    const body = readRequestBody(received);
+    const body = readRequestBody(received, wire, inPath);
     asked = body.model.slice(0, 200);
     streamed = body.streamed;
     const model = parts.models.named(role, body.model);
-    if (!model.wires.includes(wire)) {
-      const spoken = model.wires.join(', ');
-      throw new Refusal(400, 'WIRE_NOT_SPOKEN', `the model ${model.name} speaks ${spoken}, not ${wire}`);
-    }
     judgeMembers(body.json, wire, model);
-    return { model, body: bytesForUpstream(body, wire, model.upstreamName), weight: body.weight };
+    const { weight } = body;
+    if (model.wires.includes(wire)) {
+      const bytes = bytesForUpstream(body, wire, model.upstreamName);
+      return { model, weight, wire, body: bytes, path: inPath ? pathOf(wire, model, inPath) : path };
+    }
+    const translated = translateRequest(body.json, wire, { model, streamed, purpose });
+    const { to, sent } = translated;
+    return { model, weight, wire: to, path: sent?.path ?? path, body: sent?.body ?? received, translated };
   };
   let model: ReturnType<typeof judged>;
   try {
@@ -106,19 +117,51 @@ async function ask(
       streamed,
       requestBytes: received.length,
     });
-    parts.record.addRefused({ ...told, status, failure: message });
+    parts.record.addUnsent({ ...told, status, failure: message });
     throw error;
   }
-  const request = { wire, method: 'POST', path, headers: toUpstream(headers), body: model.body };
+  const { translated, ...read } = model;
+  if (translated && !translated.sent) {
+    const answer = estimatedCount(translated);
+    const told = { role, model: read.model.name, wire: read.wire, path, streamed: false };
+    const exchange = newExchange(parts.clock, { ...told, requestBytes: received.length });
+    parts.record.addUnsent({
+      ...exchange,
+      status: answer.status,
+      failure: undefined,
+      translation: toldOf(translated),
+    });
+    return { ...answer, exhausted: false };
+  }
+  const ownHeaders = translated ? wireTable[read.wire].headers : {};
+  const request = {
+    ...{ wire: read.wire, method: 'POST', path: read.path, body: read.body },
+    headers: { ...toUpstream(headers, { isTranslated: translated !== undefined }), ...ownHeaders },
+  };
   owned.move();
   return exchange(
     parts,
     {
-      ...{ from: 'sandbox', role, model: model.model, purpose, streamed, request, received, hold },
-      weight: model.weight,
+      ...{ from: 'sandbox', role, model: read.model, purpose, streamed, request, hold, translated },
+      received: translated ? read.body : received,
+      weight: read.weight,
     },
     signal,
   );
+}
+
+/** The path to a model on a wire whose paths name it. */
+function pathOf(wire: Wire, { upstreamName }: ServedModel, { purpose, streamed }: PathTarget): string {
+  const { translation } = wireTable[wire];
+  if (purpose === 'answer') return translation.path(upstreamName, streamed);
+  return translation.count?.path(upstreamName) ?? '';
+}
+
+/** Resolves once the body has ended. The exchange holds room for it meanwhile. */
+async function inOnePiece(body: AsyncIterable<Uint8Array>): Promise<Readable> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Readable.from(chunks);
 }
 
 /** Answers `/v1/models` and `/v1/models/NAME` with the models that the token's role may use. */

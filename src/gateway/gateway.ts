@@ -2,6 +2,7 @@ import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { RelayHandler } from './relay/relay.ts';
+import type { Loss } from './translation/losses.ts';
 
 /** The role of a model in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
@@ -127,6 +128,19 @@ export interface ModelExchange {
   /** Blobs of the bodies, with `record: full`. */
   requestBody: string | undefined;
   responseBody: string | undefined;
+  /**
+   * Set if the client spoke another wire. Everything else here is what the model got and gave, in its wire.
+   */
+  translation?: ExchangeTranslation | undefined;
+}
+
+export interface ExchangeTranslation {
+  /** The client's wire. */
+  from: Wire;
+  /** What the model's or the client's wire cannot carry. */
+  losses: Loss[];
+  /** Whether a count of tokens is an estimate: the model's wire or server does not count. */
+  estimated?: true;
 }
 
 /** One connection through the allow-list's proxy. */

@@ -1,8 +1,8 @@
 import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import type { JsonObject } from './wires/lenient.ts';
-import { isNothing, providerSide } from './wires/provider-side.ts';
+import { isNothing, type JsonObject } from './wires/lenient.ts';
+import { providerSide } from './wires/provider-side.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
@@ -15,13 +15,13 @@ export function judgeMembers(
   wire: Wire,
   { name, config }: Pick<ServedModel, 'name' | 'config'>,
 ): void {
-  const { accepted, hostedTool } = wireTable[wire].requests;
+  const { accepted, hostedTool, names, providerSide: ownJudge } = wireTable[wire].requests;
+  const isKnown = (member: string) =>
+    names
+      ? accepted.members.has(member) || accepted.hosted.has(member)
+      : knownMembers.has(member) || hostedMembers.has(member);
   const unknown = Object.keys(body).find(
-    (member) =>
-      !knownMembers.has(member) &&
-      !hostedMembers.has(member) &&
-      !config.requestMembers.includes(member) &&
-      !isNothing(body[member]),
+    (member) => !isKnown(member) && !config.requestMembers.includes(member) && !isNothing(body[member]),
   );
   if (unknown !== undefined) {
     const shown = JSON.stringify(unknown.slice(0, 100));
@@ -33,7 +33,7 @@ export function judgeMembers(
     );
   }
   if (config.hostedTools === 'allow') return;
-  const hosted = providerSide(body, accepted, hostedTool);
+  const hosted = ownJudge ? ownJudge(body) : providerSide(body, accepted, hostedTool);
   if (hosted === undefined) return;
   throw new Refusal(
     400,

@@ -1,5 +1,6 @@
+import type { Wire } from '../suite/model-config.ts';
 import { Refusal } from './refusal.ts';
-import { hostedMembers, knownMembers } from './wires/wire-table.ts';
+import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
  * Members whose values the gateway does not judge: content that a tool, a schema or the client defines. They
@@ -46,10 +47,30 @@ const deciding = [
   'include_usage',
 ];
 
-/** The correct spelling of each name, by the form that the most lenient reader compares. */
-const written: ReadonlyMap<string, string> = new Map(
-  [...deciding, ...knownMembers, ...hostedMembers].map((name) => [folded(name), name]),
-);
+/** How the members of a document are judged. */
+export interface MemberNames {
+  /** `level` is 1 for members of the whole document: there `input` is the conversation. */
+  isFreeForm(name: string, level: number): boolean;
+  /** The correct spelling of each name, by the form that the most lenient reader compares. */
+  written: ReadonlyMap<string, string>;
+}
+
+/** The names of all wires that share theirs. */
+export const commonNames: MemberNames = {
+  isFreeForm,
+  written: spellings([...deciding, ...knownMembers, ...hostedMembers]),
+};
+
+/** The names of a wire's requests. */
+export function memberNames(wire: Wire): MemberNames {
+  const { names } = wireTable[wire].requests;
+  if (!names) return commonNames;
+  return { isFreeForm: (name) => names.freeForm.has(name), written: spellings(names.spelled) };
+}
+
+function spellings(names: Iterable<string>): ReadonlyMap<string, string> {
+  return new Map([...names].map((name) => [folded(name), name]));
+}
 
 /** All readers read such names in the same way. */
 const plain = /^(?!__)[\w$.@:/-]{1,200}$/;
@@ -69,6 +90,7 @@ export function nameOf(
   start: number,
   end: number,
   isFree: boolean,
+  { written }: MemberNames,
 ): { name: string; folded: string } {
   const name = readName(bytes, start, end);
   if (isFree) return { name, folded: name };

@@ -1,5 +1,5 @@
 import { modelRequests } from '../bounds/sandbox.ts';
-import { isFreeForm, nameOf } from './member-names.ts';
+import { commonNames, type MemberNames, nameOf } from './member-names.ts';
 import { Refusal } from './refusal.ts';
 
 /** The position of a member of a JSON object in its bytes. */
@@ -37,7 +37,7 @@ interface Open {
  * parser. It does not check that the bytes are JSON: the parser does. If they are not, the result is
  * meaningless.
  */
-export function membersOf(bytes: Buffer): Member[] {
+export function membersOf(bytes: Buffer, names: MemberNames = commonNames): Member[] {
   const members: Member[] = [];
   const open: Open[] = [];
   let values = 0;
@@ -55,7 +55,7 @@ export function membersOf(bytes: Buffer): Member[] {
       case quote: {
         const end = stringEnd(bytes, at);
         if (inner?.named) {
-          inner.name = addName(inner, bytes, at, end);
+          inner.name = addName(inner, names, bytes, at, end);
           if (open.length === 1) members.push({ name: inner.name, start: end, end });
         } else values += 1;
         at = end;
@@ -77,7 +77,7 @@ export function membersOf(bytes: Buffer): Member[] {
         const isObject = byte === openObject;
         open.push({
           names: isObject ? new Set() : undefined,
-          freeForm: inner !== undefined && (inner.freeForm || isFreeForm(inner.name, open.length)),
+          freeForm: inner !== undefined && (inner.freeForm || names.isFreeForm(inner.name, open.length)),
           name: '',
           named: isObject,
         });
@@ -97,8 +97,14 @@ export function membersOf(bytes: Buffer): Member[] {
 }
 
 /** Adds the name from `from` to `end` to those of its object. Returns it as a reader would read it. */
-function addName({ names, freeForm }: Open, bytes: Buffer, from: number, end: number): string {
-  const { name, folded } = nameOf(bytes, from, end, freeForm);
+function addName(
+  { names, freeForm }: Open,
+  known: MemberNames,
+  bytes: Buffer,
+  from: number,
+  end: number,
+): string {
+  const { name, folded } = nameOf(bytes, from, end, freeForm, known);
   if (names?.has(folded)) throw invalid(`an object has more than one ${shown(name)}, or the like`);
   names?.add(folded);
   return name;

@@ -6,6 +6,7 @@ import type { ModelRole, SessionRequest } from './gateway.ts';
 import type { Hold } from './room.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SessionRecord } from './session-record.ts';
+import type { TranslatedRequest } from './translation/translate-request.ts';
 import type { UpstreamRequest } from './upstream.ts';
 
 export interface ExchangeParts {
@@ -30,6 +31,8 @@ export interface ModelAsk {
   hold: Hold;
   /** Bytes of the heap that the body needs if it is kept parsed. */
   weight: number;
+  /** Set if the client speaks another wire than the model. Then `received` is the translated body. */
+  translated?: TranslatedRequest | undefined;
 }
 
 /** Bytes that an exchange holds, apart from its answer. */

@@ -4,10 +4,12 @@ import { modelRequests } from '../bounds/sandbox.ts';
 import { ByteStore } from '../byte-store.ts';
 import { DocumentTooDeep, DocumentTooHeavy, heaviestDocument, weighedJson } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
+import { memberNames } from './member-names.ts';
 import { type Member, membersOf } from './members.ts';
 import { Refusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 import { isObject, type JsonObject, member } from './wires/lenient.ts';
+import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**
@@ -54,13 +56,18 @@ export interface ModelRequestBody {
 
 /**
  * Reads a request's body. Throws a {@link Refusal} if it is not a JSON object with a model in UTF-8, or if
- * the upstream might read it differently than this gateway.
+ * the upstream might read it differently than this gateway. `inPath`: what the path told.
  */
-export function readRequestBody(bytes: Buffer): ModelRequestBody {
+export function readRequestBody(
+  bytes: Buffer,
+  wire: Wire,
+  inPath?: Pick<PathTarget, 'model' | 'streamed'>,
+): ModelRequestBody {
   // Some readers replace invalid bytes, and others decode overlong ones.
   if (!isUtf8(bytes)) throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
-  const members = membersOf(bytes);
+  const members = membersOf(bytes, memberNames(wire));
   const { json, weight } = parse(bytes);
+  if (inPath) return { bytes, json, members, weight, model: inPath.model, streamed: inPath.streamed };
   const { model } = json;
   if (typeof model !== 'string' || model === '') throw invalid('the body has no "model"');
   for (const name of ['stream', 'background']) {

@@ -32,10 +32,19 @@ const passed: ReadonlyMap<string, RegExp> = new Map([
   ].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
 ]);
 
+/** The same for a request that is translated: others tell about the client's wire and its library. */
+const passedTranslated: ReadonlyMap<string, RegExp> = new Map([
+  ['user-agent', shortText],
+  ['idempotency-key', word],
+]);
+
 /** The headers of a model request that are sent to the upstream. */
-export function toUpstream(headers: IncomingHttpHeaders): Record<string, string> {
+export function toUpstream(
+  headers: IncomingHttpHeaders,
+  { isTranslated }: { isTranslated: boolean },
+): Record<string, string> {
   const sent: Record<string, string> = { 'content-type': 'application/json' };
-  for (const [name, form] of passed) {
+  for (const [name, form] of isTranslated ? passedTranslated : passed) {
     const value = headers[name];
     if (typeof value === 'string' && form.test(value)) sent[name] = value;
   }

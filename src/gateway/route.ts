@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Wire } from '../suite/model-config.ts';
 import { relayPort } from './relay/relay.ts';
+import { streamQuery } from './wires/gemini/paths.ts';
+import type { PathTarget } from './wires/path-target.ts';
 import type { Endpoint } from './wires/wire-descriptor.ts';
 import { allWires } from './wires/wire-table.ts';
 
@@ -10,7 +12,14 @@ export type Route =
    * An answer, or a count of tokens. `path` is one of the wire's paths without /v1, with the known part of
    * the query.
    */
-  | { to: 'model'; wire: Wire; purpose: 'answer' | 'count'; path: string }
+  | {
+      to: 'model';
+      wire: Wire;
+      purpose: 'answer' | 'count';
+      path: string;
+      /** What the path told, if the wire's bodies do not tell it. */
+      inPath?: PathTarget;
+    }
   | { to: 'models'; wire: Wire; name: string | undefined }
   /** `HEAD /`, which some clients send to open their connection early. */
   | { to: 'greeting' }
@@ -19,9 +28,11 @@ export type Route =
   | { to: 'nothing'; wire: Wire; status: 400 | 404; why: string };
 
 const endpoints: ReadonlyMap<string, Endpoint & { wire: Wire }> = new Map(
-  allWires.flatMap(({ name, endpoints }) =>
-    endpoints.map((endpoint) => [endpoint.path, { ...endpoint, wire: name }] as const),
-  ),
+  allWires
+    .filter(({ targetOf }) => !targetOf)
+    .flatMap(({ name, endpoints }) =>
+      endpoints.map((endpoint) => [endpoint.path, { ...endpoint, wire: name }] as const),
+    ),
 );
 
 /** Own addresses: some clients send requests for these through the proxy too. */
@@ -43,10 +54,12 @@ export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage)
 function ownRoute(method: string, url: string, headers: IncomingMessage['headers']): Route {
   const [full = '/', ...rest] = url.split('?');
   const query = rest.join('?').split('&');
-  const path = full.startsWith('/v1/') ? full.slice(3) : full;
+  const path = full.replace(/^\/v1(beta)?(?=\/)/, '');
   if (method === 'HEAD' && path === '/') return { to: 'greeting' };
+  const pathed = ofPath(path);
+  if (pathed) return pathedRoute(pathed, method, full, query);
   const known = endpoints.get(path);
-  const wire = known?.wire ?? guessWire(path, headers);
+  const wire = known?.wire ?? guessWire(full, headers);
   if (known) {
     const { writeCount, parameter } = known;
     const purpose = writeCount ? 'count' : 'answer';
@@ -61,6 +74,29 @@ function ownRoute(method: string, url: string, headers: IncomingMessage['headers
   return { to: 'nothing', wire, status: 404, why: `there is no ${method} ${full.slice(0, 200)} here` };
 }
 
+/** The wire of a path that names its model. */
+function ofPath(path: string): { wire: Wire; target: PathTarget } | undefined {
+  for (const { name: wire, targetOf } of allWires) {
+    const target = targetOf?.(path);
+    if (target) return { wire, target: { ...target, model: decoded(target.model) ?? target.model } };
+  }
+  return undefined;
+}
+
+function pathedRoute(
+  { wire, target }: { wire: Wire; target: PathTarget },
+  method: string,
+  full: string,
+  query: readonly string[],
+): Route {
+  const nothing = { to: 'nothing', wire } as const;
+  if (method !== 'POST')
+    return { ...nothing, status: 404, why: `${full.slice(0, 200)} takes POST, not ${method}` };
+  if (target.streamed && !query.includes(streamQuery))
+    return { ...nothing, status: 400, why: `a stream is told as events, with ?${streamQuery}` };
+  return { to: 'model', wire, purpose: target.purpose, path: full.slice(0, 300), inPath: target };
+}
+
 /** Whether a part of a query has the name of a parameter, with any value. */
 function isOf(parameter: string, part: string): boolean {
   return part.split('=')[0] === parameter.split('=')[0];
@@ -68,8 +104,10 @@ function isOf(parameter: string, part: string): boolean {
 
 /** Guesses the wire whose error shape the client understands. */
 function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
+  const below = path.replace(/^\/v1(?=\/)/, '');
+  if (below.startsWith('/v1beta/')) return 'gemini';
   const { name = 'openai-chat' } =
-    allWires.find(({ endpoints: [{ path: own }] }) => path.startsWith(own)) ??
+    allWires.find(({ endpoints: [{ path: own }] }) => below.startsWith(own)) ??
     allWires.find(({ ownHeaders }) => ownHeaders.some((header) => headers[header] !== undefined)) ??
     {};
   return name;

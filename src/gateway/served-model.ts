@@ -3,7 +3,7 @@ import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Semaphore } from '../semaphore.ts';
-import { type HttpModel, type ModelConfig, type Wire, wires } from '../suite/model-config.ts';
+import { type HttpModel, type ModelConfig, type Wire, wiresOf } from '../suite/model-config.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
@@ -29,7 +29,7 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
     return {
       name,
       config,
-      wires,
+      wires: wiresOf(config),
       upstreamName: name,
       upstream: parts.scripted(config.scripted),
       pacing: pacing(permitsOf(name, undefined, parts), parts),

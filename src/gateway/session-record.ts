@@ -29,8 +29,8 @@ export interface SessionRecord {
    */
   isFull(role: ModelRole): boolean;
   add(entry: ExchangeEntry): void;
-  /** Adds a request that was refused before it had a model. */
-  addRefused(exchange: ModelExchange): void;
+  /** Adds a request that reached no model: it was refused, or needed none. */
+  addUnsent(exchange: ModelExchange): void;
   addConnection(connection: HostConnection): void;
   begin(running: InFlight): void;
   end(running: InFlight): void;
@@ -66,7 +66,7 @@ export function sessionRecord(): SessionRecord {
       const { exchanges: most, refusals: mostRefused } = modelRequests.count;
       if (made(role) <= most + mostRefused) entries.push(entry);
     },
-    addRefused(exchange) {
+    addUnsent(exchange) {
       refusals += 1;
       if (refusals > modelRequests.count.refusals) return;
       entries.push({ exchange, use: 'refused', pricesOf: undefined });

@@ -22,6 +22,7 @@ import { routeOf } from './route.ts';
 import type { ServedModel } from './served-model.ts';
 import { type InFlight, sessionRecord } from './session-record.ts';
 import { issueTokens } from './tokens.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /**
  * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or
@@ -83,10 +84,12 @@ export function openSession(
       ended.defer(() => over.abort(new Error('the chat is over')));
       return await chatOver(
         (ask, asking) => {
-          const read = readRequestBody(ask.body);
+          const inPath = wireTable[wire].targetOf && { model: model.name, streamed: false };
+          const read = readRequestBody(ask.body, wire, inPath);
           const body = bytesForUpstream(read, wire, model.upstreamName);
           const how = { from: 'process', role, model, purpose: 'answer', streamed: false } as const;
-          const sent = { ...ask, body };
+          const path = wireTable[wire].translation.path(model.upstreamName, false);
+          const sent = { ...ask, body, path };
           const held = { hold: parts.share.hold(), weight: read.weight };
           return exchange(
             parts,

@@ -8,9 +8,9 @@ export const fleetLock = 'fleet';
 /** The task that a trial was taken for. */
 export interface FleetTask {
   token: Uint8Array;
-  /** The workflow that gave it. */
-  workflow: string;
-  /** The run of that workflow, by Temporal's id. */
+  /** The workflow that gave it; undefined for the batch's own. */
+  workflow: string | undefined;
+  /** The run of the workflow, by Temporal's id. */
   workflowRun: string;
   /** Whether Temporal has accepted the trial's result. */
   isAccepted: boolean;
@@ -74,29 +74,23 @@ export class FleetTasks {
   put(trial: TrialKey, { token, workflow, workflowRun }: Omit<FleetTask, 'isAccepted'>): void {
     this.#records.transaction(() => {
       this.#records.run(
-        `INSERT INTO fleet_tasks (trial, token, workflow_run, workflow) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow_run = ?3, workflow = ?4, accepted = 0`,
+        `INSERT INTO fleet_tasks (trial, token, workflow, workflow_run) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow = ?3, workflow_run = ?4, accepted = 0`,
         trial,
         Buffer.from(token).toString('base64'),
+        workflow ?? null,
         workflowRun,
-        workflow,
       );
     });
   }
 
   /** Undefined for a trial that was not taken from a fleet. */
   of(trial: TrialKey): FleetTask | undefined {
-    const row = this.#records.get(
-      `SELECT token, workflow_run, accepted, coalesce(fleet_tasks.workflow, batches.id) AS workflow
-       FROM fleet_tasks JOIN trials ON trials.key = fleet_tasks.trial
-         JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
-       WHERE trial = ?`,
-      trial,
-    );
+    const row = this.#records.get('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
     return (
       row && {
         token: Buffer.from(String(row.token), 'base64'),
-        workflow: String(row.workflow),
+        workflow: row.workflow === null ? undefined : String(row.workflow),
         workflowRun: String(row.workflow_run),
         isAccepted: row.accepted === 1,
       }

@@ -107,6 +107,19 @@ const ModelExchange = z
     responseBytes: z.number(),
     requestBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
     responseBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
+    translation: z
+      .object({
+        from: z.string().meta({ description: "The harness's wire." }),
+        losses: z.array(z.object({ path: z.string(), kind: z.string(), times: z.number() })).meta({
+          description: 'What one of the two wires cannot carry, and was left out.',
+        }),
+        estimated: z.literal(true).optional().meta({ description: 'A count of tokens that is an estimate.' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'If the harness spoke another wire than the model. All else here is what the model got and gave.',
+      }),
   })
   .meta({ description: 'One request to a model.' });
 
@@ -292,6 +305,10 @@ export const TrialRecord = z.object({
     .array(EnvironmentStep)
     .optional()
     .meta({ description: 'Build, install and prepare, in order.' }),
+  startUp: z.array(z.string()).optional().meta({
+    description:
+      'The program that the environment starts: in each sandbox, and again before tests in that of the agent.',
+  }),
   services: z.array(ServiceRecord).optional().meta({
     description: 'The services of the case, until the trial was graded.',
   }),
@@ -402,4 +419,5 @@ export type StepResult = z.infer<typeof StepResult>;
 export type FileChange = z.infer<typeof FileChange>;
 export type LeftState = z.infer<typeof LeftState>;
 export type FileVersion = z.infer<typeof FileVersion>;
+export type HostConnection = z.infer<typeof HostConnection>;
 export type ModelExchange = z.infer<typeof ModelExchange>;

@@ -4,7 +4,8 @@ import { BuildSource, FileTarget, Healthcheck, Target } from './environment-part
 import type { PlannedSource } from './git/git-source.ts';
 import { Label } from './labels.ts';
 import { ByteSize, Duration } from './quantities.ts';
-import { HostName, type PlannedService, Services } from './services.ts';
+import { ExtraHosts, HostName, type PlannedService, Services } from './services.ts';
+import { StartUp } from './start-up.ts';
 import { isReservedName } from './variables.ts';
 
 /** The schema of `environment:`, for the whole suite or for one case. */
@@ -59,6 +60,10 @@ const EnvironmentParts = z.strictObject({
   services: Services.optional().meta({
     description: 'Further containers, which the sandbox reaches by their names. They end with the trial.',
   }),
+  hosts: ExtraHosts.optional().meta({ description: 'Names with their addresses, for /etc/hosts.' }),
+  startUp: StartUp.optional().meta({
+    description: "Starts the image's own program with each sandbox, as engines do. {}: as the image says it.",
+  }),
   nameForServices: HostName.optional().meta({
     description: 'A further name that the services reach the sandbox by.',
   }),
@@ -99,6 +104,12 @@ export interface CaseEnvironment {
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
   /** Labels that the machine must have, besides those that the sandbox needs. */
   needs?: string[] | undefined;
+  /** Addresses by name, besides those of services. Undefined for none. */
+  hosts?: Record<string, string> | undefined;
+  /** Folders that are made in each sandbox where its image has nothing. Undefined for none. */
+  volumes?: string[] | undefined;
+  /** What is started with the sandbox. Undefined for nothing, not even the image's own program. */
+  startUp?: StartUp | undefined;
   /** A repository that is put into the workspace before `files`. */
   source?: PlannedSource | undefined;
   /** Milliseconds, in place of the sandbox's. */

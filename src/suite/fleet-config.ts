@@ -32,7 +32,11 @@ export const FleetConfig = z.strictObject({
   tls: z
     .union([
       z.boolean(),
-      z.strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() }),
+      z
+        .strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() })
+        .refine(({ clientCert, clientKey }) => (clientCert === undefined) === (clientKey === undefined), {
+          error: 'expected clientCert and clientKey, or neither',
+        }),
     ])
     .optional()
     .meta({ description: 'true, or PEM files. Default: no TLS, unless there is a key.' }),
@@ -47,6 +51,14 @@ export const FleetConfig = z.strictObject({
     .meta({
       description:
         'Where the machines of the fleet share plans, records and artifacts: a folder that all of them mount, or a bucket.',
+    }),
+  payloads: z
+    .enum(['references', 'full'])
+    .default('references')
+    .meta({
+      description:
+        'What may go over Temporal. references: no plan and no prompt. full: without a storage, the plan of a ' +
+        'batch too, with its prompts and scripts.',
     }),
   codecKeyEnv: z
     .string()

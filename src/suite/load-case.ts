@@ -119,10 +119,10 @@ function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
   };
 }
 
-function environmentOf({ environment, source, tests }: CaseSource, path: Path, reader: SuiteReader) {
+function environmentOf({ environment, source, tests, steps }: CaseSource, path: Path, reader: SuiteReader) {
   const planned = reader.environment(environment, path);
   const { workdir } = planned;
-  const obstacle = workdir === undefined || tests ? undefined : workdirObstacle(workdir);
+  const obstacle = workdir === undefined || tests || steps ? undefined : workdirObstacle(workdir);
   if (obstacle !== undefined)
     reader.reportOnce([...(environment ? path : []), 'environment', 'workdir'], `${workdir}: ${obstacle}`);
   const repository = reader.repository(source, path);

@@ -42,6 +42,8 @@ export function plannedEnvironment(
     services,
     nameForServices,
     needs,
+    startUp,
+    hosts,
     ...placed
   }: EnvironmentSource,
   parts: EnvironmentParts & Reporting,
@@ -53,6 +55,8 @@ export function plannedEnvironment(
     }),
     ...(nameForServices !== undefined && { nameForServices }),
     ...{ workdir, user, env, resources },
+    ...(startUp && { startUp }),
+    ...(hosts && { hosts }),
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
     ...(timeouts && { timeouts }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Duration } from './quantities.ts';
 
 /** The protocols of models. */
-export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
 export type Wire = (typeof wires)[number];
 
 const WireName = z.enum(wires);
@@ -41,14 +41,24 @@ const shared = {
     description:
       'Members of a request that this server accepts and Offsite does not know. Others are refused.',
   }),
+  translation: z
+    .enum(['strict', 'lenient'])
+    .default('lenient')
+    .meta({
+      description:
+        'For harnesses that speak another wire: whether a request that the wire of the model cannot carry ' +
+        'completely is refused, or sent without what does not change its meaning.',
+    }),
 };
 
+const SpokenWires = z
+  .union([WireName, z.array(WireName).min(1)], {
+    error: `expected ${wires.join(', ')}, or a list of them`,
+  })
+  .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire]));
+
 const HttpModel = z.strictObject({
-  wire: z
-    .union([WireName, z.array(WireName).min(1)], {
-      error: `expected ${wires.join(', ')}, or a list of them`,
-    })
-    .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire])),
+  wire: SpokenWires,
   baseUrl: z.url({ protocol: /^https?$/ }).meta({
     description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
   }),
@@ -62,10 +72,14 @@ const HttpModel = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'The name of the environment variable that holds its key.' }),
-  auth: z.enum(['bearer', 'x-api-key', 'api-key']).optional().meta({
-    description:
-      'The header that carries the key. Default: x-api-key for anthropic-messages, otherwise bearer.',
-  }),
+  auth: z
+    .enum(['bearer', 'x-api-key', 'api-key', 'x-goog-api-key'])
+    .optional()
+    .meta({
+      description:
+        'The header that carries the key. Default: x-api-key for anthropic-messages, x-goog-api-key for gemini, ' +
+        'otherwise bearer.',
+    }),
   headers: HeaderNames.default({}).meta({
     description: 'Headers to add to every request. They must not be secret.',
   }),
@@ -86,6 +100,9 @@ const ScriptedModel = z.strictObject({
     .string()
     .min(1)
     .meta({ description: 'A YAML file of turns beside this file. The model answers on all wires.' }),
+  wire: SpokenWires.optional().meta({
+    description: 'The wires that it speaks, to rehearse translation. Default: all.',
+  }),
   ...shared,
 });
 
@@ -96,6 +113,11 @@ export const ModelConfig = z.union([HttpModel, ScriptedModel], {
 export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;
 export type ModelConfig = z.infer<typeof ModelConfig>;
+
+/** The wires that a model speaks, its preferred one first. */
+export function wiresOf(model: ModelConfig): readonly Wire[] {
+  return model.wire ?? wires;
+}
 
 /** What a trial, or a whole batch, may use. A missing limit means unlimited. */
 export const Budget = z.strictObject({

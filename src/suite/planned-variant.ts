@@ -108,9 +108,7 @@ function modelObstacle(
   if (!modelConfig) return unknownModel(model, config);
   if (network === 'none')
     return `the ${name} harness needs its model, which it cannot reach with network none`;
-  if (wires === 'any' || 'scripted' in modelConfig) return undefined;
-  if (modelConfig.wire.some((wire) => wires.includes(wire))) return undefined;
-  return `"${model}" speaks ${modelConfig.wire.join(', ')}; the ${name} harness speaks ${wires.join(', ')}`;
+  return undefined;
 }
 
 function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer): string[] {

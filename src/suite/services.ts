@@ -22,6 +22,12 @@ const ownNames = new Set(['localhost', 'sandbox', 'ip6-localhost', 'ip6-loopback
 
 const Absolute = z.string().regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path');
 
+/** Lines of `/etc/hosts`. */
+export const ExtraHosts = z.record(
+  z.string().regex(/^[A-Za-z0-9_.-]{1,253}$/, 'expected the name of a host'),
+  z.union([z.ipv4(), z.ipv6()], { error: 'expected an address' }),
+);
+
 const Until = z.enum(['started', 'healthy', 'ended']);
 
 const textOrWords = { error: 'expected a text, or a list of texts' };
@@ -47,6 +53,7 @@ const ServiceSource = z
       .meta({
         description: 'Environment variables of the service.',
       }),
+    hosts: ExtraHosts.optional().meta({ description: 'Further names with their addresses.' }),
     workdir: Absolute.optional(),
     user: z.string().min(1).optional().meta({ description: "Name or id. Default: the image's own." }),
     aliases: z.array(HostName).default([]).meta({ description: 'Further names of the service.' }),
@@ -113,6 +120,8 @@ export interface PlannedService {
   entrypoint?: string[] | undefined;
   command?: string[] | undefined;
   env: Record<string, string>;
+  /** Addresses by name, besides those of the services. */
+  hosts?: Record<string, string> | undefined;
   workdir?: string | undefined;
   user?: string | undefined;
   /** `none`: not even the image's own. Undefined for the image's own. */

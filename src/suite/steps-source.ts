@@ -9,6 +9,9 @@ import { FilePath, Text } from './text-source.ts';
 
 const Globs = z.array(z.string().min(1)).optional();
 
+/** An agent of an earlier step may have put links elsewhere. */
+const InWorkspace = Target.refine((path) => !path.startsWith('/'), 'expected a path in the workspace');
+
 export const StepSource = z.strictObject({
   name: z
     .string()
@@ -21,11 +24,11 @@ export const StepSource = z.strictObject({
   empties: z.array(OwnFolder).optional().meta({
     description: 'Folders that are empty when the step begins, but for its files.',
   }),
-  folders: z.record(Target, FilePath).optional().meta({
-    description: 'Path in the workspace, or absolute path -> folder. Put there before the step.',
+  folders: z.record(InWorkspace, FilePath).optional().meta({
+    description: 'Path in the workspace -> folder. Put there before the step.',
   }),
-  files: z.record(Target, FilePath).optional().meta({ description: 'The same for single files.' }),
-  setup: Target.optional().meta({
+  files: z.record(InWorkspace, FilePath).optional().meta({ description: 'The same for single files.' }),
+  setup: InWorkspace.optional().meta({
     description: "A script in the workspace that the agent's user runs with bash before the step.",
   }),
   healthcheck: Healthcheck.optional().meta({ description: 'What must succeed before the harness runs.' }),

@@ -1,11 +1,12 @@
 import { dirname, join } from 'node:path';
-import { type CaseEnvironment, EnvironmentSource } from '../suite/environment.ts';
+import { type CaseEnvironment, EnvironmentSource, type PlacedFile } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import { serviceSources, withMounts } from './case-services.ts';
+import type { StartUp } from '../suite/start-up.ts';
+import { mountedFiles, serviceSources, withMounts } from './case-services.ts';
 import { plainVariables } from './plain-variables.ts';
-import type { Task, TaskEnvironment, TaskHealthcheck } from './task.ts';
+import type { Task, TaskEnvironment, TaskHealthcheck, TaskStartUp } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
@@ -30,14 +31,16 @@ export function caseEnvironment(
   if (!checked.success)
     for (const { path, message } of schemaProblems(checked.error))
       report(issueAt(definition, `${of.key}.${path.join('.')}: ${message}`));
-  const { cpus, memoryBytes: memory, diskBytes: disk, healthcheck, files } = environment;
+  const { cpus, memoryBytes: memory, diskBytes: disk, healthcheck, startUp } = environment;
+  const mounted = placedOf(environment);
+  const hosts = environment.main?.hosts ?? {};
   const planned = plannedEnvironment(
     {
       ...(source.kind === 'image' && { image: source.image }),
       ...(source.kind === 'build' && { build: { ...source, args: plainVariables(source.args) } }),
       ...{ workdir, user, env, resources: { cpus, memory, disk } },
       ...(healthcheck && { healthcheck: healthcheckOf(healthcheck) }),
-      ...(files !== undefined && { folders: { '.': files } }),
+      ...{ files: mounted.files, folders: mounted.folders },
       services: serviceSources(environment.services, (issue) => report(issueAt(definition, issue))),
     },
     {
@@ -57,8 +60,31 @@ export function caseEnvironment(
       services: withMounts(planned.services, environment.services),
       nameForServices: environment.main?.name,
     }),
-    files: [...(planned.files ?? []), ...logs],
+    files: [...(planned.files ?? []), ...mounted.contents, ...logs],
+    ...(mounted.volumes.length > 0 && { volumes: mounted.volumes }),
+    ...(startUp && { startUp: copied(startUp) }),
+    ...(Object.keys(hosts).length > 0 && { hosts: { ...hosts } }),
     timeouts: { build: environment.buildTimeoutMs, harness: task.agent.timeoutMs },
+  };
+}
+
+function copied({ entrypoint, command }: TaskStartUp): StartUp {
+  return { ...(entrypoint && { entrypoint: [...entrypoint] }), ...(command && { command: [...command] }) };
+}
+
+/** What is put into the main container: files beside an image, and what its compose file mounts. */
+function placedOf({ files: inWorkdir, main }: Pick<TaskEnvironment, 'files' | 'main'>) {
+  const mounted = main?.files ?? [];
+  const { files, folders } = mountedFiles(mounted);
+  return {
+    files,
+    folders: { ...(inWorkdir !== undefined && { '.': inWorkdir }), ...folders },
+    contents: mounted.flatMap((file): PlacedFile[] => {
+      if (file.kind === 'content')
+        return [{ path: file.to, content: Buffer.from(file.content), mode: 0o644 }];
+      return file.kind === 'memory' ? [{ path: file.to, folder: true, mode: 0o1777 }] : [];
+    }),
+    volumes: mounted.flatMap((file) => (file.kind === 'volume' ? [file.to] : [])),
   };
 }
 

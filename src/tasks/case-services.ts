@@ -3,7 +3,7 @@ import type { PlacedFile } from '../suite/environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import { type PlannedService, type ServiceSource, Services } from '../suite/services.ts';
 import { plainVariables } from './plain-variables.ts';
-import type { ContainerSource, ServiceHealthcheck, TaskService } from './task.ts';
+import type { ContainerSource, ServiceFile, ServiceHealthcheck, TaskService } from './task.ts';
 
 /** The services of a task as a suite would name them. What is wrong with them is reported. */
 export function serviceSources(
@@ -19,24 +19,30 @@ export function serviceSources(
   return undefined;
 }
 
-function givenOf({ source, env, files, workdir, user, ...service }: TaskService) {
-  const mounted = files.filter((file) => file.kind === 'file');
-  const targets = (wanted: boolean) =>
-    Object.fromEntries(
-      mounted.filter(({ from }) => statSync(from).isDirectory() === wanted).map(({ from, to }) => [to, from]),
-    );
+function givenOf({ source, env, hosts, files, workdir, user, ...service }: TaskService) {
   const { command, entrypoint, aliases, healthcheck, dependsOn, cpus, memoryBytes: memory } = service;
   return {
     ...(source.kind === 'image' && { image: source.image }),
     ...(source.kind === 'build' && { build: buildOf(source) }),
     ...(command && { command: [...command] }),
     ...(entrypoint && { entrypoint: [...entrypoint] }),
+    ...(Object.keys(hosts).length > 0 && { hosts: { ...hosts } }),
     ...{ aliases: [...aliases], env: plainVariables(env), workdir, user },
     ...(healthcheck && { healthcheck: healthcheck === 'none' ? false : healthcheckOf(healthcheck) }),
     dependsOn: Object.fromEntries(dependsOn.map(({ service: name, until }) => [name, until])),
-    ...{ files: targets(false), folders: targets(true), resources: { cpus, memory } },
+    ...{ ...mountedFiles(files), resources: { cpus, memory } },
     memoryFolders: files.flatMap((file) => (file.kind === 'memory' ? [file.to] : [])),
   };
+}
+
+/** The files and folders of a task that a container mounts, by their paths there. */
+export function mountedFiles(files: readonly ServiceFile[]) {
+  const mounted = files.filter((file) => file.kind === 'file');
+  const targets = (wanted: boolean) =>
+    Object.fromEntries(
+      mounted.filter(({ from }) => statSync(from).isDirectory() === wanted).map(({ from, to }) => [to, from]),
+    );
+  return { files: targets(false), folders: targets(true) };
 }
 
 function buildOf({ context, dockerfile, target, args }: ContainerSource & { kind: 'build' }) {

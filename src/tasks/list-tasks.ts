@@ -8,6 +8,7 @@ import { plannedCase, type TaskPlanParts } from './plan-tasks.ts';
 import { type ReadTask, readTask } from './read-task.ts';
 import { selectTasks, type TaskSelection } from './selection.ts';
 import type { Note, Obstacle } from './supported.ts';
+import type { RowSetup } from './swe-bench/setup.ts';
 import type { RewardReading, Task, TaskFormat } from './task.ts';
 
 /** A task as a list shows it: without its texts, so that a set of thousands takes little memory. */
@@ -32,7 +33,7 @@ export interface ListedTask {
   needs?: TaskNeeds;
 }
 
-export interface TaskListOptions extends TaskSelection {
+export interface TaskListOptions extends TaskSelection, RowSetup {
   format?: TaskFormat | undefined;
 }
 
@@ -49,15 +50,16 @@ export interface TaskList {
  */
 export function listTasks(
   path: string,
-  { format, ...selection }: TaskListOptions = {},
+  { format, image, build, test, ...selection }: TaskListOptions = {},
   planning?: TaskPlanParts & { sandbox: Pick<Sandbox, 'network' | 'hosts'> },
 ): TaskList {
   const { tasks, notes } = findTasks(path, format);
+  const setup = { image, build, test };
   const listOne = (found: FoundTask): ListedTask => {
-    const read = readTask(found);
+    const read = readTask({ ...found, setup });
     const one = listed(read);
     if (!planning || one.state !== 'runs' || read.kind !== 'task') return one;
-    const planned = plannedCase(read.task, planning);
+    const planned = plannedCase(read.task, { ...planning, context: build?.context });
     if ('issues' in planned) return { ...one, state: 'unreadable', issues: planned.issues };
     const obstacles = networkObstacles(planned, planning.sandbox);
     if (obstacles.length > 0) return { ...one, state: 'does not run', obstacles };

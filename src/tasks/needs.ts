@@ -1,5 +1,6 @@
 import { usedImages } from '../suite/dockerfile.ts';
-import type { CaseEnvironment } from '../suite/environment.ts';
+import { type Frontend, namedFrontend, plainDockerfile, unmetNeeds } from '../suite/dockerfile-features.ts';
+import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import type { PlannedCase } from '../suite/plan.ts';
 import { type Obstacle, Remarks } from './supported.ts';
@@ -11,6 +12,7 @@ export interface TaskNeeds {
   memoryBytes: number | undefined;
   /** The images that it begins with, as the configuration maps them, and where its files name them. */
   images: { name: string; at: FileIssue }[];
+  builds: { dockerfile: string; file: string; frontend: string | undefined }[];
 }
 
 /** What an engine has. */
@@ -18,13 +20,22 @@ export interface Machine {
   cpus: number;
   memoryBytes: number;
   hasImage(name: string): Promise<boolean>;
+  /** What builds images on it. */
+  builder(): Promise<{ kind: 'buildkit' | 'classic'; frontend: Frontend }>;
 }
 
 export function needsOf({ local: { environment, tests } }: PlannedCase, place: string): TaskNeeds {
   const { cpus, memory } = environment.resources;
   const all = [environment, tests?.fresh?.environment];
   const images = all.flatMap((each) => (each ? imagesOf(each, place) : []));
-  return { cpus, memoryBytes: memory, images };
+  const services = all.flatMap((each) => each?.services ?? []);
+  const builds = [...all, ...services].flatMap((each) => (each?.build ? [buildOf(each.build)] : []));
+  return { cpus, memoryBytes: memory, images, builds };
+}
+
+function buildOf({ dockerfile, file, images }: PlannedBuild): TaskNeeds['builds'][number] {
+  const named = namedFrontend(dockerfile);
+  return { dockerfile, file, frontend: named === undefined ? undefined : (images[named] ?? named) };
 }
 
 function imagesOf({ image, build }: CaseEnvironment, place: string): TaskNeeds['images'] {
@@ -38,7 +49,7 @@ function imagesOf({ image, build }: CaseEnvironment, place: string): TaskNeeds['
 
 /** What a machine cannot give to a task, and why its trials would be void. */
 export async function machineObstacles(
-  { cpus = 0, memoryBytes = 0, images }: TaskNeeds,
+  { cpus = 0, memoryBytes = 0, images, builds }: TaskNeeds,
   place: string,
   machine: Machine,
 ): Promise<Obstacle[]> {
@@ -52,5 +63,12 @@ export async function machineObstacles(
   }
   for (const { name, at } of images)
     if (name !== 'scratch' && !(await machine.hasImage(name))) remarks.uses('absent-image', at);
+  for (const { dockerfile, file, frontend } of builds) {
+    const { kind, frontend: own } = await machine.builder();
+    const isNamed = frontend !== undefined && kind === 'buildkit' && (await machine.hasImage(frontend));
+    const used = isNamed ? 'current' : own;
+    for (const { line, message } of unmetNeeds(plainDockerfile(dockerfile, used).text, used))
+      remarks.uses('builder', { ...issueAt(file, message), line });
+  }
   return remarks.obstacles;
 }

@@ -70,10 +70,18 @@ export interface TaskEnvironment {
   os: 'linux' | 'windows';
   network: TaskNetwork;
   healthcheck: TaskHealthcheck | undefined;
+  /** What the format's own program starts with the container. Undefined if it starts nothing of the task. */
+  startUp: TaskStartUp | undefined;
   mcpServers: readonly TaskMcpServer[];
   /** A folder in the container. */
   skillsFolder: string | undefined;
   buildTimeoutMs: number | undefined;
+}
+
+/** In place of the image's own entrypoint and command, by the rules of engines. */
+export interface TaskStartUp {
+  entrypoint: readonly string[] | undefined;
+  command: readonly string[] | undefined;
 }
 
 export type TaskNetwork =
@@ -92,6 +100,8 @@ export interface TaskService {
   command: readonly string[] | undefined;
   entrypoint: readonly string[] | undefined;
   env: Readonly<Record<string, TaskVariable>>;
+  /** Further addresses by name. */
+  hosts: Readonly<Record<string, string>>;
   workdir: string | undefined;
   user: string | undefined;
   /** `none`: not even the one of its image. Undefined for that one. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
+import { startUpOf } from '../suite/start-up.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { requireHealth } from './healthcheck.ts';
@@ -13,6 +14,8 @@ import { CaseServices } from './services/case-services.ts';
 import type { ServiceImage } from './services/service-image.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
+import { startProgram } from './start-up.ts';
+import type { JoinedNetwork } from './started-sandbox.ts';
 import { testsSpec } from './tests/tests-spec.ts';
 
 /** What decides about a sandbox besides its trial. */
@@ -58,7 +61,8 @@ export class SandboxMaker {
     const steps = [...serviceImages.steps, ...prepared.steps];
     const env = { ...passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
-    const make = (network: ContainerSpec['network'], hosts?: ContainerSpec['hosts']) => {
+    const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
+      const hosts = { ...spec.environment.hosts, ...named };
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
       return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
     };
@@ -68,11 +72,13 @@ export class SandboxMaker {
     let container: Container;
     let port: ModelPort | undefined;
     let services: TrialServices | undefined;
+    let joined: JoinedNetwork | undefined;
     if (serviceImages.services.length > 0) {
       if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
       services =
         given.services ?? around.use(await this.#startServices(serviceImages.services, spec, signal));
       const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
+      joined = { network: access.network, hosts: access.hosts };
       container = made.use(await make(access.network, access.hosts));
       await container.start(signal);
       if (prepare) steps.push(...(await prepare(container)));
@@ -89,21 +95,30 @@ export class SandboxMaker {
       container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
       if (!port) await container.start(signal);
     }
+    for (const path of spec.environment.volumes ?? [])
+      if ((await container.kindOf(path, signal)) === 'nothing')
+        await container.put([{ path, folder: true, mode: 0o777 }], '/', signal);
+    const startUp = startUpOf(spec.environment.startUp, start.program);
+    await startProgram(container, startUp, spec, signal);
     await requireHealth(container, spec, this.#clock, signal);
     made.move();
     const besides = around.move();
     const preparedHere = prepare !== undefined;
     const started = { imageId, start, images, container, port, environment: steps };
-    return { ...started, preparedHere, services, besides, validatorNode: node && nodeOf(node) };
+    const more = { services, joined, besides, startUp, validatorNode: node && nodeOf(node) };
+    return { ...started, ...more, preparedHere };
   }
 
   /**
    * Starts a container of an image that was kept of one of the trial's sandboxes. It reaches nothing but the
-   * hosts of its tests.
+   * hosts of its tests, and services.
+   *
+   * @param joined the place of another sandbox on the network of its services
    */
   async makeKept(
     spec: TrialSpec,
     imageId: string,
+    joined: JoinedNetwork | undefined,
     signal: AbortSignal,
   ): Promise<{ container: Container; port: ModelPort | undefined }> {
     const passed = this.#environment(spec);
@@ -112,13 +127,21 @@ export class SandboxMaker {
     const labels = labelsOf(spec);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, hosts: joined?.hosts }, signal);
     };
     const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
     await using made = new AsyncDisposableStack();
-    const port = made.use(await this.#openPort(graded, 'none', signal));
-    const container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
-    if (!port) await container.start(signal);
+    let container: Container;
+    let port: ModelPort | undefined;
+    if (joined) {
+      container = made.use(await make(joined.network));
+      await container.start(signal);
+      port = made.use(await this.#openPort(graded, joined.network, signal));
+    } else {
+      port = made.use(await this.#openPort(graded, 'none', signal));
+      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
+      if (!port) await container.start(signal);
+    }
     made.move();
     return { container, port };
   }

@@ -1,8 +1,7 @@
 import type { GatewaySession } from '../gateway/gateway.ts';
 import type { Relay } from '../gateway/relay/relay.ts';
 import type { ModelAccess, Runner } from '../harness/runner.ts';
-import { type Wire, wires } from '../suite/model-config.ts';
-import { TrialFailure } from './failure.ts';
+import { type Wire, wiresOf } from '../suite/model-config.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** How the runner's harness reaches the variant's model. Undefined if the model is not configured. */
@@ -13,10 +12,9 @@ export function modelAccess(
   session: GatewaySession,
 ): ModelAccess | undefined {
   if (!modelConfig) return undefined;
-  const offered = 'scripted' in modelConfig ? wires : modelConfig.wire;
   return {
     name: model,
-    wire: sharedWire(runner, offered),
+    wire: sharedWire(runner, wiresOf(modelConfig)),
     origin: relay.origin,
     token: session.token('agent'),
     contextWindow: modelConfig.contextWindow,
@@ -45,16 +43,11 @@ export function proxyVariables(proxy: string, environment: TrialSpec['environmen
 }
 
 /**
- * The runner's first wire that the model also speaks. If the runner has no preference, the model's first
- * wire.
+ * The runner's first wire that the model also speaks. If there is none, the gateway translates the runner's
+ * preferred wire. If the runner has no preference, the model's first wire.
  */
-function sharedWire({ name, wires: known }: Runner, offered: readonly Wire[]): Wire {
-  const shared =
-    known === 'any' || known.length === 0 ? offered[0] : known.find((wire) => offered.includes(wire));
-  if (shared) return shared;
-  throw new TrialFailure({
-    kind: 'task',
-    phase: 'harness',
-    message: `the ${name} harness speaks none of its model's wires (${offered.join(', ')})`,
-  });
+function sharedWire({ wires: known }: Runner, offered: readonly Wire[]): Wire {
+  const [first = 'openai-chat'] = offered;
+  if (known === 'any') return first;
+  return known.find((wire) => offered.includes(wire)) ?? known[0] ?? first;
 }

@@ -6,6 +6,8 @@ export const sandboxPaths = {
   own: '/offsite',
   prompt: '/offsite/prompt.txt',
   prepare: '/offsite/prepare',
+  /** What the program that the environment starts printed. */
+  startUp: '/offsite/start-up',
   /** The harness's own files, outside the workspace. */
   harness: '/offsite/harness',
   /** The host's extra certificates; `certificates` holds these and the image's own. */

@@ -99,17 +99,21 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /**
-   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one. Without a
-   * harness or network access. Throws `IMAGE_GONE`.
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one, and with new
+   * services, if its case has some. Without a harness or network access. Throws `IMAGE_GONE`.
    */
   async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
     const image = await this.#engine.findImage(keptId, signal);
     if (!image) throw keptIsGone();
     const fresh = await this.takeForGrading(spec, signal, undefined);
     try {
-      return { ...fresh, ...(await this.#maker.makeKept(spec, image.id, signal)) };
-    } finally {
+      const kept = await this.#maker.makeKept(spec, image.id, fresh.joined, signal);
+      // The services stay.
+      this.giveBack({ ...fresh, besides: new AsyncDisposableStack() });
+      return { ...fresh, ...kept };
+    } catch (error) {
       this.giveBack(fresh);
+      throw error;
     }
   }
 

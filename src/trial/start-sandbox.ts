@@ -50,7 +50,9 @@ export class SandboxStarter {
     const { imageId, container } = made;
     try {
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
-      const before = preparedHere ? await read() : await this.#baselines.of(imageId, read);
+      // What runs there may have written to the workspace.
+      const isItsOwn = preparedHere || made.startUp !== undefined;
+      const before = isItsOwn ? await read() : await this.#baselines.of(imageId, read);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;

@@ -2,8 +2,11 @@ import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { EnvironmentStep, TrialResult, UsedImage } from '../record/trial-record.ts';
 import type { ModelPort } from './model-port.ts';
-import type { TrialServices } from './services/trial-services.ts';
+import type { ServiceAccess, TrialServices } from './services/trial-services.ts';
 import type { WorkspaceState } from './workspace/read-workspace.ts';
+
+/** How a container gets the place of a sandbox on the network of its services. */
+export type JoinedNetwork = Pick<ServiceAccess, 'network' | 'hosts'>;
 
 export interface StartedSandbox {
   container: Container;
@@ -32,12 +35,16 @@ export interface StartedSandbox {
   lacks: string[];
   /** What a validator gets in place of variables that name folders in the workspace. */
   closedEnv: Record<string, string>;
+  /** The program that its environment starts, which runs in it. Undefined for none. */
+  startUp: readonly string[] | undefined;
   /** The absolute path of the Node that runs a validator in it. Undefined for the one on its PATH. */
   validatorNode: string | undefined;
   /** Whether an image of it has all that is in it: no processes of prepare, and no volumes. */
   isCommittable: boolean;
   /** The containers beside it. Undefined if the case has none. */
   services: TrialServices | undefined;
+  /** Its place on the network of the services. Undefined if the case has none. */
+  joined: JoinedNetwork | undefined;
   /** What is removed with it. */
   besides: AsyncDisposable;
 }
@@ -58,6 +65,7 @@ export function sandboxFacts({
   imageId,
   user,
   environment,
+  startUp,
   lacks,
 }: StartedSandbox): Partial<TrialResult> {
   return {
@@ -66,6 +74,7 @@ export function sandboxFacts({
     workspace: container.workingDir,
     user,
     environment,
+    ...(startUp && { startUp: [...startUp] }),
     ...(lacks.length > 0 && { sandboxLacks: lacks }),
   };
 }

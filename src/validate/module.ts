@@ -10,7 +10,7 @@ import { Work } from './work/work.ts';
  * The part of the validator's process that Offsite provides. It is TypeScript in a checkout and JavaScript
  * after a build, like this file.
  */
-const extension = extname(import.meta.filename);
+const extension = extname(new URL(import.meta.url).pathname);
 const sandboxed = [
   ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
 ].map((name) => `validate/sandboxed/${name}${extension}`);

@@ -3,11 +3,15 @@ import { Admission, type Applicant } from '../../src/agent/admission.ts';
 import { handClock, settled } from './test-clock.ts';
 
 const never = new AbortController().signal;
-const free: Applicant = { model: 'any', maxParallel: undefined };
+const gib = 2 ** 30;
+const sandbox = { cpus: 1, memory: gib };
+const size = { sandbox, services: { cpus: 0, memory: 0 } };
+const free: Applicant = { model: 'any', maxParallel: undefined, size };
+const room = { cpus: 4, memory: 6 * gib };
 
 function open(concurrency: number, requireRoom: () => Promise<void> = async () => undefined) {
   const clock = handClock();
-  const admission = new Admission({ clock, concurrency, requireRoom });
+  const admission = new Admission({ clock, concurrency, room, requireRoom });
   const entered: Disposable[] = [];
   const enter = (applicant = free) => {
     admission.enter(applicant, never).then((place) => entered.push(place));
@@ -43,7 +47,7 @@ test('a trial that begins long after the last waits for nothing, nor does one af
 
 test('a model that takes few requests at a time holds back its own trials and no others', async () => {
   const { clock, admission, entered, enter } = open(4);
-  const narrow: Applicant = { model: 'narrow', maxParallel: 1 };
+  const narrow: Applicant = { ...free, model: 'narrow', maxParallel: 1 };
   for (const applicant of [narrow, narrow, narrow, free]) enter(applicant);
   await settled();
   await clock.pass(1_000);
@@ -68,4 +72,50 @@ test('the number of trials at a time can be changed while they run', async () =>
   await settled();
   await clock.pass(1_000);
   expect(entered.length).toBe(2);
+});
+
+/** How many of these trials run at a time, of 4 that may by their number. */
+async function atATime(...sizes: Applicant['size'][]): Promise<number> {
+  const { clock, entered, enter } = open(4);
+  for (const size of sizes) enter({ ...free, size });
+  for (let pause = 0; pause < sizes.length; pause++) {
+    await settled();
+    await clock.pass(1_000);
+  }
+  return entered.length;
+}
+
+const withServices = (cpus: number, memory: number) => ({ sandbox, services: { cpus, memory } });
+
+test('services count with their memory and their processors, and trials without services as before', async () => {
+  expect(await atATime(size, size, size, size)).toBe(4);
+  const db = withServices(0.1, 2 * gib);
+  expect(await atATime(db, db, db)).toBe(2);
+  const busy = withServices(2, gib / 8);
+  expect(await atATime(busy, busy)).toBe(1);
+  expect(await atATime(busy, size, size)).toBe(2);
+  // Larger than the machine: alone.
+  expect(await atATime(withServices(8, gib), size)).toBe(1);
+  // More than the processors, as somebody asked for with --concurrency: no services are among them.
+  const large = { sandbox: { cpus: 3, memory: gib }, services: { cpus: 0, memory: 0 } };
+  expect(await atATime(large, large, large, large)).toBe(4);
+});
+
+test('a trial with services waits for those before it, and those behind it wait as well', async () => {
+  const { clock, entered, enter, admission } = open(4);
+  enter();
+  enter({ ...free, size: withServices(1, 5 * gib) });
+  enter();
+  const pass = async () => {
+    await settled();
+    await clock.pass(1_000);
+  };
+  await pass();
+  expect([entered.length, admission.trials.waiting]).toEqual([1, 2]);
+  entered[0]?.[Symbol.dispose]();
+  await pass();
+  expect([entered.length, admission.trials.held]).toEqual([2, 1]);
+  entered[1]?.[Symbol.dispose]();
+  await pass();
+  expect(entered.length).toBe(3);
 });

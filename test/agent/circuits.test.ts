@@ -17,7 +17,12 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 async function secondTrial(modelFailure: string | undefined) {
   const clock = systemClock;
   const circuits = new Circuits({ engine, clock, random: () => 0, patienceMs: 0, observe: () => undefined });
-  const admission = new Admission({ clock, concurrency: 2, requireRoom: async () => undefined });
+  const admission = new Admission({
+    clock,
+    concurrency: 2,
+    room: { cpus: 4, memory: 8e9 },
+    requireRoom: async () => undefined,
+  });
   const models: ModelAccount = {
     ...{ exchanges: [], connections: [], usage: [], modelMs: 0, failure: undefined },
     agent: { acted: true, modelFailure },

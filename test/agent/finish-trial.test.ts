@@ -102,7 +102,12 @@ async function finish(
     ledger,
     gateway: { open: unused, [Symbol.asyncDispose]: unused },
     budgets: { trial: {}, batch: undefined },
-    admission: new Admission({ clock: hasty, concurrency: 1, requireRoom: async () => undefined }),
+    admission: new Admission({
+      clock: hasty,
+      concurrency: 1,
+      room: { cpus: 4, memory: 8e9 },
+      requireRoom: async () => undefined,
+    }),
     circuits,
     random: Math.random,
     attempts,

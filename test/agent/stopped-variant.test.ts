@@ -57,7 +57,12 @@ async function openBench(concurrency: number): Promise<Bench> {
   const parts: AttemptParts = {
     ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
     budgets: { trial: {}, batch: undefined },
-    admission: new Admission({ clock: systemClock, concurrency, requireRoom: async () => undefined }),
+    admission: new Admission({
+      clock: systemClock,
+      concurrency,
+      room: { cpus: 4, memory: 8e9 },
+      requireRoom: async () => undefined,
+    }),
     circuits: new Circuits({
       ...{ engine, clock: systemClock, random: () => 0, patienceMs: 60_000 },
       observe: () => undefined,

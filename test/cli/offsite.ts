@@ -3,7 +3,9 @@ import { execa } from 'execa';
 import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const sources = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** The command line: the bundle of this test run, or the sources where no test run made one. */
+export const main = process.env.OFFSITE_TEST_PROGRAM ?? sources;
 /** Shared by all tests, or each start would compile anew. */
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
 

@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { offsite } from './offsite.ts';
+import { main, offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
-
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 test('a run whose reader leaves (`| head`) still runs to its end, and reports everything', async () => {
   await using place = openPlace();

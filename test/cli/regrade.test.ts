@@ -119,6 +119,23 @@ test('leaves out what it cannot grade, and says why, while the others are graded
   ]);
 });
 
+test('leaves out cases with services, unless new ones are accepted', slow, async () => {
+  const at = place();
+  const db = { image: 'offsite/base', command: ['sleep', 'infinity'], healthcheck: false };
+  const environment = { image: 'offsite/base', services: { db } };
+  const variables = { act: 'echo hello > greeting' };
+  const suite = at.suite({ cases: [{ id: 'one', variables, environment, verify: 'getent hosts db' }] });
+  expect((await offsite(at, ['run', suite])).stdout).toMatch(/one · worker +1 +0 +0/);
+  const refused = await offsite(at, ['regrade']);
+  expect([refused.exitCode, refused.stdout]).toEqual([
+    2,
+    expect.stringContaining('--new-services starts them'),
+  ]);
+  const again = await offsite(at, ['regrade', '--new-services']);
+  expect([again.exitCode, again.stdout]).toEqual([0, expect.stringContaining('passed  the same')]);
+  expect(again.stdout).toContain('its services were started anew, without what the agent did to them');
+});
+
 test('keeps nothing without a budget, and says so', slow, async () => {
   const at = place();
   const suite = at.suite({ cases: cases('true'), config: { workspaces: { budget: 0 } } });

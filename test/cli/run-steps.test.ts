@@ -63,8 +63,8 @@ test('a task of several steps runs, and its steps are shown', { timeout: 240_000
   const shown = await offsite(place, ['show', 'greet/none/command/worker#0']);
   expect(shown.stdout).toMatch(/reward {2}0\.5 < 1/);
   expect(shown.stdout).toMatch(/steps\s+2 of 2 ran/);
-  expect(shown.stdout).toMatch(/✓ write\s+reward 1/);
-  expect(shown.stdout).toMatch(/✓ extend\s+reward 0/);
+  expect(shown.stdout).toMatch(/✓ write\s+reward 1, of at least 1/);
+  expect(shown.stdout).toMatch(/· extend\s+reward 0, no threshold/);
   expect(shown.stdout).toContain('harness of extend');
   expect(shown.stdout).toContain('steps/write/greeting');
   const json = await offsite(place, ['show', 'greet/none/command/worker#0', '--json']);

@@ -8,6 +8,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
 import { loadConfig } from '../../src/suite/config-file.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
+import { harmIn, hostileName } from '../hostile/hostile-text.ts';
 import { openFlakyService } from './flaky-service.ts';
 import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -128,4 +129,24 @@ test('a batch that the service started, before the ledger could know, is found a
   expect(service.asked.filter((operation) => operation === 'evals.start')).toHaveLength(2);
   for (const caseId of ['a', 'b'])
     expect(await service.ask('evals.runs.list', { caseId })).toMatchObject({ total: 1 });
+});
+
+test('the name of a suite of others steers no terminal where its set is listed, shown and continued', {
+  timeout,
+}, async () => {
+  using place = openPlace();
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    const plan = await ledger.blobs.putJson('no plan');
+    const service = 'https://evals.example';
+    ledger.sets.add({ id: 'set_1', service, suite: hostileName, file: hostileName, plans: [plan, plan] });
+  }
+  const args = [['batches'], ['batches', '--json'], ['show', 'set_1'], ['resume', 'set_1'], ['resume']];
+  const ended = await Promise.all(args.map((each) => offsite(place, each)));
+  expect(ended.flatMap(({ stdout, stderr }) => [...harmIn(stdout), ...harmIn(stderr)])).toEqual([]);
+  expect(ended[0]?.stdout).toContain('2 of 2 batches not started: offsite resume set_1');
+  expect(ended.slice(3).map(({ exitCode, stderr }) => [exitCode, stderr.includes('evals.example')])).toEqual([
+    [2, true],
+    [2, true],
+  ]);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import dockerignore from '@balena/dockerignore';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { offsite } from '../cli/offsite.ts';
@@ -44,6 +45,23 @@ test('compose.yaml mounts the configuration where the daemon looks for it', () =
 test('compose.yaml builds what the Dockerfile has arguments for', () => {
   const known = [...root('Dockerfile').matchAll(/^ARG (\w+)/gm)].map(([, name]) => name);
   expect(known).toEqual(expect.arrayContaining(Object.keys(daemon().build.args)));
+});
+
+test('the build of the image sees the files that the build of the package names', () => {
+  const seen = dockerignore.default().add(root('.dockerignore'));
+  const named = [...root('scripts/build.ts').matchAll(/'(tsconfig[\w.]*json)'/g)].map(
+    ([, name = '']) => name,
+  );
+  expect(named.length).toBeGreaterThan(0);
+  const files = [
+    ...named,
+    'package.json',
+    'package-lock.json',
+    'scripts/keep-fleet-packages.ts',
+    'src/cli/main.ts',
+  ];
+  expect(files.filter((file) => seen.ignores(file))).toEqual([]);
+  expect(seen.ignores('daemon.env')).toBe(true);
 });
 
 test('compose.yaml starts the daemon with options that it has, and asks after its health where it answers', async () => {

@@ -10,15 +10,14 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { expect, onTestFinished, test } from 'vitest';
 import { type PlanOptions, planUnit } from '../../src/cli/service-unit/plan-unit.ts';
 import { removeUnit, writeUnit } from '../../src/cli/service-unit/unit-file.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
+import { main } from '../cli/offsite.ts';
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const config = { ...ConfigFile.parse({}), file: '/etc/offsite/offsite.yaml' };
 const usual: PlanOptions = { scope: 'system', config, dataFolder: undefined, runAs: undefined };
 

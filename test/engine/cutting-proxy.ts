@@ -9,6 +9,8 @@ export interface CuttingProxy extends AsyncDisposable {
   host: string;
   /** Ends all open connections: cleanly, as a proxy that is stopped does, or with a reset. */
   cut(how: 'end' | 'reset'): void;
+  /** Ends all connections, and each new one too while it is down. */
+  isDown: boolean;
 }
 
 /**
@@ -19,7 +21,12 @@ export async function cuttingProxy({ atEnd = 'end' as 'end' | 'reset' } = {}): P
   const folder = await mkdtemp(join(tmpdir(), 'offsite-proxy-'));
   const path = join(folder, 'docker.sock');
   const pairs = new Set<[Socket, Socket]>();
+  let isDown = false;
   const server = createServer({ allowHalfOpen: true }, (near) => {
+    if (isDown) {
+      near.destroy();
+      return;
+    }
     const far = connect({ path: '/var/run/docker.sock', allowHalfOpen: true });
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
@@ -39,6 +46,13 @@ export async function cuttingProxy({ atEnd = 'end' as 'end' | 'reset' } = {}): P
   return {
     host: `unix://${path}`,
     cut,
+    get isDown() {
+      return isDown;
+    },
+    set isDown(down: boolean) {
+      isDown = down;
+      if (down) cut('reset');
+    },
     async [Symbol.asyncDispose]() {
       cut('reset');
       server.close();

@@ -1,21 +1,10 @@
 import { expect, test } from 'vitest';
 import { openFleetPlace } from './fleet-place.ts';
+import { payloadsIn } from './payloads.ts';
 
 /** `WORKFLOW_EXECUTION_STATUS_COMPLETED` of Temporal's API. */
 const completed = 2;
 const secret = 'sk-fleet-0123456789abcdefghijklmnop';
-
-/** All payloads in a history, as texts. */
-function payloadsIn(history: unknown): string[] {
-  const found: string[] = [];
-  const look = (value: unknown): void => {
-    if (value instanceof Uint8Array) found.push(Buffer.from(value).toString());
-    else if (value !== null && typeof value === 'object') Object.values(value).forEach(look);
-    else if (typeof value === 'string') found.push(value);
-  };
-  look(history);
-  return found;
-}
 
 async function historyOf(fleet: Awaited<ReturnType<typeof openFleetPlace>>, codec: boolean) {
   const prompt = 'Whisper the word quincunx.';

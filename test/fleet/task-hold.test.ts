@@ -63,6 +63,16 @@ test('short phases share a heartbeat, and the last one is told', async () => {
   ]);
 });
 
+test('with a long heartbeat time, a trial of a few seconds needs only the first heartbeat', async () => {
+  const { clock, beats, hold } = await taken(60_000);
+  using _ended = hold;
+  hold.phase('sandbox');
+  await clock.go(4_900);
+  expect(beats).toHaveLength(1);
+  await clock.go(200);
+  expect(beats).toHaveLength(2);
+});
+
 test('a phase that begins after a while is told at once, and heartbeats continue without a new phase', async () => {
   const { clock, beats, hold } = await taken(18_000);
   using _ended = hold;

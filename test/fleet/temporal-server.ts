@@ -9,6 +9,8 @@ import { freePort } from './free-port.ts';
 export interface TemporalServer extends AsyncDisposable {
   address: string;
   port: number;
+  /** Where it serves what it counts, in the text format of Prometheus. */
+  metrics: string;
   /** Kills it as a machine that loses power would, and resolves when it is gone. */
   kill(): Promise<void>;
   /** Starts it again, on the same port and the same database. */
@@ -20,15 +22,16 @@ export async function openTemporal(folder: string): Promise<TemporalServer> {
   const program = await findProgram(temporal, process.env);
   if (program === undefined) throw new Error('no temporal program: run `npm test` once, which brings it');
   const port = await freePort();
+  const metricsPort = await freePort();
   const address = `127.0.0.1:${port}`;
   let running: ResultPromise<{ reject: false; stdin: 'ignore'; all: true }> | undefined;
   const server: TemporalServer = {
-    address,
-    port,
+    ...{ address, port, metrics: `http://127.0.0.1:${metricsPort}/metrics` },
     async start() {
       const database = ['--db-filename', join(folder, 'temporal.db')];
-      const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
-      const child = execa(program, [...args, ...database, '--log-level', 'error'], {
+      const ports = ['--ip', '127.0.0.1', '--port', String(port), '--metrics-port', String(metricsPort)];
+      const args = ['server', 'start-dev', '--headless', ...ports, ...database, '--log-level', 'error'];
+      const child = execa(program, args, {
         reject: false,
         stdin: 'ignore',
         all: true,

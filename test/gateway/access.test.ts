@@ -66,14 +66,21 @@ test('a sandbox reaches only its own models, whatever the spelling', async () =>
   expect((await at.session.account()).exchanges.map(({ status }) => status)).toContain(404);
 });
 
-test('a wire that the model does not speak is refused in that wire', async () => {
+test('a wire that the model does not speak is translated, and what it cannot carry is refused in it', async () => {
   await using at = await place({}, answered);
-  const answer = await at.sandbox.ask({ path: '/v1/messages', headers: at.agent, body: question });
+  const ask = (body: object) => at.sandbox.ask({ path: '/v1/messages', headers: at.agent, body });
+  expect(await ask(question)).toMatchObject({
+    status: 200,
+    body: { type: 'message', content: [{ type: 'text', text: 'hi' }] },
+  });
+  expect(at.upstream.received).toMatchObject([{ path: '/v1/chat/completions' }]);
+  const answer = await ask({ ...question, tools: [{ type: 'computer_20250124', name: 'computer' }] });
   expect(answer).toMatchObject({
     status: 400,
     body: { type: 'error', error: { type: 'invalid_request_error' } },
   });
-  expect(answer.body.error.message).toContain('speaks openai-chat');
+  expect(answer.body.error.message).toContain('"tools[].type"');
+  expect(at.upstream.received).toHaveLength(1);
 });
 
 test("models are listed in their maker's shape, and no others", async () => {

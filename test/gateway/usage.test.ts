@@ -87,6 +87,25 @@ const streams: Record<Wire, { text: string; usage: object }> = {
       cacheWriteTokens: 15,
     },
   },
+  gemini: {
+    text: [
+      event(undefined, {
+        candidates: [{ content: { role: 'model', parts: [{ text: trap }] } }],
+        modelVersion: 'm-1',
+      }),
+      event(undefined, {
+        candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }],
+        modelVersion: 'm-1',
+        usageMetadata: {
+          promptTokenCount: 120,
+          candidatesTokenCount: 5,
+          thoughtsTokenCount: 25,
+          cachedContentTokenCount: 100,
+        },
+      }),
+    ].join(''),
+    usage: { inputTokens: 120, outputTokens: 30, totalTokens: 150, cacheReadTokens: 100 },
+  },
 };
 
 const wires = Object.keys(streams) as Wire[];
@@ -143,6 +162,11 @@ test('answers that are not streamed report the same usage', () => {
       model: 'm-1',
       usage: { input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 30 },
     },
+    gemini: {
+      modelVersion: 'm-1',
+      candidates: [],
+      usageMetadata: { promptTokenCount: 120, candidatesTokenCount: 30, cachedContentTokenCount: 100 },
+    },
   };
   for (const wire of wires) {
     const meter = meterOf(wireTable[wire].answers, 'application/json');
@@ -165,6 +189,7 @@ test('an error that comes in a stream is a failure', () => {
       type: 'error',
       error: { type: 'overloaded_error', message: 'overloaded' },
     }),
+    gemini: event(undefined, { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }),
   };
   for (const wire of wires) expect(read(wire, [Buffer.from(errors[wire])]).failure, wire).toBe('overloaded');
 });

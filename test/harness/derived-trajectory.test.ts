@@ -34,6 +34,16 @@ const bodies: Record<Wire, unknown> = {
       },
     ],
   },
+  gemini: {
+    contents: [
+      { role: 'user', parts: [{ text: 'go' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'run_shell_command', args: { command: 'ls -l' } } }] },
+      {
+        role: 'user',
+        parts: [{ functionResponse: { name: 'run_shell_command', response: { output: 'total 0\n' } } }],
+      },
+    ],
+  },
 };
 
 function exchange(wire: Wire, startedAt: number): ModelExchange {

@@ -105,14 +105,18 @@ function hostileTasks(): string {
   for (const name of ['task.toml', 'instruction.md', 'tests/test.sh'])
     place.write(`${folder}/${name}`, name === 'task.toml' ? toml : hostileText);
   place.write(`${folder} unreadable/task.toml`, `[environment]\ncpus = ${key}\n[agent]\nuser = [${key}]\n`);
-  place.write('sets/rows.jsonl', `${JSON.stringify({ instance_id: hostileName, [hostileName]: 1 })}\n`);
+  const row = { instance_id: hostileName, [hostileName]: 1 };
+  const texts = { repo: hostileName, problem_statement: hostileText, test_patch: hostileText };
+  const whole = { ...row, ...texts, base_commit: 'a', FAIL_TO_PASS: [hostileName], PASS_TO_PASS: [] };
+  place.write('sets/rows.jsonl', `${JSON.stringify(row)}\n`);
+  place.write('sets/whole.jsonl', `${JSON.stringify(whole)}\n`);
   return join(place.folder, 'project', 'sets');
 }
 
 /** Commands of the fleet that ask a server, or look for what is not there, about something with a hostile name. */
 const fleetCommands = [
   ['status'],
-  ...['attach', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
+  ...['attach', 'rerun', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
   ['run', hostileName],
   ['poll'],
   ['worker'],
@@ -189,6 +193,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ...(await bare(['tasks', sets, '--details'])),
       ...(await bare(['tasks', sets, '--json'])),
       ...(await bare(['tasks', join(sets, 'rows.jsonl')])),
+      ...(await bare(['tasks', join(sets, 'whole.jsonl'), '--image', hostileName, '--details'])),
+      ...(await bare(['tasks', join(sets, 'whole.jsonl'), '--build', hostileName])),
       ...(await bare(['tasks', join(sets, hostileName)])),
       ...(await bare(['tasks', sets, '--include', hostileName])),
     ];
@@ -199,6 +205,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     return [
       ...(await bare(['import', 'harbor', sets, ...out])),
       ...(await bare(['import', 'swe-bench', join(sets, 'rows.jsonl'), ...out])),
+      ...(await bare(['import', 'swe-bench', join(sets, 'whole.jsonl'), '--image', hostileName, ...out])),
       ...(await bare(['import', hostileName, sets, ...out])),
     ];
   },

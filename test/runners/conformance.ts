@@ -256,7 +256,7 @@ async function expectToPass(sandbox: RunnerSandbox, { wires }: Runner, wire = wi
   const model = { name: 'scripted', config: ModelConfig.parse({ scripted: 'turns.yaml' }) };
   for (const request of await sandbox.requests()) {
     if (request.model === undefined) continue;
-    const { json } = readRequestBody(Buffer.from(JSON.stringify(request)));
+    const { json } = readRequestBody(Buffer.from(JSON.stringify(request)), wire as Wire);
     expect(() => judgeMembers(json, wire as Wire, model)).not.toThrow();
   }
 }

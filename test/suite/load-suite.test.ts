@@ -192,7 +192,7 @@ cases:
   test.each([
     ['chat', 'none-such', '', 'is not a model of'],
     ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which it cannot reach with network none'],
-    ['chat', 'claude', '', 'speaks anthropic-messages; the chat harness speaks openai-chat'],
+    ['chat', 'claude', '', undefined],
     ['command', 'none-such', '', undefined],
     ['bash', 'claude', '', undefined],
     ['chat', 'both', '', undefined],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { interpolated } from '../../src/tasks/compose/interpolate.ts';
 import { splitWords } from '../../src/tasks/compose/words.ts';
+import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -99,6 +100,68 @@ services:
   ]);
   expect(environment.services[0]?.place).toBe(`${found.place}/${file}:11:3`);
   expect(obstaclesOf(found)).toEqual([]);
+});
+
+test('variables in files, names, secrets, links and profiles are read', () => {
+  const found = composed(
+    `
+services:
+  main:
+    links: ["db:database", db]
+    extra_hosts: { blocked.example: 127.0.0.1 }
+    env_file: main.env
+    environment: { OWN: file loses }
+    volumes: ["./data:/data", "kept:/kept", "./one.txt:/etc/one.txt"]
+    secrets: [key]
+    tmpfs: /scratch
+    command: serve --all
+    healthcheck: { test: ["CMD", "test", "-e", "/it's"], interval: 1s }
+  db:
+    image: redis:7
+    env_file: [{ path: none.env, required: false }, main.env]
+    extra_hosts: ["a.example:10.0.0.7", "b.example=[::1]"]
+    shm_size: 256m
+  tools: { image: tools, profiles: [debug] }
+volumes: { kept: {} }
+secrets: { key: { file: one.txt } }
+`,
+    {
+      'environment/main.env':
+        '# comment\nOWN=x\nexport A = "two words\\n" # more\nB=\'$A\'\nC=$A!\nD=plain # more\n\nno line\n',
+      'environment/data/file': 'data',
+      'environment/one.txt': 'one',
+    },
+  );
+  expect(obstaclesOf(found)).toEqual([]);
+  expect(notesOf(found)).toContainEqual(expect.stringMatching(/^inactive-service .*:18:\d+$/));
+  const env = { A: 'two words\n', B: '$A', C: 'two words\n!', D: 'plain' };
+  const { environment } = taskOf(found);
+  expect(environment.env).toEqual({ ...env, OWN: 'file loses' });
+  expect(environment.main).toMatchObject({
+    hosts: { 'blocked.example': '127.0.0.1' },
+    dependsOn: [{ service: 'db', until: 'started' }],
+  });
+  expect(environment.healthcheck).toMatchObject({
+    command: `'test' '-e' '/it'\\''s'`,
+    ...{ intervalMs: 1000, retries: 3 },
+  });
+  expect(environment.services).toMatchObject([
+    {
+      ...{ name: 'db', aliases: ['database'], env: { ...env, OWN: 'x' } },
+      hosts: { 'a.example': '10.0.0.7', 'b.example': '::1' },
+      files: [{ kind: 'memory', to: '/dev/shm' }],
+    },
+  ]);
+  const { cases, leftOut } = planTasks({ path: found.place }, { except: [], images: {}, keys: undefined });
+  expect(leftOut).toEqual([]);
+  expect(cases[0]?.local.environment).toMatchObject({
+    ...{ startUp: { command: ['serve', '--all'] }, volumes: ['/kept'] },
+    hosts: { 'blocked.example': '127.0.0.1' },
+  });
+  const placed = cases[0]?.local.environment.files?.map(({ path }) => path);
+  expect(placed?.filter((path) => !path.startsWith('/logs'))).toEqual([
+    ...['/data', '/data/file', '/etc/one.txt', '/run/secrets/key', '/scratch'],
+  ]);
 });
 
 test('files of a service are copied, and come from the task', () => {
@@ -244,8 +307,16 @@ describe('what cannot run here is an obstacle at its place', () => {
   test.each([
     ['    privileged: true', `compose-key ${file}:3:5`],
     ['    network_mode: host', `compose-key ${file}:3:5`],
-    ['    extra_hosts: ["a:1.2.3.4"]', `compose-key ${file}:3:5`],
-    ['    env_file: .env', `compose-key ${file}:3:5`],
+    ['    extra_hosts: ["host.docker.internal:host-gateway"]', `machine-host ${file}:3:5`],
+    ['    env_file: ../../.env', `outside-path ${file}:3:5`],
+    ['    cap_add: [NET_ADMIN]', `compose-key ${file}:3:5`],
+    ['    devices: ["/dev/kvm"]', `compose-key ${file}:3:5`],
+    ['    pid: host', `compose-key ${file}:3:5`],
+    ['    ipc: host', `compose-key ${file}:3:5`],
+    ['    security_opt: ["seccomp=unconfined"]', `compose-key ${file}:3:5`],
+    ['    sysctls: { net.core.somaxconn: 1024 }', `compose-key ${file}:3:5`],
+    ['    deploy: { replicas: 2 }', `compose-key ${file}:3:15`],
+    ['    unheard_of: true', `compose-key ${file}:3:5`],
     ['    volumes: ["/var/run/docker.sock:/var/run/docker.sock"]', `bind-mount ${file}:3:15`],
     ['    volumes: ["../..:/all"]', `bind-mount ${file}:3:15`],
     ['    volumes: ["~/.ssh:/ssh"]', `bind-mount ${file}:3:15`],
@@ -253,9 +324,6 @@ describe('what cannot run here is an obstacle at its place', () => {
     ['    build: ../../other', `outside-path ${file}:3:5`],
     ['    build: https://github.com/a/b.git', `outside-path ${file}:3:5`],
     ['    build: { context: ., dockerfile: ../../../Dockerfile }', `outside-path ${file}:3:5`],
-    ['    entrypoint: ["/entry"]', `main-setting ${file}:3:5`],
-    ['    command: serve', `main-setting ${file}:3:5`],
-    ['    healthcheck: { test: "true" }', `main-setting ${file}:3:5`],
     [
       '    deploy: { resources: { reservations: { devices: [{ capabilities: [gpu] }] } } }',
       `gpu ${file}:3:44`,
@@ -274,10 +342,42 @@ describe('what cannot run here is an obstacle at its place', () => {
   test.each([
     ['    ports: ["80:80"]', `published-port ${file}:3:13`],
     ['    restart: always', `not-used ${file}:3:5`],
+    ['    ulimits: { nofile: 4096 }', `not-used ${file}:3:5`],
+    ['    cap_drop: [ALL]', `not-used ${file}:3:5`],
+    ['    read_only: true', `not-used ${file}:3:5`],
+    ['    platform: linux/amd64', `not-used ${file}:3:5`],
+    ['    dns: [1.1.1.1]', `not-used ${file}:3:5`],
+    ['    entrypoint: ["/entry"]', `image-entrypoint ${file}:3:5`],
+    ['    command: serve', `image-entrypoint ${file}:3:5`],
+    ['    healthcheck: { test: "true" }', `healthcheck ${file}:3:5`],
+    ['    tmpfs: /scratch', `main-memory-folder ${file}:3:5`],
+    ['    working_dir: /tmp', `shared-workdir ${file}:3:5`],
   ])('and what is done in another way is a note: %s', (line, note) => {
     const found = composed(`services:\n  main:\n${line}\n`);
     expect(notesOf(found)).toEqual([note]);
     expect(obstaclesOf(found)).toEqual([]);
+  });
+
+  test.each([
+    'privileged: false',
+    'cap_add: [CHOWN, CAP_SETUID]',
+    'devices: []',
+    'ipc: private',
+    'network_mode: bridge',
+    'security_opt: ["no-new-privileges:true"]',
+    'shm_size: 1gb',
+    'scale: 1',
+  ])('and what a container has anyway is neither: %s', (line) => {
+    const found = composed(`services:\n  main:\n    build: .\n  db:\n    image: redis:7\n    ${line}\n`);
+    expect(notesOf(found)).toEqual([]);
+    expect(obstaclesOf(found)).toEqual([]);
+  });
+
+  test('the reason is told', () => {
+    const { obstacles } = taskOf(composed('services:\n  main:\n    privileged: true\n'));
+    expect(obstacles[0]?.message).toBe(
+      'privileged: it would open the sandbox to the machine: a setting of the compose file is not supported',
+    );
   });
 
   test.each([

@@ -174,9 +174,14 @@ describe('what cannot run here is an obstacle at its key', () => {
 
   test('an entrypoint of the image', () => {
     const files = { 'environment/Dockerfile': 'FROM debian\nCOPY start.sh /\nENTRYPOINT ["/start.sh"]\n' };
-    expect(obstaclesOf(set.harbor('task', files))).toEqual(['image-entrypoint environment/Dockerfile:3:1']);
+    const found = set.harbor('task', files);
+    expect(notesOf(found)).toContain('image-entrypoint environment/Dockerfile:3:1');
+    expect(obstaclesOf(found)).toEqual([]);
     const image = { ...files, ...toml(`${head}environment.docker_image = "python:3"\n`) };
-    expect(obstaclesOf(set.harbor('other', image))).toEqual([]);
+    const other = set.harbor('other', image);
+    expect(notesOf(other)).not.toContain('image-entrypoint environment/Dockerfile:3:1');
+    // It has an entrypoint of its own, or none.
+    expect(taskOf(other).environment.startUp).toEqual({ command: ['sh', '-c', 'sleep infinity'] });
   });
 
   test('a working folder of the image that cannot be the workspace', () => {

@@ -326,6 +326,9 @@ test('rows of SWE-bench become cases with named tests, and the image or the buil
     const { cases } = planTasks({ path, ...source }, parts);
     expect(loaded(suites[0] ?? '').map(comparable)).toEqual(cases.map(comparable));
   }
+  // Once for all rows.
+  expect(existsSync(join(out, 'build/Dockerfile'))).toBe(true);
+  expect(existsSync(join(out, 'cases/two/environment'))).toBe(false);
   const text = readFileSync(join(out, 'suite.yaml'), 'utf8');
   expect(text).toContain('passToPass:\n          file: cases/org__repo-1/pass-to-pass.json');
   expect(text).toContain('- t.py::b');

@@ -183,6 +183,49 @@ grep -c 'of this host' /tmp/seen > /trusted; grep -c 'proxy http' /tmp/seen > /p
     expect(cause?.output).toMatch(/ RUN echo broken/);
   });
 
+  test('has here-documents, whatever builds it', async () => {
+    write(
+      'Dockerfile',
+      `FROM offsite/base\n${unique()}SHELL ["/bin/bash", "-c"]
+RUN <<EOF
+set -e
+[[ "$0" == *bash ]] && echo "one $((1 + 1))" > /one
+EOF
+# A comment
+RUN cat <<'EOF' > /two && echo done >> /two
+$HOME is 'not' replaced
+EOF
+RUN <<EOF
+#!/usr/bin/env node
+require('node:fs').writeFileSync('/three', 'from Node')
+EOF
+WORKDIR /app
+COPY --link Dockerfile ./
+`,
+    );
+    const { cause, trajectory } = await bench.trial('cat /one /two /three; ls; ls -A /tmp | wc -l', {
+      environment: built({}),
+      verify: 'true',
+    });
+    expect(cause).toBeUndefined();
+    expect(trajectory?.[0]?.output).toBe("one 2\n$HOME is 'not' replaced\ndone\nfrom NodeDockerfile\n0\n");
+  });
+
+  test('that needs another builder is told before any step runs', async () => {
+    write('file', 'x');
+    write('Dockerfile', `FROM offsite/base\n${unique()}COPY --chmod=700 file /\nCOPY <<EOF /b\nx\nEOF\n`);
+    const { cause } = await bench.trial('true', { environment: built({}), verify: 'true' });
+    const { frontend } = await engine.builder();
+    if (frontend === 'current') return expect(cause).toBeUndefined();
+    expect(cause).toMatchObject({ kind: 'task', phase: 'build' });
+    const told =
+      frontend === 'classic'
+        ? `/Dockerfile:3: COPY --chmod needs BuildKit: install docker buildx beside the docker CLI`
+        : `/Dockerfile:4: a here-document of COPY needs Docker 23`;
+    expect(cause?.message).toContain(told);
+    expect(cause?.output ?? '').not.toContain('RUN');
+  });
+
   test('is stopped when its time is up', async () => {
     write('Dockerfile', `FROM offsite/base\n${unique()}RUN echo waiting && sleep 100\n`);
     const environment = built({});

@@ -13,7 +13,9 @@ import type { KeptWorkspace } from '../../src/ledger/workspaces.ts';
 import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
-import { placeObstacle, regradeTrial } from '../../src/trial/left/regrade-trial.ts';
+import { noEnvironment } from '../../src/suite/environment.ts';
+import type { PlannedService } from '../../src/suite/services.ts';
+import { placeObstacle, regradeTrial, servicesObstacle } from '../../src/trial/left/regrade-trial.ts';
 import { obstacleOf } from '../../src/trial/left/restore-left.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
@@ -254,6 +256,26 @@ describe('a trial that is graded in the sandbox of its agent', { timeout: 240_00
     expect(placeObstacle(specOf('', { tests: installed('true') }), keptOf(own))).toBeUndefined();
   });
 
+  test.each([
+    ['in a new file', `mkdir -p /opt/d; printf '%s' '${key}' > /opt/d/f`],
+    ['in a file of its image', `printf '%s' '${key}' >> /etc/issue`],
+    ['as base64, beside its workspace', `printf 'x%s' '${key}' | base64 -w0 > /srv/b`],
+    ['in a name', `touch '/opt/${key}'`],
+    ['in the target of a link', `ln -s '/nowhere/${key}' /opt/link`],
+  ])('is not kept with a key of this machine %s', async (_, run) => {
+    const result = await trial(run, { tests: installed('true') });
+    expect(result.left).toEqual({ kind: 'not-kept', why: 'a key of this machine is in its sandbox' });
+    expect(result.verdict).toBe('passed');
+  });
+
+  test('is not kept if more changed in it than is searched for keys', async () => {
+    const run = 'mkdir /opt/d; cd /opt/d; seq 100001 | xargs touch';
+    const result = await trial(run, { tests: installed('true') });
+    const why = 'too much changed in its sandbox to search it for keys';
+    expect(result.left).toEqual({ kind: 'not-kept', why });
+    expect(result.verdict).toBe('passed');
+  });
+
   test('is void if its image is gone', async () => {
     const first = await trial('echo x > w', { tests: installed('true') });
     const mine = (await engine.keptSnapshots()).filter(({ id }) => id === keptOf(first).name);
@@ -262,5 +284,88 @@ describe('a trial that is graded in the sandbox of its agent', { timeout: 240_00
     const again = await regrade(first, { tests: installed('true') });
     expect(again).toMatchObject({ verdict: 'void', cause: { kind: 'infrastructure', phase: 'sandbox' } });
     expect(again.cause?.message).toContain('no longer has the image');
+  });
+});
+
+describe('a trial with services', { timeout: 240_000 }, () => {
+  /** Answers 200 once something was posted, and 404 before that. */
+  const store = `
+let said = false;
+require('node:http').createServer(({ method }, response) => {
+  said ||= method === 'POST';
+  response.writeHead(said ? 200 : 404).end();
+}).listen(80);`;
+  const healthcheck = {
+    command: 'curl -s -o /dev/null localhost',
+    interval: 200,
+    timeout: 5_000,
+    startPeriod: 20_000,
+    retries: 3,
+  };
+  const db: PlannedService = {
+    ...{ name: 'db', aliases: [], env: {}, dependsOn: [], memoryFolders: [], resources: {}, healthcheck },
+    image: { name: 'offsite/base', place: 'suite.yaml:9:5' },
+    command: ['node', '-e', store],
+    place: 'suite.yaml:8:5',
+  };
+  const environment = { ...noEnvironment, services: [db] };
+  const run = 'curl -s -d x db; echo x > w; echo y > /opt/outside';
+  const was = 'curl -s -o /dev/null -w "%{http_code}" db | grep 200';
+  const isNew = 'curl -s -o /dev/null -w "%{http_code}" db | grep 404';
+
+  test('is graded again with new services only if that is asked for, and says so', async () => {
+    const first = await trial(run, { environment, verify: was });
+    expect([first.verdict, first.left?.kind]).toEqual(['passed', 'archive']);
+    const verify = `${isNew}\ngrep -q x w`;
+    const spec = specOf('', { environment, verify });
+    expect(servicesObstacle(spec, false)).toContain('--new-services');
+    expect(servicesObstacle(spec, true)).toBeUndefined();
+    const again = await regrade(first, { environment, verify });
+    expect([again.verdict, again.cause]).toEqual(['passed', undefined]);
+    expect(again.services).toMatchObject([{ name: 'db', image: 'offsite/base' }]);
+    expect(again.regrade?.notes).toEqual([
+      'its services were started anew, without what the agent did to them',
+    ]);
+  });
+
+  test('is graded again in the sandbox of its agent, which new services reach and which reaches them', async () => {
+    const verifyPlace = { in: 'same' as const, keep: [], ignore: [], unexpected: 'show' as const };
+    const first = await trial(run, { environment, verify: was, verifyPlace });
+    expect([first.verdict, first.left?.kind]).toEqual(['passed', 'image']);
+    const verify = `${isNew}\ngrep -q y /opt/outside\ngetent hosts db`;
+    const again = await regrade(first, { environment, verify, verifyPlace });
+    expect([again.verdict, again.cause]).toEqual(['passed', undefined]);
+    expect(again.verifiedIn).toBe('same');
+  });
+
+  test('needs none of their state if its tests run in a sandbox of their own, with services of their own', async () => {
+    const tests: CaseTests = {
+      files: [
+        {
+          path: '/tests/test.sh',
+          content: Buffer.from(`${isNew} && grep -q x w && echo 1 > /logs/verifier/reward.txt\n`),
+          mode: 0o644,
+        },
+      ],
+      emptied: ['/tests', '/logs/verifier'],
+      command: ['bash', '/tests/test.sh'],
+      env: {},
+      timeoutMs: 60_000,
+      reading: {
+        kind: 'reward-files',
+        json: '/logs/verifier/reward.json',
+        text: '/logs/verifier/reward.txt',
+      },
+      thresholds: { default: 1, byName: {} },
+      fresh: {
+        environment: undefined,
+        brought: { kind: 'artifacts', artifacts: [{ path: '/workspace', exclude: [] }], sealed: [] },
+      },
+    };
+    const first = await trial(run, { environment, tests });
+    expect([first.verdict, first.left?.kind], first.cause?.message).toEqual(['passed', 'image']);
+    expect(servicesObstacle(specOf('', { environment, tests }), false)).toBeUndefined();
+    const again = await regrade(first, { environment, tests });
+    expect([again.verdict, again.cause, again.regrade?.notes]).toEqual(['passed', undefined, []]);
   });
 });

@@ -189,6 +189,19 @@ describe.concurrent('an agent in the steps of a trial', { timeout: 180_000 }, ()
     expect(said).toMatch(/\/tests:\n/);
   });
 
+  test('cannot lead to another folder what the next step empties', async () => {
+    const run = '[ -e /data ] || { mkdir /etc/cache; touch /etc/cache/kept; ln -s /etc /data; }';
+    const look = 'ls -A /etc/cache /data/cache; stat -c %F /data';
+    const list = [
+      step('first', reward(1)),
+      step('second', `${look}; ${reward(1)}`, { emptied: ['/data/cache'] }),
+    ];
+    const result = await trial(run, list);
+    expect(result.cause).toBeUndefined();
+    const printed = result.validations?.[1]?.logs?.[0]?.value?.text;
+    expect(printed).toBe('/data/cache:\n\n/etc/cache:\nkept\ndirectory\n');
+  });
+
   test('keeps no process from one step to the next', async () => {
     const run = 'pgrep -cx sleep >> counts; setsid sleep 1000 & disown';
     const result = await trial(run, [step('first', reward(1)), step('second', `cat counts; ${reward(1)}`)]);

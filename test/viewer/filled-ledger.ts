@@ -1,5 +1,6 @@
 import type { BatchKey, TrialKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import type { StartKey } from '../../src/ledger/starts.ts';
 import { type Cause, recordOf, type TrialResult } from '../../src/record/trial-record.ts';
 
 /** What a trial of a test's ledger found. */
@@ -7,6 +8,8 @@ export type Found = Partial<TrialResult> & Pick<TrialResult, 'verdict'>;
 
 export interface BatchToFill {
   id: string;
+  /** The start that it comes from. */
+  start?: StartKey;
   suite?: string;
   cases: readonly string[];
   variants: readonly string[];
@@ -24,10 +27,10 @@ function result(found: Found): TrialResult {
 
 /** Fills a ledger with a batch, by the ways of the program itself. */
 export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<BatchKey> {
-  const { id, suite = 'Suite', cases, variants, repeats = 1, found } = batch;
+  const { id, start, suite = 'Suite', cases, variants, repeats = 1, found } = batch;
   const pairs = cases.flatMap((caseName) => variants.map((variant) => ({ caseName, variant })));
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite, file: undefined },
+    ...{ service: 'embedded', id, suite, file: undefined, start },
     runs: pairs.map(({ caseName, variant }, index) => ({
       ...{ id: `${id}-run-${index}`, taskIndex: index, caseId: caseName, caseName, variant, details: {} },
     })),

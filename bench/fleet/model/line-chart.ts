@@ -21,7 +21,7 @@ export interface LineChart {
   lines: readonly Line[];
 }
 
-const size = { width: 900, height: 420, left: 70, right: 200, top: 70, bottom: 60 };
+const size = { width: 960, height: 420, left: 70, right: 260, top: 70, bottom: 60 };
 const ink = '#262a33';
 const faint = '#787e8a';
 const grid = '#e4e7ec';

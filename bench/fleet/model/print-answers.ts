@@ -8,19 +8,22 @@ import { answers, type Row } from './questions.ts';
  * Prints what the model of the fleet says, and draws it.
  *
  * @param options.trials of a batch
+ * @param options.only the name of the one question that is asked; undefined for all
  * @param options.pictures a folder for SVG files; undefined for none
  * @param options.json whether to print one line of JSON for each question
  */
 export function printAnswers({
   trials,
+  only,
   pictures,
   json,
 }: {
   trials: number;
+  only: string | undefined;
   pictures: string | undefined;
   json: boolean;
 }): void {
-  for (const { name, question, rows, svg } of answers(trials)) {
+  for (const { name, question, rows, svg } of answers(trials, only)) {
     if (json) console.log(JSON.stringify({ name, rows: rows.map(withoutSamples) }));
     else console.log(`\n${question}\n${plainText(table(columns, rows.map(cellsOf)))}`);
     if (pictures === undefined) continue;
@@ -38,7 +41,7 @@ const columns = [
   { title: 'scenario' },
   right('minutes'),
   right('/ ideal'),
-  right('most running'),
+  right('most held'),
   right('lost trials'),
   right('changes/s'),
   right('heartbeat load'),

@@ -22,15 +22,24 @@ const colors = ['#d03c3c', '#c98a1b', '#2f6fd0', '#2a8c57'];
 /** A ratio above it is drawn at the edge: such a fleet does not work. */
 const mostShown = 3;
 
-/** Simulates all questions. Takes some minutes. @param trials of each batch, at most */
-export function* answers(trials: number): Generator<Answer> {
-  const base: Scenario = { ...usual, trials };
-  yield theUsual(base);
-  yield byLanes(base);
-  yield bySlices(base);
-  yield byWorkers(base);
-  yield byHeartbeat(base);
-  yield byFailures(base);
+/** What can be asked, by name. */
+const questions = {
+  usual: theUsual,
+  lanes: byLanes,
+  slices: bySlices,
+  workers: byWorkers,
+  heartbeat: byHeartbeat,
+  failures: byFailures,
+} as const;
+
+/**
+ * Simulates all questions, which takes some minutes, or only one.
+ *
+ * @param trials of each batch, at most
+ */
+export function* answers(trials: number, only?: string): Generator<Answer> {
+  for (const [name, answer] of Object.entries(questions))
+    if (only === undefined || only === name) yield answer({ ...usual, trials });
 }
 
 function theUsual(base: Scenario): Answer {
@@ -125,6 +134,7 @@ function byHeartbeat(base: Scenario): Answer {
   });
 }
 
+/** With lanes enough, so that short trials do not saturate them. */
 function byFailures(base: Scenario): Answer {
   const hours = [0.5, 1, 4, 24, 168];
   return swept('failures', 'What do machines cost that come and go?', {
@@ -133,7 +143,7 @@ function byFailures(base: Scenario): Answer {
     lines: [60, 600].map((mean) => ({
       name: `trials of ${mean / 60} min`,
       scenarios: hours.map((lives) => ({
-        ...base,
+        ...{ ...base, ...shared(base, 160) },
         trial: { ...base.trial, mean, most: mean * 6 },
         failure: { ...base.failure, meanUp: lives * 3600 },
       })),

@@ -57,7 +57,7 @@ export async function syncRun(
 export function foundRun(
   record: ListedRun,
   caseId: string,
-): Omit<FoundRun, 'service' | 'setup' | 'ordinals'> {
+): Omit<FoundRun, 'service' | 'setup' | 'ordinals' | 'details'> & { details: FoundRunDetails } {
   const details: FoundRunDetails = { variant: record.variant };
   return {
     batchId: record.batchId ?? record.id,

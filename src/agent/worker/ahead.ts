@@ -1,6 +1,7 @@
 import type { Claims } from '../claims.ts';
 import type { Lease } from '../lease.ts';
 import { NotClaimed } from '../not-claimed.ts';
+import { sizeOfTrial } from '../trial-size.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 
@@ -12,7 +13,7 @@ export interface AheadParts {
 
 /**
  * Claims a worker's trials. The trial that gets the next permit is claimed and its sandbox started ahead,
- * while another trial works; each other trial is claimed when it has its permit.
+ * while another trial works, unless it has services; each other trial is claimed when it has its permit.
  */
 export class Ahead {
   readonly #parts: AheadParts;
@@ -43,7 +44,9 @@ export class Ahead {
         next.canceling.abort(error);
         continue;
       }
-      if (next.lease === lease) next.context.sandboxes.startAhead(next.spec, gate.stopped);
+      // Services take memory and processors, which only a permit gives.
+      const hasServices = sizeOfTrial(next.spec).services.memory > 0;
+      if (next.lease === lease && !hasServices) next.context.sandboxes.startAhead(next.spec, gate.stopped);
       return;
     }
   }

@@ -10,6 +10,7 @@ import { type CircuitEvent, Circuits } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import { MachineCheck } from '../specify.ts';
+import { roomOf } from '../trial-size.ts';
 import { Ahead } from './ahead.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
 import { Gate } from './gate.ts';
@@ -63,6 +64,7 @@ export class Worker implements AsyncDisposable {
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
+      room: roomOf(engine.capabilities),
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
     });
     const batches = new BatchContexts({
@@ -237,6 +239,21 @@ export class Worker implements AsyncDisposable {
   running(): { trial: QueuedTrial; running: Running }[] {
     const { trials } = this.#parts.flight;
     return trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
+  }
+
+  /** Whether trials wait because the engine does not answer. */
+  get isEngineDown(): boolean {
+    return this.#parts.circuits.isEngineOpen;
+  }
+
+  /** Finds out whether the engine answers. If not, trials wait, as after the failure of one. */
+  async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
+    await this.#parts.circuits.suspectEngine(reason, signal);
+  }
+
+  /** Resolves when the engine answers, even if no trial waits for it. */
+  async engineAnswers(signal: AbortSignal): Promise<void> {
+    await this.#parts.circuits.engineAnswers(signal);
   }
 
   /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */

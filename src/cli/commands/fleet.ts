@@ -11,6 +11,7 @@ export function fleetCommand() {
   fleet.addCommand(worker());
   fleet.addCommand(run());
   fleet.addCommand(attach());
+  fleet.addCommand(rerun());
   fleet.addCommand(poll());
   fleet.addCommand(
     withService(new Command('status'))
@@ -78,6 +79,7 @@ function run() {
     .option('--pool <name>', 'the pool whose workers run it', 'default')
     .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
     .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .option('--slice <n>', 'the most trials of one workflow; larger batches have several', wholeNumber, 1_000)
     .option('--detach', 'do not watch it')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
@@ -105,13 +107,13 @@ function poll() {
 
 function attach() {
   return withService(new Command('attach'))
-    .description('watch a batch of the fleet, and print its results at its end')
-    .argument('<batch>', "the batch's id")
+    .description('watch batches of the fleet, and print their results at their end')
+    .argument('<batch...>', 'their ids')
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (batch, options) => {
+    .action(async (batches, options) => {
       process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).attachTo(
-        batch,
+        batches,
         options,
       );
     });
@@ -121,4 +123,23 @@ function byteSize(text: string): number {
   const size = ByteSize.safeParse(text);
   if (!size.success) throw new InvalidArgumentError('expected a size such as 512m or 16g.');
   return size.data;
+}
+
+function rerun() {
+  return withService(new Command('rerun'))
+    .description('run the void trials of a batch again, as new runs of the batch, and watch them')
+    .argument('<batch>', "the batch's id")
+    .option('--pool <name>', 'the pool whose workers run them', 'default')
+    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
+    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .option('--slice <n>', 'the most trials of one workflow; larger reruns have several', wholeNumber, 1_000)
+    .option('--detach', 'do not watch them')
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .action(async (batch, options) => {
+      process.exitCode = await (await withTemporal(() => import('../fleet/rerun.ts'))).rerunVoid(
+        batch,
+        options,
+      );
+    });
 }

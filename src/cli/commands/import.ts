@@ -8,6 +8,7 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { suiteOptions, withConfigAndData } from '../options.ts';
 import { sourceOfVariant, withTaskChoice } from '../planned-suite.ts';
+import { rowSetupOf } from '../row-options.ts';
 
 export function importCommand() {
   return withTaskChoice(withConfigAndData(new Command('import')))
@@ -27,7 +28,7 @@ export function importCommand() {
       const { except = [], keys } = suiteOptions({}, dataFolder, host);
       const variants = options.variant.map((name) => sourceOfVariant(name, { profile, sandbox }));
       const { suites, imported, leftOut } = importTasks(
-        { path, format, include, exclude, limit, seed, threshold },
+        { path, format, include, exclude, limit, seed, threshold, ...rowSetupOf(options) },
         {
           ...{ except, keys, images: config.images, variants },
           folder: options.out,

@@ -39,6 +39,7 @@ export function regradeCommand() {
     )
     .option('--planned', 'grade as the batch was planned, whatever its suite file says today')
     .option('--only-missing', 'leave out trials that were graded again in the same way')
+    .option('--new-services', 'start the services of a case anew, without what the agent did to them')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 if a smaller part than this passes, from 0 to 1', rate)
     .option('--junit <file>', 'also write the new gradings as JUnit XML')
@@ -53,6 +54,7 @@ interface RegradeOptions extends CommonOptions {
   suite?: string | undefined;
   planned?: true | undefined;
   onlyMissing?: true | undefined;
+  newServices?: true | undefined;
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
@@ -83,7 +85,8 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const engine = await progress.step('connecting to the engine', () => context.engineForTrials(signal));
   const revision = await context.revision(engine, { concurrency: options.concurrency });
   await using gateway = revision.gateway;
-  const request = { trials, suite, onlyMissing: options.onlyMissing === true };
+  const { onlyMissing = false, newServices = false } = options;
+  const request = { trials, suite, onlyMissing, newServices };
   const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses: runners, revision });
   await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, gateway);
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {

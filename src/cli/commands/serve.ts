@@ -37,7 +37,8 @@ interface ServeOptions {
 }
 
 async function serve(options: ServeOptions): Promise<void> {
-  const { pino } = await import('pino');
+  // In a bundle, only the default of a CommonJS package is there for an `import()`.
+  const { default: pino } = await import('pino');
   await using context = CommandContext.open({ config: options.config, dataFolder: options.data });
   const { env, dataFolder, clock, runners, redact, out, err } = context;
   const written = logDestination(err);

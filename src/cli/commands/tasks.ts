@@ -3,22 +3,19 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
-import {
-  countTasks,
-  type ListedTask,
-  listedFor,
-  listTasks,
-  type TaskListOptions,
-} from '../../tasks/list-tasks.ts';
+import { countTasks, type ListedTask, listedFor, listTasks } from '../../tasks/list-tasks.ts';
 import type { Machine } from '../../tasks/needs.ts';
+import type { TaskSelection } from '../../tasks/selection.ts';
+import type { TaskFormat } from '../../tasks/task.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { seed, suiteOptions, wholeNumber } from '../options.ts';
 import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
+import { type RowOptions, rowSetupOf, withRowSetup } from '../row-options.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function tasksCommand() {
-  return new Command('tasks')
+  return withRowSetup(new Command('tasks'))
     .description('list the tasks of a folder in a format of others, and say which of them can run here')
     .argument('<path>', 'a folder of tasks, one task, a dataset.toml, a registry.json, or rows in *.jsonl')
     .addOption(
@@ -41,7 +38,8 @@ export function tasksCommand() {
     });
 }
 
-interface TasksOptions extends TaskListOptions {
+interface TasksOptions extends TaskSelection, RowOptions {
+  format?: TaskFormat | undefined;
   sandbox: string;
   engine?: true;
   config?: string | undefined;
@@ -50,7 +48,9 @@ interface TasksOptions extends TaskListOptions {
 }
 
 async function listTasksOf(path: string, options: TasksOptions): Promise<number> {
-  const { engine: asksEngine, config: file, sandbox: name, details, json, ...chosen } = options;
+  const { engine: asksEngine, config: file, sandbox: name, details, json } = options;
+  const { format, include, exclude, limit, seed } = options;
+  const chosen = { format, include, exclude, limit, seed, ...rowSetupOf(options) };
   await using context = CommandContext.open({ config: file });
   const { config, dataFolder, host, out, err } = context;
   const { except = [], keys } = suiteOptions({}, dataFolder, host);
@@ -93,6 +93,7 @@ async function machineOf(context: CommandContext): Promise<Machine> {
       images.set(name, known);
       return known;
     },
+    builder: () => engine.builder(signal),
   };
 }
 

@@ -1,6 +1,8 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
+import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
-import { getPlanned } from '../../fleet/document.ts';
+import { type FleetDocument, readDocument, requirePlanned } from '../../fleet/document.ts';
+import { unpackedPlan } from '../../fleet/inline-plan.ts';
 import { joinBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
@@ -9,11 +11,12 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext, type Reporting } from '../context.ts';
 import { openProgress } from '../output/progress.ts';
-import { type FollowOptions, type FollowParts, follow } from './follow.ts';
+import { type FollowOptions, type FollowParts, follow, watched } from './follow.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
+import type { Watched } from './shown.ts';
 
-/** Watches a batch of the fleet, wherever it was started. Returns the exit code. */
-export async function attachTo(id: string, options: FollowOptions): Promise<number> {
+/** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
+export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { env, clock, err } = context;
   const storage = openStorage(context);
@@ -21,14 +24,27 @@ export async function attachTo(id: string, options: FollowOptions): Promise<numb
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
-  const { client: temporal } = connection;
   const reporting = await context.reporting();
-  const handle = new BatchHandle(id, temporal);
-  const own = reporting.ledger.batches.find(id).find(({ service }) => service === reporting.service);
-  const stored = own ?? (await knownBatch(handle, { context, storage, reporting }));
-  const batch = openBatch(stored, reporting.ledger);
-  if (own) await startIfMissing(batch, handle, { context, progress, connection, storage, reporting }, signal);
-  return await follow(batch, { context, progress, connection, storage, reporting }, options, signal);
+  const parts = { context, progress, connection, storage, reporting };
+  const batches: Watched[] = [];
+  for (const id of new Set(ids)) batches.push(await attached(id, parts, signal));
+  return await follow(batches, parts, options, signal);
+}
+
+async function attached(id: string, parts: FollowParts, signal: AbortSignal): Promise<Watched> {
+  const { connection, reporting } = parts;
+  const { ledger, service } = reporting;
+  const handle = new BatchHandle(id, connection.client);
+  const own = ledger.batches.find(id).find((batch) => batch.service === service);
+  if (own) {
+    const batch = openBatch(own, ledger);
+    await startIfMissing(batch, handle, parts, signal);
+    return watched(batch);
+  }
+  const { stored, document } = await knownBatch(handle, parts);
+  const batch = openBatch(stored, ledger);
+  const trials = new Map(document.runs.map((run) => [run.id, run.trials ?? document.trials]));
+  return { workflow: id, batch: { ...batch, runs: batch.runs.filter((run) => trials.has(run.id)) }, trials };
 }
 
 /**
@@ -41,30 +57,45 @@ async function startIfMissing(
   { context, connection, storage, reporting, progress }: FollowParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, clock } = context;
+  const { config, clock, note } = context;
   try {
     await handle.standing();
   } catch (error) {
     if (!(error instanceof OffsiteError) || error.code !== 'FLEET_BATCH_UNKNOWN') throw error;
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
-    const usual = { pool: 'default', priority: 3, window: 100 };
+    const usual = { pool: 'default', priority: 3, window: 100, slice: 1_000 };
     const { client: temporal } = connection;
-    const { note } = context;
     const parts = { ...reporting, clock, temporal, storage, config, note, ...usual };
     if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
   }
 }
 
-/** The batch in this ledger; put there from the storage if another machine started it. */
+/** A batch that this ledger does not have, or not with all runs: its plan is in the storage. */
 export async function knownBatch(
   handle: BatchHandle,
-  { context, storage, reporting }: { context: CommandContext; storage: FleetStorage; reporting: Reporting },
-): Promise<StoredBatch> {
+  {
+    context,
+    storage,
+    reporting,
+  }: { context: CommandContext; storage: FleetStorage | undefined; reporting: Reporting },
+): Promise<{ stored: StoredBatch; document: FleetDocument }> {
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
   const document = String(memo.document);
-  const found = await getPlanned(document, storage, context.config);
+  const packed = storage ? undefined : await handle.plan();
+  const content =
+    packed === undefined
+      ? await storage?.get(document, fleetStorage.bytes.document)
+      : unpackedPlan(packed, document);
+  if (!content) {
+    throw new OffsiteError(`the plan of batch ${handle.id} is in a storage, and offsite.yaml names none`, {
+      code: 'FLEET_STORAGE_MISSING',
+      kind: 'input',
+      hint: 'Name the storage of the fleet: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
+    });
+  }
+  const found = requirePlanned(readDocument(content, context.config));
   if (found.service !== service) {
     throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
       code: 'FLEET_OTHER_SERVICE',
@@ -72,5 +103,5 @@ export async function knownBatch(
       hint: "Name the batch's service: OFFSITE_URL, or service in offsite.yaml.",
     });
   }
-  return joinBatch(found, ledger);
+  return { stored: await joinBatch(found, ledger), document: found };
 }

@@ -1,5 +1,4 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
-import type { BatchTrial } from '../../agent/run-batch.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import type { FleetConnection } from '../../fleet/connect.ts';
 import { pullBatch } from '../../fleet/pull-batch.ts';
@@ -7,18 +6,19 @@ import { countReported } from '../../fleet/reported.ts';
 import { seenWorkers } from '../../fleet/seen-workers.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
-import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext, CommonOptions, Reporting } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { mergedSummary } from '../output/merged-summary.ts';
 import type { Progress } from '../output/progress.ts';
 import { storedBatch } from '../output/stored-batch.ts';
 import { summaryOf } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { writeText } from '../write-text.ts';
-import { waits } from './status-text.ts';
+import { keptBy, keptText } from './kept-records.ts';
+import { Shown, type Watched } from './shown.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -29,19 +29,32 @@ export interface FollowParts {
   context: CommandContext;
   progress: Progress;
   connection: FleetConnection;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   reporting: Reporting;
 }
 
-const phases = new Set<string>(['sandbox', 'harness', 'collect', 'verify', 'validate']);
+export function watched(batch: OpenBatch): Watched {
+  return { workflow: batch.id, batch };
+}
+
+/** Batches that are watched together ask together. */
+function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | undefined;
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = undefined;
+    });
+    return asked;
+  };
+}
 
 /** How often, and after how many milliseconds each time, the service is asked for the last reports. */
 const reportTries = 30;
 const reportMs = 2_000;
 
-/** Watches a batch until it ends, and prints its results. Returns the exit code. */
+/** Watches batches, which are shown as one, until all end, and prints their results. Returns the exit code. */
 export async function follow(
-  batch: OpenBatch,
+  batches: readonly Watched[],
   parts: FollowParts,
   options: FollowOptions,
   signal: AbortSignal,
@@ -49,26 +62,29 @@ export async function follow(
   const { context, progress, connection, storage, reporting } = parts;
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
-  const again = text`the batch continues: offsite fleet attach ${batch.id}`;
+  const ids = batches.map(({ workflow }) => workflow).join(' ');
+  const again = text`the fleet goes on: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
+  const shown = new Shown(batches, progress);
   const { taskQueue } = connection.fleet;
-  const shown = new Shown(batch, progress);
-  const handle = new BatchHandle(batch.id, connection.client);
-  const outcome = await watchBatch(
-    handle,
-    {
-      clock,
-      workers: () => seenWorkers(connection, storage, clock),
-      taskQueue,
-      observe: (event) => shown.event(event),
-    },
-    signal,
+  const workers = shared(() => seenWorkers(connection, storage, clock));
+  const ended = await Promise.all(
+    batches.map(({ workflow }) => {
+      const observe = (event: WatchEvent) => shown.event(workflow, event);
+      const handle = new BatchHandle(workflow, connection.client);
+      return watchBatch(handle, { clock, workers, taskQueue, storage, observe }, signal);
+    }),
   );
-  if (!outcome) {
-    progress.note('the batch was canceled');
-    return exitCodes.infrastructure;
-  }
-  const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
+  const outcomes = ended.filter((one) => one !== undefined);
+  if (outcomes.length < batches.length)
+    progress.note(
+      batches.length === 1 ? 'the batch was canceled' : 'not all batches ended: some were canceled',
+    );
+  if (outcomes.length === 0) return exitCodes.infrastructure;
+  const outcome = sumOf(outcomes);
+  const runs = batches.flatMap(({ batch }) =>
+    batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id })),
+  );
   const expected = outcome.passed + outcome.failed + outcome.void + outcome.elsewhere;
   const reported = await progress.step('waiting for the last reports', async () => {
     for (let tried = 1; ; tried++) {
@@ -77,19 +93,29 @@ export async function follow(
       await clock.sleep(reportMs, signal);
     }
   });
-  await progress.step('getting the records', () =>
-    pullBatch({ id: batch.id, service }, { ledger, storage }, signal),
-  );
+  // A batch and its rerun are one batch.
+  const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
+  if (!storage) {
+    progress[Symbol.dispose]();
+    tellLost(outcome, progress);
+    return showKept(batches, outcome, { parts, options, unreported: Math.max(0, expected - reported) });
+  }
+  await progress.step('getting the records', async () => {
+    for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
+  });
   progress[Symbol.dispose]();
 
-  const summary = {
-    ...summaryOf(storedBatch(ledger, ledger.batches.byKey(batch.key)), service, []),
-    unreported: Math.max(0, expected - reported),
-  };
+  const summaries = own.map(({ key }) =>
+    summaryOf(storedBatch(ledger, ledger.batches.byKey(key)), service, []),
+  );
+  const [first, ...more] = summaries;
+  if (!first) throw new Error('no batch was watched');
+  const whole = more.length === 0 ? first : mergedSummary([first, ...more]);
+  const summary = { ...whole, unreported: Math.max(0, expected - reported) };
   if (options.json) out.json({ ...summary, fleet: outcome });
   else {
     out.print(text`\n${summaryTable(summary)}\n`);
-    const see = seeWhy([summary], options.dataFolder);
+    const see = seeWhy(summaries, options.dataFolder);
     if (see) progress.note(see);
   }
   if (options.junit !== undefined) {
@@ -99,95 +125,48 @@ export async function follow(
   if (summary.unreported > 0)
     progress.note(`${plural(summary.unreported, 'result')} are not reported yet; their workers keep them`);
   tellLost(outcome, progress);
-  const isWhole = outcome.lost === 0 && !outcome.outOfBudget;
+  const isWhole = outcomes.length === batches.length && outcome.lost === 0 && !outcome.outOfBudget;
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
+}
+
+/** Prints what is known of batches whose records stay with their workers. Returns the exit code. */
+async function showKept(
+  batches: readonly Watched[],
+  outcome: BatchOutcome,
+  { parts, options, unreported }: { parts: FollowParts; options: FollowOptions; unreported: number },
+): Promise<number> {
+  const { context, progress, connection } = parts;
+  const { out } = context;
+  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, connection.client)));
+  const { passed, failed, void: voids, elsewhere, lost, outOfBudget } = outcome;
+  if (options.json) out.json({ fleet: outcome, kept, unreported });
+  else {
+    out.print(text`\n${String(passed)} passed, ${String(failed)} failed, ${String(voids)} void`);
+    out.print(keptText(kept));
+  }
+  if (options.junit !== undefined) progress.note('without a storage there are no records for JUnit XML');
+  if (unreported > 0)
+    progress.note(`${plural(unreported, 'result')} are not reported yet; their workers keep them`);
+  const scored = passed + failed;
+  const passRate = scored > 0 ? passed / scored : undefined;
+  if (lost > 0 || outOfBudget || elsewhere > 0) return exitCodes.infrastructure;
+  return exitCodeOfRates({ void: voids, unreported, passRate }, options.failUnder);
+}
+
+function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
+  const sum: BatchOutcome = { ...noneDone(), outOfBudget: false, lostTrials: [] };
+  for (const { spent, outOfBudget, lostTrials, ...counts } of outcomes) {
+    for (const name of countNames) sum[name] += counts[name];
+    sum.spent.tokens += spent.tokens;
+    sum.spent.usd += spent.usd;
+    sum.outOfBudget ||= outOfBudget;
+    sum.lostTrials.push(...lostTrials);
+  }
+  return sum;
 }
 
 function tellLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Progress): void {
   if (outOfBudget) progress.note("the batch's budget is spent: its other trials were not run");
   if (lost > 0) progress.note(`${plural(lost, 'trial')} could not be run by any worker`);
   for (const { trial, reason } of lostTrials) progress.note(text`  ${trial}: ${reason}`);
-}
-
-/** Shows what happens on the fleet as `offsite run` shows what happens here. */
-class Shown {
-  readonly #progress: Progress;
-  readonly #trials = new Map<string, BatchTrial>();
-  readonly #spent = { tokens: 0, usd: 0 };
-  readonly #reasons = new Set<string>();
-  #held = new Set<string>();
-
-  constructor(batch: OpenBatch, progress: Progress) {
-    this.#progress = progress;
-    for (const run of batch.runs) {
-      for (let ordinal = 0; ordinal < batch.plan.trials; ordinal++)
-        this.#trials.set(trialName({ run: run.id, ordinal }), { run, ordinal });
-    }
-    progress.event({
-      kind: 'started',
-      batchId: batch.id,
-      trials: [...this.#trials.values()],
-      spent: () => this.#spent,
-    });
-  }
-
-  event(event: WatchEvent): void {
-    if (event.kind === 'note') {
-      this.#progress.note(text`${event.message}`);
-      return;
-    }
-    if (event.kind === 'waiting') {
-      for (const { reason, trials } of event.waiting) this.#tellWaiting(reason, trials);
-      return;
-    }
-    if (event.kind === 'progress') {
-      Object.assign(this.#spent, event.progress.spent);
-      for (const { trial, summary } of event.progress.results) this.#finished(trial, summary);
-      return;
-    }
-    const held = new Set<string>();
-    for (const { trial: name, phase = '', lastFailure } of event.trials) {
-      const trial = this.#trials.get(name);
-      if (lastFailure !== undefined) this.#tellFailure(lastFailure);
-      if (!trial || !phases.has(phase)) continue;
-      held.add(name);
-      this.#progress.event({ kind: 'phase', trial, phase: phase as 'harness' });
-    }
-    for (const name of this.#held) {
-      const trial = held.has(name) ? undefined : this.#trials.get(name);
-      if (trial) this.#progress.event({ kind: 'put-back', trial });
-    }
-    this.#held = held;
-  }
-
-  #finished(name: string, { verdict, cause, ms }: TrialSummary): void {
-    const trial = this.#trials.get(name);
-    if (!trial) return;
-    this.#held.delete(name);
-    const result: TrialResult = {
-      verdict: verdict === 'elsewhere' ? 'void' : verdict,
-      ...(cause !== undefined && {
-        cause: { kind: 'infrastructure', phase: 'harness', message: `${cause}: the record says more` },
-      }),
-      startedAt: 0,
-      finishedAt: ms,
-      phases: [],
-      modelUnmeasured: true,
-    };
-    this.#progress.event({ kind: 'finished', trial, result });
-  }
-
-  /** Tells once why trials wait. */
-  #tellWaiting(reason: string, trials: number): void {
-    if (this.#reasons.has(reason)) return;
-    this.#reasons.add(reason);
-    this.#progress.note(text`${waits(trials)}: ${reason}`);
-  }
-
-  /** Tells once why trials are offered again. */
-  #tellFailure(reason: string): void {
-    if (this.#reasons.has(reason)) return;
-    this.#reasons.add(reason);
-    this.#progress.note(text`a trial was given back: ${reason}`);
-  }
 }

@@ -12,15 +12,10 @@ export async function openFleet(context: CommandContext, name?: string): Promise
   return connection;
 }
 
-/** The storage that the configuration names. Throws `FLEET_STORAGE_MISSING` if it names none. */
-export function openStorage({ config }: CommandContext): FleetStorage {
+/** The storage that the configuration names; undefined without one. */
+export function openStorage({ config }: CommandContext): FleetStorage | undefined {
   const { storage } = config.fleet;
-  if (storage) return 'folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3);
-  throw new OffsiteError('the fleet has no storage for plans and records', {
-    code: 'FLEET_STORAGE_MISSING',
-    kind: 'input',
-    hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or {storage: {s3: {bucket: NAME}}}.',
-  });
+  return storage && ('folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3));
 }
 
 /** Throws `FLEET_SERVICE_MISSING` if the machines of a fleet would each use a service of their own. */

@@ -33,7 +33,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
   const { suites, cases, poll: every } = config.daemon;
   if (suites.length + cases.length === 0) throw nothingToPoll();
   requireRange({ priority, window });
-  openStorage(context);
+  if (!openStorage(context)) throw noStorage();
   await requireService(context);
   const { name: service } = await context.service();
   const connection = await openFleet(context);
@@ -55,6 +55,14 @@ function requireRange({ priority, window }: { priority: number; window: number }
     code: 'OPTION_INVALID',
     kind: 'input',
     hint: `A priority is from 1, the most urgent, to 5, and a window at most ${most}.`,
+  });
+}
+
+function noStorage(): OffsiteError {
+  return new OffsiteError('queued runs reach the workers through a storage, and the fleet has none', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'input',
+    hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
   });
 }
 

@@ -1,7 +1,7 @@
+import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
-import { fleetMessages } from '../../bounds/fleet.ts';
-import { refuseContexts, startFleetBatch } from '../../fleet/start-fleet-batch.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { refuseMachineParts } from '../../fleet/machine-parts.ts';
+import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { ciRun } from '../ci-run.ts';
@@ -9,13 +9,11 @@ import { CommandContext, type CommonOptions } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { openProgress } from '../output/progress.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../planned-suite.ts';
-import { type FollowOptions, follow } from './follow.ts';
+import { type FollowOptions, follow, watched } from './follow.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
+import { type PlacingOptions, refuseNumbers } from './placing.ts';
 
-export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions {
-  pool: string;
-  priority: number;
-  window: number;
+export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions, PlacingOptions {
   detach?: true | undefined;
   allowOutside?: string[] | undefined;
 }
@@ -30,8 +28,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
-  refuseContexts(plan);
-  if (planParts(plan).length > 1) throw tooManyCases(plan.cases.length);
+  refuseMachineParts(plan);
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
@@ -39,42 +36,29 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { client: temporal } = connection;
   await requireService(context);
   const reporting = await context.reporting();
-  const { pool, priority, window } = options;
-  const batch = await progress.step('starting the batch', () =>
-    startFleetBatch(
-      plan,
-      { ...reporting, ...{ clock, temporal, storage, config, pool, priority, window }, note: context.note },
-      signal,
-    ),
-  );
-  progress.note(
-    text`started batch ${batch.id} on the fleet: ${plural(batch.runs.length * plan.trials, 'trial')}`,
-  );
+  const { pool, priority, window, slice } = options;
+  const batches: OpenBatch[] = [];
+  for (const part of planParts(plan)) {
+    const given = { clock, temporal, storage, config, note: context.note, pool, priority, window, slice };
+    const batch = await progress.step('starting the batch', () =>
+      startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
+    );
+    batches.push(batch);
+    const trials = plural(batch.runs.length * plan.trials, 'trial');
+    progress.note(text`started batch ${batch.id} on the fleet: ${trials}`);
+  }
   if (options.detach) {
-    if (options.json) context.out.json({ batchId: batch.id });
-    else context.out.print(batch.id);
-    progress.note(text`offsite fleet attach ${batch.id}`);
+    const ids = batches.map(({ id }) => id);
+    const [batchId] = ids;
+    if (options.json) context.out.json(ids.length === 1 ? { batchId } : { batchIds: ids });
+    else for (const id of ids) context.out.print(id);
+    progress.note(text`offsite fleet attach ${ids.join(' ')}`);
     return exitCodes.done;
   }
-  return await follow(batch, { context, progress, connection, storage, reporting }, options, signal);
-}
-
-function tooManyCases(cases: number): OffsiteError {
-  return new OffsiteError(`a batch of the fleet cannot have ${cases} cases`, {
-    code: 'TOO_MANY_CASES',
-    kind: 'input',
-    hint: 'Choose at most 100, with --include or --limit, and start the others as further batches.',
-  });
-}
-
-function refuseNumbers({ priority, window }: FleetRunOptions): void {
-  const most = fleetMessages.count.open;
-  const wrong =
-    priority > 5
-      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > most
-        ? [`a window of ${window} is too large`, `Choose at most ${most}: the workflow keeps track of each.`]
-        : undefined;
-  if (wrong)
-    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
+  return await follow(
+    batches.map(watched),
+    { context, progress, connection, storage, reporting },
+    options,
+    signal,
+  );
 }

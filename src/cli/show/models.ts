@@ -1,7 +1,8 @@
 import type { ModelExchange, TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { cost, count, duration, plural, size } from '../../text/quantities.ts';
+import { cost, count, duration, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
+import { connectionSections } from './hosts.ts';
 import { section } from './layout.ts';
 import { afterStart } from './timeline.ts';
 
@@ -27,8 +28,10 @@ export function usageSection({
 }
 
 /** All requests to models and connections to hosts. */
-export function modelSection({ models, startedAt }: TrialRecord): Printable | undefined {
-  const { exchanges = [], connections = [], failure } = models ?? {};
+export function modelSection(record: TrialRecord): Printable | undefined {
+  const { models, startedAt } = record;
+  const { exchanges = [], failure } = models ?? {};
+  const connections = connectionSections(record);
   if (exchanges.length === 0 && connections.length === 0) return undefined;
   const rows = exchanges.map((exchange) => exchangeRow(exchange, startedAt));
   const right = (title: string) => ({ title, align: 'right' as const });
@@ -36,17 +39,26 @@ export function modelSection({ models, startedAt }: TrialRecord): Printable | un
     ...[right('after'), { title: 'model' }, right('status'), right('in'), right('cached'), right('out')],
     ...[right('cost'), right('first byte'), right('took'), right('tries'), { title: '' }],
   ];
-  const hosts = connections.map(({ host, port, startedAt: at, sentBytes, receivedBytes, failure: why }) => {
-    const bytes = `${size(sentBytes)} sent, ${size(receivedBytes)} received`;
-    return text`${afterStart(at, startedAt)} ${host}:${port}  ${ours(bytes)}  ${why ?? ''}`;
-  });
   return stack([
     section('models', plural(exchanges.length, 'request'), [
       ...(rows.length === 0 ? [] : [table(columns, rows)]),
       ...(failure === undefined ? [] : [text`failed: ${failure}`]),
+      ...translationLines(exchanges),
     ]),
-    ...(hosts.length === 0 ? [] : [ours(''), section('hosts', plural(hosts.length, 'connection'), hosts)]),
+    ...connections.flatMap((one) => [ours(''), one]),
   ]);
+}
+
+/** What was translated, and what that left out. */
+function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
+  const translated = exchanges.flatMap(({ wire, translation }) =>
+    translation ? { wire, ...translation } : [],
+  );
+  const byWires = Map.groupBy(translated, ({ from, wire }) => `${from} to ${wire}`);
+  return [...byWires].map(([wires, all]) => {
+    const paths = new Set(all.flatMap(({ losses }) => losses.map(({ path }) => path)));
+    return text`translated from ${wires}, without ${paths.size === 0 ? 'a loss' : [...paths].join(', ')}`;
+  });
 }
 
 function exchangeRow(exchange: ModelExchange, start: number): Value[] {

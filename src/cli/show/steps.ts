@@ -1,3 +1,4 @@
+import { type StepStanding, stepRewards, stepRewardText, stepStanding } from '../../record/step-standing.ts';
 import type { StepResult, TrialRecord } from '../../record/trial-record.ts';
 import { stepUsage } from '../../record/usage.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
@@ -20,26 +21,33 @@ export function stepsSection(record: TrialRecord): Printable | undefined {
     columns,
     steps.map((step) => rowOf(step, record)),
   );
-  return section('steps', `${ran} of ${steps.length} ran`, [body]);
+  return section('steps', `${ran} of ${steps.length} ran`, [body, styled('dim', ours(legend))]);
 }
 
+const legend = '✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run';
+
 function rowOf(step: StepResult, record: TrialRecord): Value[] {
-  const { name, startedAt, finishedAt, verdict = 'void' } = step;
+  const { name, startedAt, finishedAt } = step;
+  const standing = stepStanding(step, record);
+  const title = text`${markOf(standing)} ${name}`;
   if (startedAt === undefined || finishedAt === undefined)
-    return [text`${styled('dim', ours('·'))} ${name}`, styled('dim', ours('not run')), '', ''];
+    return [title, styled('dim', ours('not run')), '', ''];
   const { totalTokens } = stepUsage(record, { startedAt, finishedAt });
   return [
-    text`${mark(verdict)} ${name}`,
-    resultOf(step),
+    title,
+    resultOf(step, record),
     duration(finishedAt - startedAt),
     totalTokens === undefined ? '' : String(totalTokens),
   ];
 }
 
-function resultOf({ rewards, cause }: StepResult): Value {
-  if (rewards)
-    return Object.entries(rewards)
-      .map(([name, reward]) => `${name} ${reward}`)
-      .join(', ');
+function markOf(standing: StepStanding): Printable {
+  return standing === 'no-threshold' || standing === 'not-run' ? styled('dim', ours('·')) : mark(standing);
+}
+
+function resultOf(step: StepResult, record: TrialRecord): Value {
+  const rewards = stepRewards(step, record);
+  const { cause } = step;
+  if (rewards.length > 0) return rewards.map(stepRewardText).join('; ');
   return cause ? text`${cause.kind}: ${firstLine(cause.message)}` : '';
 }

@@ -8,6 +8,7 @@ import type { TrialDetails } from '../output/trial-details.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections } from './checks.ts';
 import { gradingsSection } from './gradings.ts';
+import { hostLines } from './hosts.ts';
 import { firstOf, mark, page, section } from './layout.ts';
 import { modelSection, usageSection } from './models.ts';
 import { outsideSection } from './outside.ts';
@@ -116,7 +117,9 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
+    ...hostLines(record),
     ...(record.services ?? []).map(serviceLine),
+    ...(record.startUp ? [text`started  ${record.startUp.join(' ')}`] : []),
     ...deviations.map((deviation) => text`differs  ${deviation}`),
     ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
     text`suite    ${batch.suite}`,

@@ -7,14 +7,18 @@ import type { ImageBuilder } from './image-builder.ts';
 /** BuildKit where the engine has it and a docker CLI can reach it; otherwise the classic builder. */
 export async function findBuilder(
   port: EnginePort,
-  { takesFilters }: Capabilities,
+  { takesFilters, serverVersion }: Capabilities,
   host: string | undefined,
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
 ): Promise<ImageBuilder> {
   // Podman takes no filters, and has no BuildKit.
   const cli = host === undefined || !takesFilters ? undefined : await findCli(host, env, signal);
-  return cli
-    ? { kind: 'buildkit', build: (request) => buildThroughCli(port, cli, request) }
-    : { kind: 'classic', build: (request) => buildClassically(port, request) };
+  if (!cli)
+    return { kind: 'classic', frontend: 'classic', build: (request) => buildClassically(port, request) };
+  const frontend = Number.parseInt(serverVersion, 10) < firstCurrent ? 'older' : 'current';
+  return { kind: 'buildkit', frontend, build: (request) => buildThroughCli(port, cli, request) };
 }
+
+/** Engines from this version on have a BuildKit with here-documents, `COPY --link` and `ADD --checksum`. */
+const firstCurrent = 23;

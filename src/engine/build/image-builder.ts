@@ -34,6 +34,8 @@ export interface ImageBuild {
 export interface ImageBuilder {
   /** `buildkit`: through the docker CLI. `classic`: through the engine's API; it has no secrets or mounts. */
   kind: 'buildkit' | 'classic';
+  /** What it understands in Dockerfiles. `older`: BuildKit without here-documents. */
+  frontend: 'classic' | 'older' | 'current';
   /**
    * Throws `IMAGE_NOT_BUILT`, an `input` error, if the Dockerfile or one of its steps fails, and
    * `IMAGE_BUILD_TIMEOUT`.

@@ -4,19 +4,21 @@ import type { Config } from '../../suite/config-file.ts';
 import { sandboxIn } from '../../suite/environment.ts';
 import type { PlannedCase, PlannedVariant } from '../../suite/plan.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
+import { environmentsOf } from '../contexts.ts';
 import { type Needs, needsOf } from './needs.ts';
 
 /** What the trials of a case on a variant need of a worker. */
 export function plannedNeeds(
-  { request, local: { environment, tests } }: PlannedCase,
+  planned: PlannedCase,
   variant: PlannedVariant,
   judges: readonly string[],
 ): Needs {
-  const sandbox = sandboxIn(variant.sandbox, environment);
+  const { request, local } = planned;
+  const sandbox = sandboxIn(variant.sandbox, local.environment);
   return variantNeeds(
     { ...variant, sandbox },
     [...(request.user && variant.userModel !== undefined ? [variant.userModel] : []), ...judges],
-    tests?.fresh?.environment?.needs,
+    environmentsOf(planned).flatMap(({ needs = [] }) => needs),
   );
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { constants, existsSync } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, rename, rm } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
@@ -30,53 +30,71 @@ export function folderStorage(folder: string): FleetStorage {
   return {
     has: async (sha256) => existsSync(pathOf(sha256)),
     async put(sha256, content) {
-      if (!existsSync(pathOf(sha256))) await write(pathOf(sha256), content);
+      if (!existsSync(pathOf(sha256))) await write(folder, pathOf(sha256), content);
     },
-    async get(sha256) {
-      const content = await read(pathOf(sha256), fleetStorage.bytes.content);
+    async get(sha256, most = fleetStorage.bytes.content) {
+      const content = await read(folder, pathOf(sha256), most);
       if (hashOf(content) === sha256) return content;
       throw unusable(`the content ${sha256} in ${folder} is damaged`, 'FLEET_CONTENT_DAMAGED');
     },
     async addResult(batch, result) {
       const name = hashOf(`${result.run}/${result.ordinal}`);
-      await write(join(indexOf(batch), `${name}.json`), Buffer.from(JSON.stringify(result)));
+      await write(folder, join(indexOf(batch), `${name}.json`), Buffer.from(JSON.stringify(result)));
     },
     async *results(batch): AsyncGenerator<IndexedResult> {
       if (!existsSync(indexOf(batch))) return;
+      await requireFolders(folder, indexOf(batch));
       for await (const { name } of await opendir(indexOf(batch))) {
         if (!name.endsWith('.json')) continue;
         const path = join(indexOf(batch), name);
-        const text = (await read(path, fleetStorage.bytes.result)).toString('utf8');
+        const text = (await read(folder, path, fleetStorage.bytes.result)).toString('utf8');
         const parsed = Indexed.safeParse(parseForeignJson(text));
         if (!parsed.success) throw unusable(`${path} is no result of a trial`, 'FLEET_CONTENT_DAMAGED');
         yield parsed.data;
       }
     },
     async putNote(kind, name, note) {
-      await write(noteOf(kind, name), Buffer.from(JSON.stringify(note)));
+      await write(folder, noteOf(kind, name), Buffer.from(JSON.stringify(note)));
     },
     async note(kind, name) {
       const path = noteOf(kind, name);
       if (!existsSync(path)) return undefined;
-      return parseForeignJson((await read(path, fleetStorage.bytes.result)).toString('utf8'));
+      return parseForeignJson((await read(folder, path, fleetStorage.bytes.result)).toString('utf8'));
     },
   };
 }
 
-async function read(path: string, most: number): Promise<Buffer> {
+/** Reads a regular file. What others put in its place (a link, a pipe, a device) is neither followed nor awaited. */
+async function read(folder: string, path: string, most: number): Promise<Buffer> {
+  let size = 0;
   try {
-    const { size } = await stat(path);
-    if (size <= most) return await readFile(path);
+    await requireFolders(folder, dirname(path));
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new Error('it is no regular file');
+    ({ size } = stats);
+    if (size <= most) return await whole(file, size);
   } catch (error) {
     throw unusable(`cannot read ${path}: ${messageOf(error)}`, 'FLEET_CONTENT_MISSING', error);
   }
   throw unusable(`${path} is larger than ${most} bytes`, 'FLEET_CONTENT_DAMAGED');
 }
 
-async function write(path: string, content: Uint8Array): Promise<void> {
+/** As many bytes as a file had when it was opened: it may grow for ever. */
+async function whole(file: FileHandle, size: number): Promise<Buffer> {
+  const content = Buffer.alloc(size);
+  for (let at = 0; at < size; ) {
+    const { bytesRead } = await file.read(content, at, size - at, at);
+    if (bytesRead === 0) throw new Error('it became shorter while it was read');
+    at += bytesRead;
+  }
+  return content;
+}
+
+async function write(folder: string, path: string, content: Uint8Array): Promise<void> {
   const partial = `${path}.${randomBytes(8).toString('hex')}.partial`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await requireFolders(folder, dirname(path), 'make');
     {
       await using file = await open(partial, 'wx', 0o600);
       await file.writeFile(content);
@@ -87,6 +105,20 @@ async function write(path: string, content: Uint8Array): Promise<void> {
     await rm(partial, { force: true });
     throw unusable(`cannot write ${path}: ${messageOf(error)}`, 'FLEET_STORAGE_UNUSABLE', error);
   }
+}
+
+/** Throws unless everything between the storage and a folder in it is a folder, and no link to one elsewhere. */
+async function requireFolders(storage: string, folder: string, missing?: 'make'): Promise<void> {
+  let path = storage;
+  for (const name of relative(storage, folder).split(sep)) {
+    path = join(path, name);
+    if (missing === 'make') await mkdir(path).catch(unlessThere);
+    if (!(await lstat(path)).isDirectory()) throw new Error(`${path} is no folder`);
+  }
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }
 
 function unusable(message: string, code: string, cause?: unknown): OffsiteError {

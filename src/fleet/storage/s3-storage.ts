@@ -3,7 +3,7 @@ import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import type { S3Storage } from '../../suite/fleet-config.ts';
-import { hashOf, Indexed } from './contents.ts';
+import { hashOf, Indexed, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /** What this file uses of the packages of AWS. */
@@ -34,7 +34,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
       throw error instanceof OffsiteError ? error : failure(what, bucket, error);
     }
   };
-  const keyOf = (sha256: string) => `${below}contents/${sha256.slice(0, 2)}/${sha256}`;
+  const keyOf = (sha256: string) => `${below}contents/${sha256.slice(0, 2)}/${Sha256.parse(sha256)}`;
   // Ids come from the service and may hold anything, so their hashes name the objects.
   const folderOf = (batch: string) => `${below}results/${hashOf(batch)}/`;
   const noteOf = (kind: NoteKind, name: string) => `${below}${kind}/${hashOf(name)}.json`;
@@ -66,8 +66,8 @@ export function s3Storage(config: S3Storage): FleetStorage {
     async put(sha256, content) {
       if (!(await has(sha256))) await put(keyOf(sha256), content, sha256);
     },
-    async get(sha256) {
-      const content = await get(keyOf(sha256), fleetStorage.bytes.content);
+    async get(sha256, most = fleetStorage.bytes.content) {
+      const content = await get(keyOf(sha256), most);
       if (hashOf(content) === sha256) return content;
       throw damaged(`the content ${sha256} in the bucket ${bucket}`);
     },

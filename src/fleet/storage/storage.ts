@@ -14,8 +14,11 @@ export interface FleetStorage {
   has(sha256: string): Promise<boolean>;
   /** Stores a content that the caller has hashed. */
   put(sha256: string, content: Uint8Array): Promise<void>;
-  /** A content, checked against its hash. Throws `FLEET_CONTENT_MISSING` and `FLEET_CONTENT_DAMAGED`. */
-  get(sha256: string): Promise<Buffer>;
+  /**
+   * A content of at most so many bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING` and
+   * `FLEET_CONTENT_DAMAGED`.
+   */
+  get(sha256: string, most?: number): Promise<Buffer>;
   /** Adds a result to the index of a batch, or replaces it. */
   addResult(batch: string, result: IndexedResult): Promise<void>;
   /** The index of a batch, in no order. */
@@ -26,5 +29,12 @@ export interface FleetStorage {
   note(kind: NoteKind, name: string): Promise<unknown>;
 }
 
-/** `batches`: the document of each batch that a fleet was given. `workers`: what each worker offers. */
-export type NoteKind = 'batches' | 'workers';
+/**
+ * `batches`: the document of each batch that a fleet was given. `reruns`: the document of each run that a rerun
+ * added to such a batch, under its {@link rerunName}. `workers`: what each worker offers.
+ */
+export type NoteKind = 'batches' | 'reruns' | 'workers';
+
+export function rerunName(batch: string, run: string): string {
+  return JSON.stringify([batch, run]);
+}

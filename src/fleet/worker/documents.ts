@@ -1,28 +1,40 @@
 import { fleetStorage } from '../../bounds/fleet.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import {
   type FleetDocument,
   type FoundDocument,
-  getDocument,
+  readDocument,
   requirePlanned,
   type TrialDocument,
 } from '../document.ts';
+import { unpackedPlan } from '../inline-plan.ts';
 import type { FleetStorage } from '../storage/storage.ts';
+import type { TrialOrder } from '../workflow/messages.ts';
+import type { Tasks } from './tasks.ts';
+
+export interface DocumentsParts {
+  storage: FleetStorage | undefined;
+  tasks: Pick<Tasks, 'plan'>;
+  config: () => Config;
+  /** Where a build context is unpacked. */
+  folderOf: (context: string) => string;
+}
+
+type Asked = Pick<TrialOrder, 'document' | 'holder'>;
 
 /** Reads the documents of batches, and keeps the ones that were used last. */
 export class Documents {
-  readonly #storage: FleetStorage;
-  readonly #config: () => Config;
+  readonly #parts: DocumentsParts;
   readonly #kept = new Map<string, Promise<TrialDocument>>();
 
-  constructor(storage: FleetStorage, config: () => Config) {
-    this.#storage = storage;
-    this.#config = config;
+  constructor(parts: DocumentsParts) {
+    this.#parts = parts;
   }
 
-  /** Throws as {@link getDocument} does. */
-  get(sha256: string): Promise<TrialDocument> {
-    const document = this.#kept.get(sha256) ?? getDocument(sha256, this.#storage, this.#config());
+  /** Throws what the storage throws, and as {@link readDocument} does. */
+  get({ document: sha256, holder }: Asked): Promise<TrialDocument> {
+    const document = this.#kept.get(sha256) ?? this.#read(sha256, holder);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
     for (const [oldest] of this.#kept) {
@@ -34,12 +46,27 @@ export class Documents {
   }
 
   /** The document of a batch. Throws `FLEET_DOCUMENT_UNREADABLE` for another one too. */
-  async planned(sha256: string): Promise<FleetDocument> {
-    return requirePlanned(await this.get(sha256));
+  async planned(asked: Asked): Promise<FleetDocument> {
+    return requirePlanned(await this.get(asked));
   }
 
   /** The batch that a run was found in, if a fleet was given that. */
   async plannedFor({ planned }: FoundDocument): Promise<FleetDocument | undefined> {
-    return planned === undefined ? undefined : this.planned(planned);
+    return planned === undefined ? undefined : this.planned({ document: planned });
+  }
+
+  async #read(sha256: string, holder: string | undefined): Promise<TrialDocument> {
+    const { config, folderOf } = this.#parts;
+    return readDocument(await this.#content(sha256, holder), config(), folderOf);
+  }
+
+  async #content(sha256: string, holder: string | undefined): Promise<Buffer> {
+    const { storage, tasks } = this.#parts;
+    if (holder !== undefined) return unpackedPlan(await tasks.plan(holder), sha256);
+    if (storage) return storage.get(sha256, fleetStorage.bytes.document);
+    throw new OffsiteError('the plan of the batch is in a storage, and this worker has none', {
+      code: 'FLEET_STORAGE_MISSING',
+      kind: 'infrastructure',
+    });
   }
 }

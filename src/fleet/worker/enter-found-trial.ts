@@ -11,13 +11,15 @@ import { type GivenTask, planOf, unknownTrial } from './enter-trial.ts';
  * has found the run.
  */
 export async function enterFoundTrial(
-  { run: runId, ordinal }: TrialOrder,
+  { batch, run: runId, ordinal }: TrialOrder,
   { service, run, setup, planned }: Omit<FoundDocument, 'planned'> & { planned: FleetDocument | undefined },
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batches, blobs, fleetTasks } = ledger;
-  if (run.id !== runId) throw unknownTrial(run.batchId, { run: runId, ordinal });
+  if (run.id !== runId || run.batchId !== batch) throw unknownTrial({ batch, run: runId, ordinal });
+  if (planned && (planned.batch !== batch || planned.service !== service))
+    throw otherPlan(batch, planned.batch);
   const plan = planned && (await planOf(planned, ledger));
   const kept = setup === undefined ? undefined : await blobs.putJson(setup);
   return ledger.records.transaction(() => {
@@ -47,6 +49,13 @@ function joinPlanned(
     return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
   });
   queue.add(variants);
+}
+
+function otherPlan(batch: string, other: string): OffsiteError {
+  return new OffsiteError(`the run of batch ${batch} names the plan of batch ${other}`, {
+    code: 'FLEET_DOCUMENT_UNREADABLE',
+    kind: 'input',
+  });
 }
 
 function taken(run: string): OffsiteError {

@@ -1,31 +1,27 @@
 import { storedPlan } from '../../agent/stored-plan.ts';
-import { fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
+import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 
 /** The task that Temporal gave this worker for a trial. */
-export interface GivenTask {
-  token: Uint8Array;
-  /** The workflow that gave it. */
-  workflow: string;
-  workflowRun: string;
-}
+export type GivenTask = Omit<FleetTask, 'isAccepted'>;
 
 /**
  * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was left
  * to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
  */
 export async function enterTrial(
-  { run: runId, ordinal }: TrialOrder,
+  { batch: named, run: runId, ordinal }: TrialOrder,
   document: FleetDocument,
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= trials) throw unknownTrial(batch, { run: runId, ordinal });
+  if (!run || ordinal >= (run.trials ?? trials) || named !== batch)
+    throw unknownTrial({ batch: named, run: runId, ordinal });
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
@@ -45,10 +41,11 @@ export async function enterTrial(
   });
 }
 
-export function unknownTrial(
-  batch: string,
-  { run, ordinal }: { run: string; ordinal: number },
-): OffsiteError {
+export function unknownTrial({
+  batch,
+  run,
+  ordinal,
+}: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
   return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
     code: 'FLEET_TRIAL_UNKNOWN',
     kind: 'infrastructure',

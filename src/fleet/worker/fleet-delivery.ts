@@ -11,7 +11,7 @@ import type { Tasks } from './tasks.ts';
 
 export interface FleetDeliveryParts extends DeliveryParts {
   ledger: Ledger;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   tasks: Tasks;
   /** How other machines know this worker. */
   worker: string;
@@ -51,7 +51,7 @@ export class FleetDelivery extends Delivery {
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
     if (answer === 'refused') await this.#requireOwn(report, task, summary);
     if (summary.record !== undefined)
-      await storage.addResult(batch, { run, ordinal, record: summary.record });
+      await storage?.addResult(batch, { run, ordinal, record: summary.record });
     ledger.fleetTasks.accept(trial);
     accepted(trial);
   }
@@ -61,13 +61,14 @@ export class FleetDelivery extends Delivery {
    * answer was lost. Throws {@link TaskTaken} otherwise.
    */
   async #requireOwn(
-    { runId: run, ordinal }: PendingReport,
-    { workflow, workflowRun }: Pick<FleetTask, 'workflow' | 'workflowRun'>,
+    report: PendingReport,
+    { workflow, workflowRun }: FleetTask,
     own: TrialSummary,
   ): Promise<void> {
+    const { batchId, runId: run, ordinal } = report;
     const name = trialName({ run, ordinal });
     const outcome = await this.#parts.tasks
-      .outcome({ workflowId: workflow, runId: workflowRun }, name)
+      .outcome({ workflowId: workflow ?? batchId, runId: workflowRun }, name)
       .catch(asOutage);
     if (outcome?.record === own.record && outcome?.worker === own.worker) return;
     throw new TaskTaken(`trial ${name} was given to another worker, or its batch was canceled`);

@@ -9,10 +9,11 @@ import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/run-parts.ts';
 import { startDeadline } from '../../deadline.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { putFoundDocument } from '../document.ts';
+import { documentContent } from '../document.ts';
 import { workflowQueue } from '../format.ts';
 import { foundTrialId } from '../found-trial-id.ts';
 import { type Needs, queueFor } from '../placement/needs.ts';
+import { hashOf } from '../storage/contents.ts';
 import {
   foundTrialWorkflow,
   type LookAnswer,
@@ -118,10 +119,12 @@ export class FleetLook {
     const { needs, planned } = asked;
     const room = Math.max(0, trials.window - this.#open.size);
     if (room === 0) return 0;
-    const document = await putFoundDocument(
-      { kind: 'found', batch, service, run, setup: record.setup, planned },
-      storage,
-    );
+    const content = documentContent({
+      kind: 'found',
+      ...{ batch, service, run, setup: record.setup, planned },
+    });
+    const document = hashOf(content);
+    await storage.put(document, content);
     let started = 0;
     for (const ordinal of queued.slice(0, room))
       if (await this.#startTrial({ batch, document, run: id, ordinal }, needs)) started++;

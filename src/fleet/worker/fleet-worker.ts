@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
@@ -6,12 +7,13 @@ import { DeliveryLoop } from '../../agent/delivery-loop.ts';
 import { Watchdog } from '../../agent/loop.ts';
 import type { Delivered } from '../../agent/outbox-delivery.ts';
 import { Worker } from '../../agent/worker/worker.ts';
-import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { usualAttempts, type WorkEvent, type WorkerParts } from '../../agent/worker/worker-parts.ts';
 import type { Client } from '../../client/client.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
+import { Contexts } from '../contexts.ts';
 import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
@@ -28,7 +30,7 @@ export interface FleetWorkerParts
     'scope' | 'attempts' | 'patienceMs' | 'checks' | 'onFailure' | 'observe' | 'changed'
   > {
   connection: FleetConnection;
-  storage: FleetStorage;
+  storage: FleetStorage | undefined;
   client: Client;
   /** The service's name in the ledger. */
   service: string;
@@ -64,6 +66,7 @@ export class FleetWorker {
   readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
+  #isEngineDown = false;
   #running: { polls: Polls; tasks: TaskRunner; worker: Worker; leave(): void } | undefined;
 
   /** The caller holds the lock {@link fleetLock}. */
@@ -132,7 +135,7 @@ export class FleetWorker {
           ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
-          accepted: (trial) => tasks.told(trial),
+          accepted: (trial) => tasks.held.told(trial),
         }),
         observe: (report, delivered) => this.#reported(report, delivered, tasks),
         note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
@@ -150,23 +153,26 @@ export class FleetWorker {
         observe: (event) => {
           observeWork(event, { log, metrics: this.#metrics });
           this.#parts.observe?.(event);
-          tasks.observe(event);
+          tasks.held.observe(event);
+          this.#watchEngine(event);
         },
         changed: () => work.wake(),
       }),
     );
     const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
+    const contexts = new Contexts(join(ledger.dataFolder, 'fleet-contexts'), storage);
+    await contexts.clear();
+    const folderOf = (hash: string) => contexts.folderOf(hash);
     const config = () => revisions.current.config;
-    const documents = new Documents(storage, config);
+    const documents = new Documents({ storage, tasks: calls, config, folderOf });
     const harnesses = this.#parts.runners;
     const tasks = new TaskRunner({
-      ...{ ledger, storage, clock, monotonic, name, service, worker, documents },
+      ...{ ledger, storage, clock, monotonic, name, service, worker, documents, contexts },
       tasks: calls,
-      look: (order) =>
-        FleetLook.run(order, {
-          ...{ connection, storage, documents, clock, service, config, harnesses },
-          client: this.#parts.client,
-        }),
+      look: (order) => {
+        const own = { connection, documents, clock, service, config, harnesses };
+        return FleetLook.run(order, { ...own, storage: requireStorage(storage), client: this.#parts.client });
+      },
       wake: () => {
         work.wake();
         delivery.wake();
@@ -179,16 +185,16 @@ export class FleetWorker {
       ...{ engine, harnesses, version, service, pools, concurrency, memory },
       config: config(),
     });
-    await storage.putNote('workers', name, profile);
+    await storage?.putNote('workers', name, profile);
     const polls = await Polls.open({
       ...{ connection, name },
       activities: tasks.activities,
       // Some more than run, so that their sandboxes start ahead.
-      most: worker.concurrency + Math.max(1, Math.ceil(worker.concurrency / 2)),
+      most: concurrency + Math.max(1, Math.ceil(concurrency / 2)),
     });
     const leave = () => {
-      const note = storage.putNote('workers', name, { ...profile, ended: true });
-      note.catch((error: unknown) =>
+      const note = storage?.putNote('workers', name, { ...profile, ended: true });
+      note?.catch((error: unknown) =>
         log.warn({ reason: messageOf(error) }, 'cannot tell the fleet that it ends'),
       );
     };
@@ -213,6 +219,26 @@ export class FleetWorker {
     });
   }
 
+  /** While the engine does not answer, other workers run what this one holds, and it takes nothing more. */
+  #watchEngine(event: WorkEvent): void {
+    const { worker, tasks, polls } = this.#running ?? {};
+    if (!worker || !tasks || !polls) return;
+    const { signal } = this.#hurry;
+    if (event.kind === 'put-back')
+      void worker.suspectEngine(messageOf(event.error), signal).catch(() => undefined);
+    if (event.kind !== 'waiting' || !worker.isEngineDown || this.#isEngineDown) return;
+    this.#isEngineDown = true;
+    polls.hold(true);
+    void tasks.engineFails(event.reason);
+    const works = () => {
+      this.#isEngineDown = false;
+      tasks.engineWorks();
+      polls.hold(false);
+    };
+    // Given back trials do not find out that it works again.
+    worker.engineAnswers(signal).then(works, () => undefined);
+  }
+
   /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
@@ -235,7 +261,15 @@ export class FleetWorker {
     const reason = delivered.answer;
     if (delivered.kind === 'superseded') {
       log.warn({ ...names, reason }, 'the result of a trial is not reported; another one counts');
-      tasks.told(report.trial);
+      tasks.held.told(report.trial);
     } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
   }
+}
+
+function requireStorage(storage: FleetStorage | undefined): FleetStorage {
+  if (storage) return storage;
+  throw new OffsiteError('queued runs reach workers through a storage, and this worker has none', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'infrastructure',
+  });
 }

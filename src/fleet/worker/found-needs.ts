@@ -13,7 +13,7 @@ import { unmet } from '../placement/unmet.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
 import { Sha256 } from '../storage/contents.ts';
-import type { FleetStorage } from '../storage/storage.ts';
+import { type FleetStorage, rerunName } from '../storage/storage.ts';
 import type { Documents } from './documents.ts';
 
 export interface FoundNeedsParts {
@@ -52,7 +52,7 @@ export class FoundNeeds {
 
   /** Resolves with whether the trials of a run may be started now, and on which workers. */
   async of(run: FoundDocument['run']): Promise<Asked> {
-    const { documents, config, harnesses } = this.#parts;
+    const { documents, config, harnesses, storage } = this.#parts;
     const { id, batchId, caseId } = run;
     const details = run.details as FoundRunDetails;
     if (id.length > longestId || batchId.length > longestId)
@@ -61,9 +61,10 @@ export class FoundNeeds {
     let needs: ReturnType<typeof foundNeeds> | undefined;
     if (planned !== undefined) {
       try {
-        const { runs } = await documents.planned(planned);
+        const { runs } = await documents.planned({ document: planned });
         // The batch's own workflow has it.
         if (runs.some((own) => own.id === id)) return { kind: 'own' };
+        if ((await storage.note('reruns', rerunName(batchId, id))) !== undefined) return { kind: 'own' };
         // What was added to the batch runs as the batch was planned.
         needs = runs.find((own) => own.caseId === caseId && own.variantId === details.variant?.id)?.needs;
       } catch (error) {

@@ -91,7 +91,8 @@ export class ModelPermits implements AsyncDisposable {
       const keep = Math.max(permits.held, Math.min(permits.limit, wants));
       permits.limit = keep;
       try {
-        permits.limit = await this.#renew(model, { keep, wants, limit });
+        const granted = await this.#renew(model, { keep, wants, limit });
+        permits.limit = Number.isSafeInteger(granted) ? Math.min(Math.max(0, granted), limit) : 0;
         renewed = now;
         told = undefined;
         isLost = false;

@@ -85,6 +85,11 @@ export class Polls {
     shutDown(one.worker);
   }
 
+  /** Lets no poll for a trial begin, until it is called with false. */
+  hold(isHeld: boolean): void {
+    this.#slots.isHeld = isHeld;
+  }
+
   /** Takes no more tasks. */
   end(): void {
     this.#isEnding = true;

@@ -15,9 +15,16 @@ export class Slots {
   readonly #most: number;
   readonly #changed = new EventTarget();
   #used = 0;
+  #isHeld = false;
 
   constructor(most: number) {
     this.#most = most;
+  }
+
+  /** Lets no poll begin while it is held. Polls in progress may still bring a task each. */
+  set isHeld(isHeld: boolean) {
+    this.#isHeld = isHeld;
+    this.#changed.dispatchEvent(new Event('change'));
   }
 
   /** The slots as one queue sees them. */
@@ -31,7 +38,8 @@ export class Slots {
     const supplier: CustomSlotSupplier<ActivitySlotInfo> = {
       type: 'custom',
       reserveSlot: async (_context, signal) => {
-        while (isPolling || this.#used >= this.#most) await once(this.#changed, 'change', { signal });
+        while (isPolling || this.#isHeld || this.#used >= this.#most)
+          await once(this.#changed, 'change', { signal });
         isPolling = true;
         return {};
       },

@@ -6,13 +6,15 @@ import { usageOf } from '../../record/usage.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { TrialSummary } from '../workflow/messages.ts';
 
-/** Puts a trial's record into the storage, and before it all contents that it names. Resolves with its summary. */
+/** Puts a trial's record into the storage, if there is one, and before it all contents that it names. Resolves with its summary. */
 export async function storeRecord(
   trial: TrialKey,
-  { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage; worker: string },
+  { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage | undefined; worker: string },
 ): Promise<TrialSummary> {
   const { blobs } = ledger;
   const sha256 = ledger.fleetTasks.resultOf(trial);
+  const summary = summaryOf(readRecord(blobs.readJson(sha256)), sha256, worker);
+  if (!storage) return { ...summary, folder: ledger.dataFolder };
   const content = blobs.read(sha256);
   for (const [named] of new Set(content.toString('utf8').matchAll(/[0-9a-f]{64}/g))) {
     // Records also name images, which are no contents of ours.
@@ -20,7 +22,7 @@ export async function storeRecord(
     if (found) await storage.put(named, found);
   }
   await storage.put(sha256, content);
-  return summaryOf(readRecord(blobs.readJson(sha256)), sha256, worker);
+  return summary;
 }
 
 function summaryOf(record: TrialRecord, sha256: string, worker: string): TrialSummary {

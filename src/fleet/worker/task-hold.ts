@@ -23,7 +23,7 @@ const ownPart = 3 / 5;
 /** Heartbeats in one heartbeat time. */
 const beats = 6;
 /** Milliseconds between two heartbeats, at least: each is a write of the server, and some phases are short. */
-const betweenMs = 2_000;
+const betweenMs = 5_000;
 /** The own deadline is looked at so often in one heartbeat time, and at least once a second. */
 const looks = 60;
 

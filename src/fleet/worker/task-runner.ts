@@ -1,64 +1,80 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
 import { z } from 'zod';
 import { NotClaimed } from '../../agent/not-claimed.ts';
-import type { Worker } from '../../agent/worker/worker.ts';
-import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
-import { fleetStorage } from '../../bounds/fleet.ts';
+import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
-import type { TrialKey } from '../../ledger/batches.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { TrialDocument } from '../document.ts';
+import type { Contexts } from '../contexts.ts';
+import type { FleetDocument, TrialDocument } from '../document.ts';
 import { placedTrials } from '../placement/placed-trials.ts';
+import { Sha256 } from '../storage/contents.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
 import { enterFoundTrial } from './enter-found-trial.ts';
 import { enterTrial, type GivenTask } from './enter-trial.ts';
+import { HeldTasks, type HeldTasksParts, type TaskEnd } from './held-tasks.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
 
-export interface TaskRunnerParts {
-  ledger: Ledger;
-  storage: FleetStorage;
+export interface TaskRunnerParts extends HeldTasksParts {
+  storage: FleetStorage | undefined;
   documents: Documents;
+  contexts: Contexts;
   tasks: Tasks;
   clock: Clock;
   monotonic: () => number;
-  /** How other machines know this worker. */
-  name: string;
   /** The service's name in the ledger. */
   service: string;
   /** Finds runs that somebody else queued. */
   look: FleetActivities['offsiteLook'];
-  worker: Pick<Worker, 'leave' | 'waiting' | 'running'>;
-  /** Called when the queue or the outbox may have something new. */
-  wake(): void;
 }
+
+const Holder = z
+  .string()
+  .max(2 * fleetStorage.bytes.name)
+  .optional();
 
 const Order = z.object({
   batch: z.string().max(fleetStorage.bytes.name),
-  document: z.string().regex(/^[0-9a-f]{64}$/),
+  document: Sha256,
+  holder: Holder,
   run: z.string().max(fleetStorage.bytes.name),
   ordinal: z.int().nonnegative(),
 });
 
-/** How a task ended here. */
-type TaskEnd =
-  /** Temporal has its result, or does not want to hear of it any more. */
-  | { kind: 'told' }
-  | { kind: 'canceled' }
-  /** The result is known without running the trial. */
-  | { kind: 'known'; summary: TrialSummary }
-  /** This worker cannot run it: another one may, unless it is for good. */
-  | { kind: 'declined'; reason: string; forGood: boolean };
+/** A forged batch with a shorter one would have the worker send heartbeats without a pause. */
+const shortestHeartbeatMs = 1_000;
 
-interface Pending {
-  hold: TaskHold;
-  end(how: TaskEnd): void;
-  ended: Promise<TaskEnd>;
-}
+const Page = z.object({
+  document: Sha256,
+  holder: Holder,
+  list: z.object({ first: z.int().nonnegative(), step: z.int().positive(), count: z.int().nonnegative() }),
+  taskQueue: z.string().max(fleetStorage.bytes.name),
+  pool: z.string().max(fleetStorage.bytes.name),
+});
+
+const Epoch = z.number().nonnegative();
+const ShortName = z.string().max(fleetStorage.bytes.name);
+
+const Look = z.object({
+  targets: z
+    .array(
+      z.object({
+        target: z.object({ kind: z.enum(['case', 'suite']), id: ShortName, suite: ShortName.optional() }),
+        known: z.boolean(),
+      }),
+    )
+    .max(fleetMessages.count.targets),
+  trials: z.object({
+    ...{ taskQueue: ShortName, pool: ShortName, priority: z.int().min(1).max(5) },
+    window: z.int().positive().max(fleetMessages.count.open),
+    heartbeatMs: z.number().min(shortestHeartbeatMs),
+  }),
+  starting: z.array(z.object({ token: ShortName, cases: z.array(ShortName), since: Epoch, until: Epoch })),
+  before: Epoch,
+});
 
 /** Milliseconds until a trial that a worker declined is offered again. */
 const againMs = 10_000;
@@ -68,86 +84,73 @@ const againMs = 10_000;
  * process runs it, and the delivery of the outbox completes it.
  */
 export class TaskRunner {
+  readonly held: HeldTasks;
   readonly #parts: TaskRunnerParts;
-  readonly #pending = new Map<TrialKey, Pending>();
   #isDraining = false;
+  #engineTrouble: string | undefined;
 
   constructor(parts: TaskRunnerParts) {
     this.#parts = parts;
+    this.held = new HeldTasks(parts);
   }
 
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
-    offsiteTrialPage: async (order) =>
-      placedTrials(await this.#parts.documents.planned(order.document), order),
-    offsiteLook: (order) => this.#parts.look(order),
+    offsiteTrialPage: async (given) => {
+      const order = Page.parse(given);
+      return placedTrials(await this.#parts.documents.planned(order), order);
+    },
+    offsiteLook: (order) => this.#parts.look(Look.parse(order)),
   };
 
-  /** Gives the trials back that have not begun, and those that come from now on. */
+  /** Gives the trials back that do not run, and those that come from now on. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    const begun = new Set(this.#parts.worker.running().map(({ trial }) => trial.key));
-    await Promise.all(
-      [...this.#pending.keys()].filter((key) => !begun.has(key)).map((key) => this.#giveBack(key)),
-    );
+    await this.held.giveBack('queued', 'this worker ends');
   }
 
   /** Gives all trials back, those that run too. Takes no others if this worker ends. */
   async giveBack({ isEnding }: { isEnding: boolean }): Promise<void> {
     this.#isDraining ||= isEnding;
-    await Promise.all([...this.#pending.keys()].map((key) => this.#giveBack(key)));
+    const reason = this.#isDraining ? 'this worker ends' : 'this worker must not ask its model now';
+    await this.held.giveBack('all', reason);
   }
 
-  /** Receives what the worker does. */
-  observe(event: WorkEvent): void {
-    if (!('trial' in event)) return;
-    const pending = this.#pending.get(event.trial.key);
-    if (!pending) return;
-    switch (event.kind) {
-      case 'phase':
-        pending.hold.phase(event.phase);
-        return;
-      case 'finished':
-        pending.hold.phase('reporting');
-        this.#parts.wake();
-        return;
-      case 'not-claimed':
-        if (event.why === 'ended' && !pending.hold.lost.aborted) {
-          const summary = { verdict: 'elsewhere', ms: 0, worker: this.#parts.name } as const;
-          pending.end({ kind: 'known', summary });
-        }
-        return;
-      case 'not-ready': {
-        const { kind, reason } = event.why;
-        void this.#decline(event.trial.key, event.trial.runId, reason, kind === 'parked');
-      }
-    }
+  /**
+   * Gives the trials back that never ran here, and those that come from now on. Others stay: nobody can end
+   * what is left of their sandboxes.
+   */
+  async engineFails(reason: string): Promise<void> {
+    this.#engineTrouble = `the engine of this worker does not answer: ${reason}`;
+    await this.held.giveBack('new', this.#engineTrouble);
   }
 
-  /** Ends the task of a trial that Temporal accepted, or refused for good. */
-  told(trial: TrialKey): void {
-    this.#pending.get(trial)?.end({ kind: 'told' });
+  engineWorks(): void {
+    this.#engineTrouble = undefined;
   }
 
   async #trial(order: TrialOrder): Promise<TrialSummary> {
     const { tasks, clock, monotonic } = this.#parts;
     const { taskToken: token, heartbeatTimeoutMs: heartbeatMs = 60_000, workflowExecution } = activityInfo();
+    if (heartbeatMs < shortestHeartbeatMs)
+      throw declined(`a heartbeat of ${heartbeatMs} ms is too short`, true, 0);
     if (this.#isDraining) throw declined('this worker ends', false, 0);
+    if (this.#engineTrouble !== undefined) throw declined(this.#engineTrouble, false, 0);
     const beat = (phase: string, withinMs: number) => tasks.beat(token, phase, withinMs);
-    const ended = await this.#held(
+    const { workflowId: workflow, runId: workflowRun = '' } = workflowExecution ?? {};
+    const ended = await this.#taken(
       order,
       { beat, heartbeatMs, clock, monotonic },
-      {
-        token,
-        workflow: workflowExecution?.workflowId ?? '',
-        workflowRun: workflowExecution?.runId ?? '',
-      },
+      { token, workflow, workflowRun },
     );
     switch (ended.kind) {
       case 'known':
         return ended.summary;
-      case 'declined':
-        throw declined(ended.reason, ended.forGood, this.#isDraining ? 0 : againMs);
+      case 'declined': {
+        // Others can run it now.
+        const isOwnTrouble = this.#isDraining || this.#engineTrouble !== undefined;
+        throw declined(ended.reason, ended.forGood, isOwnTrouble ? 0 : againMs);
+      }
       case 'canceled':
         await tasks.canceled(token);
         throw new CompleteAsyncError();
@@ -157,7 +160,7 @@ export class TaskRunner {
     }
   }
 
-  async #held(
+  async #taken(
     order: TrialOrder,
     holdParts: Parameters<typeof TaskHold.take>[0],
     task: GivenTask,
@@ -174,65 +177,47 @@ export class TaskRunner {
   }
 
   async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
-    const { ledger, documents, wake } = this.#parts;
-    const document = await documents.get(order.document);
-    if (document.service !== this.#parts.service) throw otherService(document.service, this.#parts.service);
-    const { key, state, report } = await this.#enter(order, document, task);
+    const { documents, service, name } = this.#parts;
+    const document = await documents.get(order);
+    if (document.service !== service) throw otherService(document.service, service);
+    const planned = document.kind === 'found' ? await documents.plannedFor(document) : document;
+    if (planned) await this.#bringContexts(order, document, planned);
+    const { key, state, report } = await this.#enter(order, document, planned, task);
     hold.lost.throwIfAborted();
     if (state === 'finished' && report !== 'queued') {
       // It was completed and reported before, and Temporal has lost that.
-      return { kind: 'known', summary: await storeRecord(key, { ...this.#parts, worker: this.#parts.name }) };
+      return { kind: 'known', summary: await storeRecord(key, { ...this.#parts, worker: name }) };
     }
-    const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<TaskEnd>();
-    // Another task for the trial may wait for this one, which tells how it failed.
-    ended.catch(() => undefined);
-    const pending = { hold, end, ended };
-    this.#pending.set(key, pending);
-    const lose = async () => {
-      // Whatever the ledger can note, the sandbox ends.
-      const left = this.#parts.worker.leave(key, hold.lost.reason as NotClaimed);
-      if (hold.isCanceled && ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'canceled');
-      await left;
-    };
-    const ending = () => end({ kind: hold.isCanceled ? 'canceled' : 'told' });
-    hold.lost.addEventListener('abort', () => void lose().then(ending, fail));
-    wake();
-    try {
-      return await ended;
-    } finally {
-      if (this.#pending.get(key) === pending) this.#pending.delete(key);
-    }
+    return this.held.until(key, hold);
+  }
+
+  async #bringContexts(
+    { run }: TrialOrder,
+    document: TrialDocument,
+    { runs, known, contexts = {} }: FleetDocument,
+  ): Promise<void> {
+    const { caseId } = document.kind === 'found' ? document.run : (runs.find(({ id }) => id === run) ?? {});
+    const planned = known.plan.cases.find(({ request }) => request.id === caseId);
+    if (planned) await this.#parts.contexts.bring(planned, contexts);
   }
 
   /** Enters a trial when an earlier task for it has ended here. */
-  async #enter(order: TrialOrder, document: TrialDocument, task: GivenTask) {
-    const { ledger, documents } = this.#parts;
-    const planned = document.kind === 'found' ? await documents.plannedFor(document) : undefined;
+  async #enter(
+    order: TrialOrder,
+    document: TrialDocument,
+    planned: FleetDocument | undefined,
+    task: GivenTask,
+  ) {
+    const { ledger } = this.#parts;
     for (;;) {
-      const known = ledger.fleetTasks.find(document.service, order);
-      const earlier = known === undefined ? undefined : this.#pending.get(known);
+      const earlier = this.held.endOf(ledger.fleetTasks.find(document.service, order));
       if (!earlier) {
         return document.kind === 'found'
           ? enterFoundTrial(order, { ...document, planned }, task, ledger)
           : enterTrial(order, document, task, ledger);
       }
-      await earlier.ended.catch(() => undefined);
+      await earlier;
     }
-  }
-
-  async #decline(key: TrialKey, runId: string, reason: string, forGood: boolean): Promise<void> {
-    const { worker } = this.#parts;
-    await worker.leave(key, new NotClaimed({ kind: 'ended' }, reason, undefined));
-    worker.waiting.forget(runId);
-    this.#pending.get(key)?.end({ kind: 'declined', reason, forGood });
-  }
-
-  async #giveBack(key: TrialKey): Promise<void> {
-    if (!this.#parts.ledger.fleetTasks.isOpen(key)) return;
-    const reason = this.#isDraining ? 'this worker ends' : 'this worker must not ask its model now';
-    const pending = this.#pending.get(key);
-    await this.#parts.worker.leave(key, new NotClaimed({ kind: 'ended' }, reason, undefined));
-    pending?.end({ kind: 'declined', reason, forGood: false });
   }
 }
 

@@ -7,6 +7,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { queries, type TrialSummary } from '../workflow/messages.ts';
 import type { BeatAnswer } from './task-hold.ts';
 
@@ -65,6 +66,19 @@ export class Tasks {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
+  }
+
+  /** The packed plan that a workflow holds. Throws `FLEET_CONTENT_MISSING`. */
+  async plan(workflowId: string): Promise<string> {
+    const { workflow } = this.#client;
+    const plan = await this.#within(fleetMessages.time.call, () =>
+      workflow.getHandle(workflowId).query<string | null>(queries.plan),
+    );
+    if (plan !== null) return plan;
+    throw new OffsiteError(`the workflow ${workflowId} has no plan`, {
+      code: 'FLEET_CONTENT_MISSING',
+      kind: 'infrastructure',
+    });
   }
 
   #within<Answer>(ms: number, call: () => Promise<Answer>): Promise<Answer> {

@@ -6,27 +6,69 @@ import type { Holder } from './shares.ts';
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
 
-export interface BatchInput {
+/** What all workflows of a batch need to know. */
+export interface TrialsInput {
   batch: string;
+  /** Batches of one group together get the share of one. Without it, a batch is a group of its own. */
+  group?: string | undefined;
+  /** The workflow whose query `plan` has the document, if no storage has it. */
+  holder?: string | undefined;
   /** The hash of the batch's document in the storage. */
   document: string;
-  /** How many trials it has. */
-  trials: number;
   taskQueue: string;
   pool: string;
   /** Milliseconds without a heartbeat until a trial goes to another worker. */
   heartbeatMs: number;
-  /** The most trials that are scheduled at a time. */
-  window: number;
-  /** After how many trials the workflow continues as new. */
-  continueAfter: number;
   /** From 1, the most urgent, to 5. */
   priority: number;
+  /** What the trials may use together. */
   budget: Spending;
   /** What one trial may use, if that is limited. */
   trialBudget: Spending;
-  /** What earlier runs of this workflow have done. */
-  done?: BatchDone;
+}
+
+export interface BatchInput extends TrialsInput {
+  /** How many trials it has. */
+  trials: number;
+  /** The most trials that are scheduled at a time. */
+  window: number;
+  /** The most trials of one workflow. A batch with more has a child workflow for each part of so many. */
+  slice: number;
+  /** The most trials that one workflow keeps scheduled. */
+  lane: number;
+  /** The document, packed, if this workflow is its holder. */
+  plan?: string | undefined;
+}
+
+/** The name of the workflow that runs a part of a batch's trials. */
+export const sliceWorkflow = 'offsiteSlice';
+
+export interface SliceInput extends TrialsInput {
+  /** From 0. */
+  index: number;
+  list: TrialList;
+  /** How many trials it may keep scheduled at its start. */
+  permits: number;
+  isPaused: boolean;
+  /** Whether an earlier slice passes its permits and its budget on to this one. */
+  awaits: boolean;
+  /** The id of the workflow that this slice passes its permits and its budget on to. */
+  next?: string | undefined;
+}
+
+/** A part of the list of a batch's trials: every `step`th one from `first`, by position in the batch. */
+export interface TrialList {
+  first: number;
+  step: number;
+  count: number;
+}
+
+/** What one slice passes on to the next in its lane. */
+export interface Pass {
+  permits: number;
+  /** What it does not spend. Negative if it spent more than it had. */
+  budget: Spending;
+  isLast: boolean;
 }
 
 /** Model usage. A number that is absent is unlimited, or not known. */
@@ -34,6 +76,8 @@ export interface Spending {
   tokens?: number | undefined;
   usd?: number | undefined;
 }
+
+export const countNames = ['scheduled', 'passed', 'failed', 'void', 'elsewhere', 'lost'] as const;
 
 export interface BatchDone {
   /** Trials that were scheduled. */
@@ -46,6 +90,11 @@ export interface BatchDone {
   /** Trials that no worker could run. */
   lost: number;
   spent: { tokens: number; usd: number };
+}
+
+export function noneDone(): BatchDone {
+  const none = { scheduled: 0, passed: 0, failed: 0, void: 0, elsewhere: 0, lost: 0 };
+  return { ...none, spent: { tokens: 0, usd: 0 } };
 }
 
 export interface BatchOutcome extends BatchDone {
@@ -65,6 +114,8 @@ export interface BatchProgress extends BatchOutcome {
   isPaused: boolean;
   /** How many trials of each task queue are scheduled or held. */
   queues: { queue: string; trials: number }[];
+  /** The workflows of a batch in slices. Results and numbers of open ones are in their own answers. */
+  slices?: { id: string; isOpen: boolean }[];
   /** Results after the position that was asked for, in the order of their arrival. */
   results: { position: number; trial: string; summary: TrialSummary }[];
 }
@@ -73,6 +124,7 @@ export interface BatchProgress extends BatchOutcome {
 export interface TrialOrder {
   batch: string;
   document: string;
+  holder?: string | undefined;
   run: string;
   ordinal: number;
 }
@@ -88,12 +140,14 @@ export interface TrialSummary {
   /** The hash of the record. */
   record?: string | undefined;
   worker: string;
+  /** The worker's data folder, if no storage has the record. */
+  folder?: string | undefined;
 }
 
 export interface PageOrder {
   document: string;
-  from: number;
-  limit: number;
+  holder?: string | undefined;
+  list: TrialList;
   taskQueue: string;
   pool: string;
 }
@@ -126,6 +180,6 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
   return `${run}/${ordinal}`;
 }
 
-export const signals = { pause: 'pause', unpause: 'unpause' } as const;
+export const signals = { pause: 'pause', unpause: 'unpause', pass: 'pass', begun: 'begun' } as const;
 export const updates = { renew: 'renew' } as const;
-export const queries = { progress: 'progress', outcome: 'outcome' } as const;
+export const queries = { progress: 'progress', outcome: 'outcome', plan: 'plan' } as const;

@@ -1,21 +1,30 @@
 import type { Wire } from '../../suite/model-config.ts';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { RequestMessage } from '../wires/model-request.ts';
+import type { PathTarget } from '../wires/path-target.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { Conversation, Message } from './conversation.ts';
 
-/** Reads the body of a request in any wire. `length`: its characters. */
-export function readConversation(wire: Wire, body: JsonObject, length: number): Conversation {
+/**
+ * Reads the body of a request in any wire. `length`: its characters. `inPath`: what its path told, if the
+ * wire's bodies do not tell it.
+ */
+export function readConversation(
+  wire: Wire,
+  body: JsonObject,
+  length: number,
+  inPath?: PathTarget,
+): Conversation {
   const { read, usageOption } = wireTable[wire].requests;
   const { system, messages, tools } = read(body);
   const options = usageOption && body[usageOption.member];
   return {
     wire,
-    model: typeof body.model === 'string' ? body.model : '',
+    model: inPath?.model ?? (typeof body.model === 'string' ? body.model : ''),
     system: textOf(system.filter((text) => text !== '')),
     messages: messages.reduce<Message[]>(addMessage, []),
     tools,
-    streamed: body.stream === true,
+    streamed: inPath?.streamed ?? body.stream === true,
     usageAsked: usageOption !== undefined && isObject(options) && options[usageOption.option] === true,
     length,
   };

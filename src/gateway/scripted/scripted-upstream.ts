@@ -37,7 +37,10 @@ async function answer(
   const refuse = (status: number, message: string, headers?: Record<string, string>) =>
     json(status, wire.errorBody(status, 'scripted_refusal', message), headers);
   const path = request.path.split('?', 1)[0] ?? '';
-  const endpoint = wire.endpoints.find((one) => one.path === path);
+  const inPath = wire.targetOf?.(path);
+  const endpoint = wire.endpoints.find((one) =>
+    inPath ? (one.writeCount !== undefined) === (inPath.purpose === 'count') : one.path === path,
+  );
   if (request.method !== 'POST' || !endpoint) {
     return refuse(404, `a scripted model has no ${request.method} ${path}`);
   }
@@ -45,7 +48,7 @@ async function answer(
   if (typeof body === 'string') return refuse(400, body);
   if (endpoint.writeCount) return json(200, endpoint.writeCount(estimateTokens(request.body.length)));
 
-  const conversation = readConversation(request.wire, body, request.body.length);
+  const conversation = readConversation(request.wire, body, request.body.length, inPath);
   const turn = chooseTurn(script, conversation);
   if (turn?.delay !== undefined) await clock.sleep(turn.delay, signal);
   const trouble = turn && troubleNow(script, turn, conversation, timesMet);

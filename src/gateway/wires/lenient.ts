@@ -57,6 +57,11 @@ export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Whether a member is missing or empty. */
+export function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
 /** The objects of a list. */
 export function objectsOf(value: unknown): JsonObject[] {
   return list(value).filter(isObject);

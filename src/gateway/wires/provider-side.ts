@@ -1,6 +1,6 @@
 import { isFreeForm } from '../member-names.ts';
 import type { Accepted } from './accepted.ts';
-import { isObject, type JsonObject, list, member, text } from './lenient.ts';
+import { isNothing, isObject, type JsonObject, list, member, text } from './lenient.ts';
 import { hostedMembers } from './wire-table.ts';
 
 /** How a wire judges one tool: returns its name for messages if it runs at the provider. */
@@ -78,9 +78,4 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
 function isInline(value: unknown): boolean {
   if (typeof value === 'string') return /^data:/i.test(value);
   return value === null || isObject(value);
-}
-
-/** Whether a member is missing or empty. */
-export function isNothing(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

@@ -1,10 +1,12 @@
 import type { Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
+import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
 import type { AnswerFacts, StreamReader } from './answer-facts.ts';
 import type { JsonObject } from './lenient.ts';
 import type { ModelRequest } from './model-request.ts';
+import type { PathTarget } from './path-target.ts';
 import type { Reply } from './reply.ts';
 import type { WireEvent } from './wire-event.ts';
 
@@ -16,8 +18,13 @@ export interface WireDescriptor {
   name: Wire;
   /** The first endpoint is the one for answers. */
   endpoints: readonly [Endpoint, ...Endpoint[]];
+  /**
+   * For a wire whose paths name the model: reads a path below the base URL. Then the paths of `endpoints` are
+   * patterns for people, and bodies have neither `model` nor `stream`.
+   */
+  targetOf?(path: string): PathTarget | undefined;
   /** The header that carries a key, unless a model's configuration names another. */
-  auth: 'bearer' | 'x-api-key';
+  auth: 'bearer' | 'x-api-key' | 'x-goog-api-key';
   /** Headers that identify a client of this wire if its path does not. */
   ownHeaders: readonly string[];
   /** The wire's headers that pass from a client to the model, and the allowed values of each. */
@@ -31,6 +38,15 @@ export interface WireDescriptor {
   modelEntry(name: string): object;
   requests: WireRequests;
   answers: WireAnswers;
+  translation: WireTranslation;
+}
+
+/** Names of members of a wire. */
+export interface OwnNames {
+  /** Members whose values a client, a tool or a schema defines. */
+  freeForm: ReadonlySet<string>;
+  /** Members that must be spelled like this: some servers read other spellings too. */
+  spelled: ReadonlySet<string>;
 }
 
 export interface Endpoint {
@@ -46,6 +62,10 @@ export interface WireRequests {
   accepted: Accepted;
   /** Returns a tool's name for messages if it would run at the model's provider. */
   hostedTool(tool: unknown): string | undefined;
+  /** Judges a whole request, for a wire whose conversation and tools have a form of their own. */
+  providerSide?(body: JsonObject): string | undefined;
+  /** For a wire that shares no names with the others. */
+  names?: OwnNames;
   /** The member and its option that ask a stream to end with its usage, if the wire has such an option. */
   usageOption?: { member: string; option: string };
   read(body: JsonObject): ModelRequest;

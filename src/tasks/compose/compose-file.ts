@@ -102,6 +102,30 @@ const ConfigUse = z.union([z.string(), z.object({ source: z.string(), target: z.
   error: 'expected the name of a config, or a map with source and target',
 });
 
+const EnvFile = z.union(
+  [
+    z.string(),
+    z.array(z.union([z.string(), z.object({ path: z.string(), required: z.boolean().optional() })])),
+  ],
+  { error: 'expected a path, or a list of paths' },
+);
+
+/** `name: address`, or `- name:address`, or `- name=address`. */
+const ExtraHosts = z.union(
+  [
+    z.record(z.string(), z.string()),
+    z.array(z.string()).transform((lines) =>
+      Object.fromEntries(
+        lines.map((line) => {
+          const [, name = line, address = ''] = /^([^:=]*)[:=](.*)$/.exec(line) ?? [];
+          return [name, address];
+        }),
+      ),
+    ),
+  ],
+  { error: 'expected a map, or a list of name=address' },
+);
+
 const Networks = z.union(
   [
     z.array(z.string()),
@@ -129,6 +153,12 @@ const Service = z.object({
   command: Command.nullish(),
   entrypoint: Command.nullish(),
   environment: Variables.default({}),
+  env_file: EnvFile.optional(),
+  extra_hosts: ExtraHosts.default({}),
+  secrets: z.array(ConfigUse).default([]),
+  profiles: z.array(z.string()).default([]),
+  links: z.array(z.string()).default([]),
+  shm_size: Size.optional(),
   working_dir: z.string().optional(),
   user: Scalar.optional(),
   healthcheck: Healthcheck.optional(),
@@ -170,15 +200,16 @@ const Service = z.object({
   stop_signal: z.unknown().optional(),
 });
 
+const Content = z.object({ content: z.string().optional(), file: z.string().optional() });
+
 export const ComposeFile = z.object({
   name: z.unknown().optional(),
   version: z.unknown().optional(),
   services: z.record(z.string(), Service),
   volumes: z.record(z.string(), z.unknown()).nullish(),
   networks: z.record(z.string(), z.unknown()).nullish(),
-  configs: z
-    .record(z.string(), z.object({ content: z.string().optional(), file: z.string().optional() }))
-    .nullish(),
+  configs: z.record(z.string(), Content).nullish(),
+  secrets: z.record(z.string(), Content).nullish(),
 });
 
 export type ComposeFile = z.output<typeof ComposeFile>;

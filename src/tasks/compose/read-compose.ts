@@ -4,12 +4,14 @@ import { taskSets } from '../../bounds/tasks.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
+import { isIdle } from '../../suite/start-up.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import type { TaskService } from '../task.ts';
-import { unknownKeys } from '../unknown-keys.ts';
+import { type Path, unknownKeys } from '../unknown-keys.ts';
 import { ComposeFile, type ServiceTable } from './compose-file.ts';
 import { interpolated } from './interpolate.ts';
 import { readService } from './service.ts';
+import { keyRule } from './service-keys.ts';
 import type { ComposeRequest, ComposeSource } from './source.ts';
 
 export interface Composed {
@@ -33,8 +35,11 @@ export function readCompose(request: ComposeRequest): Composed {
   for (const { path } of unknownKeys(ComposeFile, value)) {
     const key = String(path.at(-1));
     if (key.startsWith('x-')) continue;
-    if (ignoredKeys.has(key)) remarks.note('not-used', document.issue(path, 'is ignored'));
-    else remarks.uses('compose-key', document.issue(path, key));
+    const isOfService = path.length === 3 && path[0] === 'services';
+    const rule = isOfService ? keyRule(key, at(value, path)) : { obstacle: '' };
+    if (rule === 'same') continue;
+    if ('note' in rule) remarks.note('not-used', document.issue(path, rule.note));
+    else remarks.uses('compose-key', document.issue(path, [key, rule.obstacle].filter(Boolean).join(': ')));
   }
   const compose = result.data;
   const source: ComposeSource = { ...request, document, project: dirname(file), compose };
@@ -48,10 +53,16 @@ export function readCompose(request: ComposeRequest): Composed {
     base,
   );
   useSettings(source, main, mainTable);
-  const services = Object.entries(others).map(([name, table]) => {
+  const active = Object.entries(others).filter(([name, { profiles }]) => {
+    if (profiles.length > 0)
+      remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
+    return profiles.length === 0;
+  });
+  const read = active.map(([name, table]) => {
     remarks.uses('services', document.issue(['services', name], name));
     return readService(source, name, table, undefined, main.source);
   });
+  const services = withLinks(read, compose);
   requireKnown(source, [main, ...services]);
   useVolumes(source, [main, ...services]);
   useNetworks(source);
@@ -75,14 +86,11 @@ function useSettings(
   if (main.cpus !== undefined) remarks.uses('cpus', at(table.cpus === undefined ? 'deploy' : 'cpus'));
   if (main.memoryBytes !== undefined)
     remarks.uses('memory', at(table.mem_limit === undefined ? 'deploy' : 'mem_limit'));
-  const settings: [boolean, keyof ServiceTable][] = [
-    [main.command !== undefined && !isIdle(main.command), 'command'],
-    [main.entrypoint !== undefined, 'entrypoint'],
-    [main.healthcheck !== undefined && main.healthcheck !== 'none', 'healthcheck'],
-    [main.files.some(({ kind }) => kind === 'file'), 'volumes'],
-    [main.files.some(({ kind }) => kind === 'content'), 'configs'],
-  ];
-  for (const [isGiven, key] of settings) if (isGiven) remarks.uses('main-setting', at(key, key));
+  if (main.command && !isIdle(main.command)) remarks.uses('image-entrypoint', at('command'));
+  if (main.entrypoint && !isIdle(main.entrypoint)) remarks.uses('image-entrypoint', at('entrypoint'));
+  if (main.healthcheck && main.healthcheck !== 'none') remarks.uses('healthcheck', at('healthcheck'));
+  for (const file of main.files)
+    if (file.kind === 'memory') remarks.uses('main-memory-folder', at('tmpfs', file.to));
 }
 
 /** A volume of one service is a folder of it. What several containers share is no part of any one. */
@@ -127,15 +135,21 @@ function useNetworks({ document, remarks, compose }: ComposeSource): void {
       remarks.uses('separate-networks', document.issue(['networks', name], ''));
 }
 
-/** Whether a command only keeps its container alive, as Offsite does too. */
-function isIdle(command: readonly string[]): boolean {
-  return /^((\/bin\/)?(ba)?sh -c )?(exec )?(sleep infinity|tail -f \/dev\/null)$/.test(
-    command.join(' ').trim(),
-  );
+/** Further names of services, by which `links` name them. */
+function withLinks(services: readonly TaskService[], compose: ComposeFile): TaskService[] {
+  const links = Object.values(compose.services).flatMap((table) => table.links);
+  return services.map((service) => {
+    const named = links.flatMap((link) => {
+      const [name, alias] = link.split(':');
+      return name === service.name && alias !== undefined && alias !== name ? [alias] : [];
+    });
+    return { ...service, aliases: [...new Set([...service.aliases, ...named])] };
+  });
 }
 
-/** They matter to a person who runs the file by hand. */
-const ignoredKeys: ReadonlySet<string> = new Set(['restart']);
+function at(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], value);
+}
 
 function requireKnown({ document }: ComposeSource, services: readonly TaskService[]): void {
   const names = services.map(({ name }) => name);

@@ -25,7 +25,11 @@ export function readServiceFiles(source: ComposeSource, name: string, table: Ser
     const [to = ''] = mount.split(':');
     return { kind: 'memory', to };
   });
-  const files = [...mounted, ...inMemory, ...readConfigs(source, name, table)];
+  const shared = table.shm_size === undefined ? [] : [{ kind: 'memory' as const, to: '/dev/shm' }];
+  const contents = (['configs', 'secrets'] as const).flatMap((kind) =>
+    readContents(source, name, table, kind),
+  );
+  const files = [...mounted, ...inMemory, ...shared, ...contents];
   const wrong = files.find(({ to }) => !isTarget(to));
   if (!wrong) return files;
   const message = `mounts at ${JSON.stringify(wrong.to)}, which is no absolute path below /`;
@@ -71,19 +75,21 @@ function readMount(
   return { kind: 'file', from, to: target, readOnly };
 }
 
-function readConfigs(
+function readContents(
   { document, remarks, folder, project, compose }: ComposeSource,
   name: string,
-  { configs }: ServiceTable,
+  table: ServiceTable,
+  kind: 'configs' | 'secrets',
 ): ServiceFile[] {
-  return configs.flatMap((use, index): ServiceFile[] => {
+  const what = kind === 'configs' ? 'config' : 'secret';
+  return table[kind].flatMap((use, index): ServiceFile[] => {
     const { source, target } = typeof use === 'string' ? { source: use, target: undefined } : use;
-    const at = (message: string) => document.issue(['services', name, 'configs', index], message);
-    const config = compose.configs?.[source];
-    if (!config) throw new BadFile([at(`there is no config ${source}`)]);
-    const to = target ?? `/${source}`;
-    if (config.content !== undefined) return [{ kind: 'content', content: config.content, to }];
-    const from = config.file === undefined ? undefined : resolve(project, config.file);
+    const at = (message: string) => document.issue(['services', name, kind, index], message);
+    const given = compose[kind]?.[source];
+    if (!given) throw new BadFile([at(`there is no ${what} ${source}`)]);
+    const to = targetOf(kind, target ?? source);
+    if (given.content !== undefined) return [{ kind: 'content', content: given.content, to }];
+    const from = given.file === undefined ? undefined : resolve(project, given.file);
     if (from !== undefined && isBelow(folder.path, from)) {
       if (!folder.isFile(from.slice(folder.path.length + 1)))
         throw new BadFile([at(`there is no file ${from}`)]);
@@ -92,4 +98,10 @@ function readConfigs(
     remarks.uses('outside-path', at(source));
     return [];
   });
+}
+
+/** A name alone is that of a file in the folder of its kind. */
+function targetOf(kind: 'configs' | 'secrets', target: string): string {
+  if (target.startsWith('/')) return target;
+  return kind === 'configs' ? `/${target}` : `/run/secrets/${target}`;
 }

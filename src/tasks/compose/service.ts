@@ -1,8 +1,10 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import type { ContainerSource, TaskService, TaskVariable } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ServiceTable } from './compose-file.ts';
+import { readEnvFiles } from './env-file.ts';
 import { mainImage } from './interpolate.ts';
 import { readServiceFiles } from './service-files.ts';
 import type { ComposeSource } from './source.ts';
@@ -34,11 +36,15 @@ export function readService(
     aliases: aliasesOf(table),
     command: wordsOf(table.command),
     entrypoint: wordsOf(table.entrypoint),
-    env: variablesOf(source, table.environment, ['services', name, 'environment']),
+    env: {
+      ...readEnvFiles(source, name, table),
+      ...variablesOf(source, table.environment, ['services', name, 'environment']),
+    },
+    hosts: hostsOf(source, name, table),
     workdir: table.working_dir,
     user: table.user,
     healthcheck: healthcheckOf(table),
-    dependsOn: dependenciesOf(table),
+    dependsOn: [...dependenciesOf(table), ...linksOf(table)],
     files: readServiceFiles(source, name, table),
     cpus: table.cpus ?? limits?.cpus,
     memoryBytes: table.mem_limit ?? limits?.memory,
@@ -108,6 +114,31 @@ function aliasesOf({ networks = [], hostname, container_name: container }: Servi
     : Object.values(networks).flatMap((one) => one?.aliases ?? []);
   const names = [...onNetworks, hostname, container].filter((name) => typeof name === 'string');
   return [...new Set(names)];
+}
+
+/** Names with addresses. The machine has none that a container could reach. */
+function hostsOf(
+  { document, remarks }: ComposeSource,
+  name: string,
+  { extra_hosts: hosts }: ServiceTable,
+): Record<string, string> {
+  const isPlain = ([host, address]: [string, string]) =>
+    /^[A-Za-z0-9_.-]{1,253}$/.test(host) && isIP(address.replace(/^\[(.*)\]$/, '$1')) !== 0;
+  const entries = Object.entries(hosts);
+  for (const [host, address] of entries.filter((entry) => !isPlain(entry)))
+    remarks.uses('machine-host', document.issue(['services', name, 'extra_hosts'], `${host} at ${address}`));
+  return Object.fromEntries(
+    entries.filter(isPlain).map(([host, address]) => [host, address.replace(/^\[(.*)\]$/, '$1')]),
+  );
+}
+
+/** The services that `links` name, without those that `depends_on` names too. */
+function linksOf({ links, depends_on: needed }: ServiceTable): TaskService['dependsOn'] {
+  const known = Array.isArray(needed) ? needed : Object.keys(needed);
+  const names = links.map((link) => link.split(':')[0] ?? '');
+  return [...new Set(names)]
+    .filter((service) => !known.includes(service))
+    .map((service) => ({ service, until: 'started' }));
 }
 
 function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'] {

@@ -1,6 +1,7 @@
 import { MiB } from '../../bounds/channel.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import type { Feature } from '../supported.ts';
 import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskNetwork, TaskService } from '../task.ts';
@@ -35,6 +36,9 @@ export function readEnvironment(
   if (table.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
   const containers = readContainers(source, table, { path, folder });
   const { main } = containers;
+  const ofTable = table.healthcheck && healthcheckOf(table.healthcheck);
+  const ofMain = main && healthcheckOfMain(main);
+  if (ofTable && ofMain) remarks.uses('two-healthchecks', at('healthcheck'));
   const memory = table.memory_mb === undefined ? table.memory : Math.round(table.memory_mb * MiB);
   // Beside a compose file, they are only values for its variables.
   const env = readVariables(source, table.env, [...path, 'env']);
@@ -49,7 +53,9 @@ export function readEnvironment(
     gpus: table.gpus,
     os: table.os,
     network: readNetwork(source, table, path) ?? olderNetwork(source, table, path),
-    healthcheck: table.healthcheck && healthcheckOf(table.healthcheck),
+    healthcheck: ofTable ?? ofMain,
+    // Unless a compose file says otherwise, Harbor starts every image with this command.
+    startUp: { entrypoint: main?.entrypoint, command: main?.command ?? ['sh', '-c', 'sleep infinity'] },
     mcpServers: readMcpServers(source, table.mcp_servers, {
       path: [...path, 'mcp_servers'],
       services: containers.services.map(({ name }) => name),

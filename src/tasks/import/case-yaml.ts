@@ -25,8 +25,13 @@ const usual = ['protected', 'runsIn', 'verifyPlace', 'onError', 'userTurns', 'so
  * written: nothing is left out silently.
  *
  * @param folder the case's folder, relative to the suite
+ * @param shared folders of the host that are written once for all cases, and where, relative to the suite
  */
-export function caseYaml({ request, local }: PlannedCase, folder: string): ImportedCase {
+export function caseYaml(
+  { request, local }: PlannedCase,
+  folder: string,
+  shared: ReadonlyMap<string, string>,
+): ImportedCase {
   refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
   const { artifacts, artifactsExcept = [], environment, agent = {}, tests, oracle, steps } = local;
   const known = ['artifacts', 'artifactsExcept', 'environment', 'agent', 'tests', 'oracle', 'steps'];
@@ -39,6 +44,8 @@ export function caseYaml({ request, local }: PlannedCase, folder: string): Impor
       return posix.join(folder, name);
     },
     copy(from, to) {
+      const known = shared.get(from);
+      if (known !== undefined) return known;
       contexts.push({ from, to });
       return posix.join(folder, to);
     },

@@ -10,15 +10,16 @@ import {
   nonEmpty,
   nonEmptyList,
   refuseOthers,
+  resourcesYaml,
   type Writing,
 } from './words.ts';
 
 /** An environment as a suite file says it. Throws {@link NotCarried}. */
 export function environmentYaml(environment: CaseEnvironment, writing: Writing): Record<string, unknown> {
   const { image, build, workdir, user, env, resources, healthcheck, files = [], timeouts = {} } = environment;
-  const { services = [], nameForServices } = environment;
+  const { services = [], nameForServices, startUp, hosts = {} } = environment;
   const known = ['image', 'build', 'workdir', 'user', 'env', 'resources', 'healthcheck', 'files', 'timeouts'];
-  refuseOthers(environment, [...known, 'services', 'nameForServices'], 'environment.');
+  refuseOthers(environment, [...known, 'services', 'nameForServices', 'startUp', 'hosts'], 'environment.');
   const isWritable = (file: PlacedFile) =>
     'folder' in file && file.mode === 0o777 && posix.isAbsolute(file.path);
   const inWorkspace = files.filter((file) => !isWritable(file));
@@ -29,13 +30,15 @@ export function environmentYaml(environment: CaseEnvironment, writing: Writing):
     build: build && buildYaml(build, 'environment', writing),
     services: nonEmpty(servicesYaml(services, writing)),
     ...(services.length > 0 && { nameForServices }),
+    hosts: nonEmpty(hosts),
+    startUp: startUp && given({ ...startUp }),
     workdir,
     user,
     env: nonEmpty(env),
     folders: inWorkspace.length > 0 ? { '.': writing.put('files', inWorkspace) } : undefined,
     writable: nonEmptyList(files.filter(isWritable).map(({ path }) => path)),
     healthcheck: healthcheck && healthcheckYaml(healthcheck),
-    resources: nonEmpty(given({ ...resources })),
+    resources: nonEmpty(resourcesYaml(resources)),
     timeouts: nonEmpty(
       given({
         build: timeouts.build === undefined ? undefined : duration(timeouts.build),

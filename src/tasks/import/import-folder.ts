@@ -57,11 +57,21 @@ export class ImportFolder {
     try {
       writeInto(folder, written);
     } catch (error) {
-      const { code = '', path = '' } = error as NodeJS.ErrnoException;
+      const { code = '', path, dest = path } = error as NodeJS.ErrnoException & { dest?: string };
       if (!clashes.has(code)) throw error;
       rmSync(folder, { recursive: true, force: true });
-      throw new NotCarried(`its file ${path} cannot be written: ${clashes.get(code)}`);
+      throw new NotCarried(`its file ${dest} cannot be written: ${clashes.get(code)}`);
     }
+  }
+
+  /** Writes a build context that all cases share, and returns where it is, relative to the suite. */
+  writeShared(context: string): string {
+    const folder = join(this.path, 'build');
+    this.#refuseExisting(folder);
+    this.#refuseOwnTask(folder, context);
+    rmSync(folder, { recursive: true, force: true });
+    copyContext(context, folder);
+    return 'build';
   }
 
   writeSuite(name: string, text: string): void {

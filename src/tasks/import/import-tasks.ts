@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { limits } from '../../contract/definition.ts';
@@ -41,6 +42,7 @@ export function importTasks(
   { folder, force, variants, ...parts }: ImportOptions,
 ): ImportedTasks {
   const target = new ImportFolder(resolve(folder), force);
+  const shared = sharedContexts(source, target);
   const cases: WrittenCase[] = [];
   const imported: string[] = [];
   const leftOut: LeftOut[] = [];
@@ -54,7 +56,7 @@ export function importTasks(
     const { id } = planned.request;
     const name = target.nameFor(id);
     try {
-      const written = caseYaml(planned, `cases/${name}`);
+      const written = caseYaml(planned, `cases/${name}`, shared);
       const one = { yaml: written.yaml, notes: task.notes };
       requireReadable({ id: target.name, variants, cases: [one] }, task);
       target.writeCase(name, written, task.place);
@@ -75,6 +77,13 @@ export function importTasks(
     return join(target.path, name);
   });
   return { suites, imported, leftOut };
+}
+
+/** What the user builds for rows is the same for all of them, and may be large. */
+function sharedContexts({ build }: TasksSource, target: ImportFolder): ReadonlyMap<string, string> {
+  if (!build) return new Map();
+  const context = realpathSync(build.context);
+  return new Map([[context, target.writeShared(context)]]);
 }
 
 /** Throws {@link BadFile} if a suite of this case alone could not be read again. */

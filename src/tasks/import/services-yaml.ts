@@ -8,6 +8,7 @@ import {
   NotCarried,
   nonEmpty,
   nonEmptyList,
+  resourcesYaml,
   type Writing,
 } from './words.ts';
 
@@ -18,19 +19,19 @@ export function servicesYaml(services: readonly PlannedService[], writing: Writi
 
 function serviceYaml(service: PlannedService, writing: Writing): Record<string, unknown> {
   const { name, image, build, healthcheck, dependsOn, files = [], resources, ...rest } = service;
-  const { aliases, entrypoint, command, env, workdir, user, memoryFolders, volumes = [] } = rest;
+  const { aliases, entrypoint, command, env, workdir, user, memoryFolders, volumes = [], hosts = {} } = rest;
   const below = posix.join('services', name.replaceAll(/[^\w.-]/g, '_'));
   return {
     image: image?.name,
     build: build && buildYaml(build, posix.join(below, 'context'), writing),
-    ...{ entrypoint, command, env: nonEmpty(env), workdir, user },
+    ...{ entrypoint, command, env: nonEmpty(env), hosts: nonEmpty(hosts), workdir, user },
     aliases: nonEmptyList(aliases),
     healthcheck: healthcheck === 'none' ? false : healthcheck && healthcheckYaml(healthcheck),
     dependsOn: nonEmpty(Object.fromEntries(dependsOn.map((one) => [one.service, one.until]))),
     ...placedYaml(files, posix.join(below, 'files'), writing),
     memoryFolders: nonEmptyList(memoryFolders),
     volumes: nonEmptyList(volumes),
-    resources: nonEmpty(given({ ...resources })),
+    resources: nonEmpty(resourcesYaml(resources)),
   };
 }
 

@@ -1,4 +1,5 @@
 import { posix, relative, sep } from 'node:path';
+import type { CaseEnvironment } from '../../suite/environment.ts';
 import type { Healthcheck, PlacedFile, PlannedBuild } from '../../suite/environment-parts.ts';
 
 /** Something of a case that a suite file cannot say. */
@@ -85,4 +86,10 @@ export function healthcheckYaml(
     startPeriod: duration(startPeriod),
   };
   return { ...check, ...times };
+}
+
+export function resourcesYaml({ cpus, memory, disk }: CaseEnvironment['resources']): Record<string, unknown> {
+  const size = (bytes: number | undefined) =>
+    bytes !== undefined && bytes % 1024 ** 2 === 0 ? `${bytes / 1024 ** 2}m` : bytes;
+  return given({ cpus, memory: size(memory), disk: size(disk) });
 }

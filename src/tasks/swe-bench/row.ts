@@ -108,6 +108,7 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
       os: 'linux',
       network: { mode: 'public' },
       healthcheck: undefined,
+      startUp: undefined,
       mcpServers: [],
       skillsFolder: undefined,
       buildTimeoutMs: undefined,

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { z } from 'zod';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
+import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import { filesBelow } from '../files-below.ts';
@@ -107,7 +108,8 @@ function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
     gpus: 0,
     os: 'linux',
     network: { mode: 'public' },
-    healthcheck: undefined,
+    healthcheck: healthcheckOfMain(main),
+    startUp: { entrypoint: main.entrypoint, command: main.command },
     mcpServers: [],
     skillsFolder: undefined,
     buildTimeoutMs: undefined,

@@ -28,7 +28,7 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
 interface CheckedPlan {
   variants: readonly { sandbox: Sandbox }[];
   /** A plan that an older Offsite stored has no environments. */
-  cases: readonly { local: Partial<Pick<CaseExtras, 'environment' | 'tests'>> }[];
+  cases: readonly { local: Partial<Pick<CaseExtras, 'environment' | 'tests' | 'steps'>> }[];
 }
 
 /**
@@ -47,10 +47,12 @@ export async function checkSandboxes(
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
     assertEnforceable(spec, engine.capabilities);
-    const added = cases.flatMap(({ local: { environment, tests } }) => [
-      ...(environment?.needs ?? []),
-      ...(tests?.fresh?.environment?.needs ?? []),
-    ]);
+    const added = cases.flatMap(({ local: { environment, tests, steps } }) => {
+      const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
+      return [environment, ...graded.map((one) => one?.fresh?.environment)].flatMap(
+        (one) => one?.needs ?? [],
+      );
+    });
     requireLabels([...(sandbox.needs ?? []), ...added], engine);
   }
 }

@@ -8,6 +8,7 @@ import type { Image } from '../../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
 import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
+import { namedFrontend, plainDockerfile, unmetNeeds } from '../../suite/dockerfile-features.ts';
 import type { PlannedBuild } from '../../suite/environment.ts';
 import { unchangedContext } from '../../suite/load-environment.ts';
 import { trustVariables } from '../environment.ts';
@@ -136,7 +137,12 @@ async function runBuild(
     ? { id: 'offsite-certificates', content: bundleWith(extraCertificates), variables: trustVariables }
     : undefined;
   const frontends = await frontendsOn(engine, build, signal);
-  const { text, removedFrontends, lineOf } = rewritten(build.dockerfile, {
+  const hasNamed = builder.kind === 'buildkit' && frontends.size > 0;
+  const frontend = hasNamed ? 'current' : builder.frontend;
+  const plain = plainDockerfile(build.dockerfile, frontend);
+  const [unmet] = unmetNeeds(plain.text, frontend);
+  if (unmet) throw failed(`${build.file}:${unmet.line}: ${unmet.message}`);
+  const { text, removedFrontends, lineOf } = rewritten(plain.text, {
     args: build.args,
     imageFor: (name) => build.images[name] ?? name,
     hasFrontend: (name) => builder.kind === 'buildkit' && frontends.has(name),
@@ -146,6 +152,7 @@ async function runBuild(
   const say = (line: string) => output.push(Buffer.from(line));
   for (const name of removedFrontends)
     say(`note: the engine does not have ${name} of the syntax line; its own frontend is used\n`);
+  for (const note of plain.notes) say(`note: ${note}\n`);
   if (extraCertificates && !hasSecrets)
     say(`note: RUN steps do not trust the extra certificates of this host: ${noSecrets}\n`);
   const isProxy = ([name]: [string, string]) => proxyNames.includes(name.toLowerCase());
@@ -183,7 +190,7 @@ function bundleWith(extraCertificates: Buffer): Buffer {
 
 /** The frontends of `# syntax=` lines that the engine has. */
 async function frontendsOn(engine: Engine, build: PlannedBuild, signal: AbortSignal): Promise<Set<string>> {
-  const named = /^#\s*syntax\s*=\s*(\S+)/im.exec(build.dockerfile)?.[1];
+  const named = namedFrontend(build.dockerfile);
   const name = named === undefined ? undefined : (build.images[named] ?? named);
   return new Set(name !== undefined && (await engine.findImage(name, signal)) ? [name] : []);
 }

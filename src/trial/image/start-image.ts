@@ -24,6 +24,8 @@ export interface StartImage extends Place {
   openVariables: string[];
   /** What a validator gets in place of these variables. */
   closedEnv: Record<string, string>;
+  /** What it starts by itself. */
+  program: Pick<Image, 'entrypoint' | 'command'>;
   /** Whether it has a `node`, of whatever version. */
   hasNode: boolean;
   /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
@@ -121,6 +123,7 @@ export function startOf(image: Image, { sandbox, environment }: StartSpec): Star
     closedEnv,
     user: sandbox.user ?? (image.user === '' ? undefined : image.user),
     env: { ...baseEnvironment(image), ...home },
+    program: { entrypoint: image.entrypoint, command: image.command },
     hasNode: true,
     hasVolumes: image.volumes.length > 0,
   };

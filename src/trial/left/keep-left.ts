@@ -12,6 +12,7 @@ import type { Carry } from '../../validate/workspace-copy.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
+import { type Searched, searchChanges } from './search-changes.ts';
 
 /** Where trials keep what they leave. */
 export interface KeepParts {
@@ -52,10 +53,9 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
     if (input.whole.steps) throw new NotKept('what several steps left one after another is not kept');
-    if (input.spec.environment.services) throw new NotKept('what its services held is not kept');
-    if (gradesInOwnSandbox(input.spec)) return await keepImage(input, deadline.signal);
+    if (gradesInOwnSandbox(input.spec)) return await keepImage(input, store, deadline.signal);
     if (input.found.carry === 'nothing') return { kind: 'untouched' };
-    if (await changedLittle(input, deadline.signal)) return await keepImage(input, deadline.signal);
+    if (await changedLittle(input, deadline.signal)) return await keepImage(input, store, deadline.signal);
     return await keepArchive(input, { store, budget }, deadline.signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -78,16 +78,26 @@ async function changedLittle(
   return (await container.writtenBytes(signal)) < preparedBytes / 2;
 }
 
-async function keepImage(input: LeftSandbox, signal: AbortSignal): Promise<LeftState> {
+async function keepImage(
+  input: LeftSandbox,
+  store: Pick<Workspaces, 'search'>,
+  signal: AbortSignal,
+): Promise<LeftState> {
   const { spec, parts, container, imageId, isCommittable } = input;
   if (!isCommittable)
     throw new NotKept('its sandbox has processes of prepare, or volumes, which no image keeps');
   const storedSize = await container.writtenBytes(signal);
   if (storedSize > keptWorkspaces.bytes.image)
     throw new NotKept(`more than ${gibibytes(keptWorkspaces.bytes.image)} was written in its sandbox`);
+  requireNoKey(await searchChanges(container, store, signal));
   const description = `what ${spec.caseName} #${spec.ordinal} left`;
   const kept = await parts.sandboxes.keep(container, { parentImageId: imageId, description }, signal);
   return { kind: 'image', imageId: kept, storedSize };
+}
+
+function requireNoKey(searched: Searched): void {
+  if (searched === 'key') throw new NotKept('a key of this machine is in its sandbox');
+  if (searched === 'too-many') throw new NotKept('too much changed in its sandbox to search it for keys');
 }
 
 async function keepArchive(

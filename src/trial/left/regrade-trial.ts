@@ -9,6 +9,7 @@ import { openModels } from '../models.ts';
 import { PhaseTimer } from '../phase-timer.ts';
 import type { Found, Phase, PhaseInput } from '../phases/phase.ts';
 import { subjectOf } from '../run-trial.ts';
+import { withServices } from '../services/with-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import { sandboxFacts } from '../started-sandbox.ts';
 import type { TrialParts } from '../trial-parts.ts';
@@ -39,6 +40,22 @@ export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>
 }
 
 /**
+ * Why a trial with services cannot be graded again; undefined if it can. What its services held is not kept.
+ * Tests in a fresh sandbox reach only services that no agent has used, the first time as well.
+ *
+ * @param newServices whether the user accepts services that are started anew
+ */
+export function servicesObstacle(spec: TrialSpec, newServices: boolean): string | undefined {
+  if (newServices || !needsServices(spec)) return undefined;
+  return 'what its services held is not kept, and its grading reaches them: --new-services starts them anew';
+}
+
+/** Whether what a trial's services hold can decide its verdict. */
+function needsServices({ environment, tests }: Pick<TrialSpec, 'environment' | 'tests'>): boolean {
+  return environment.services !== undefined && !tests?.fresh;
+}
+
+/**
  * Grades again what a trial left, as the trial would be graded: collect, verify, validate, and a control if
  * there is no verdict. No agent runs. Resolves with a record of its own, which has what grading found and not
  * what the agent did. Rejects only if the signal aborts.
@@ -54,7 +71,7 @@ export async function regradeTrial(
   const spec = withoutAgent(left.spec);
   const startedAt = clock.now();
   const timer = new PhaseTimer(clock, onPhase);
-  const notes = [...left.notes];
+  const notes = [...left.notes, ...(needsServices(spec) ? [startedAnew] : [])];
   let facts: Partial<TrialResult> = {};
   let found: Found = {};
   await using models = sessionOf(spec, parts);
@@ -68,7 +85,7 @@ export async function regradeTrial(
       if (kept.kind === 'archive') await restoreArchive(started.container, kept, parts.workspaces, signal);
       return started;
     });
-    facts = sandboxFacts(sandbox);
+    facts = { ...sandboxFacts(sandbox), images: sandbox.images };
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
     const graders = given.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.startAhead();
@@ -76,12 +93,14 @@ export async function regradeTrial(
     const { filesChanged = [], systemChanges } = record;
     const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
     if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
+    const { services } = sandbox;
     const restored = { filesChanged, systemPaths };
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, restored };
     // Its sandbox is as the harness left it, and no harness runs.
     const step = { index: 0, isLast: true, reach: async () => undefined };
     const whole = { whole: spec, users: new Map(), step };
     found = await grade({ ...shared, ...whole, found: { ...facts, ...doneBy(record) } }, runPhase);
+    found = await withServices(found, services, parts.blobs);
   } catch (error) {
     signal.throwIfAborted();
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
@@ -147,6 +166,8 @@ function ofGrading({
 }: Partial<TrialResult>): Partial<TrialResult> {
   return rest;
 }
+
+const startedAnew = 'its services were started anew, without what the agent did to them';
 
 const systemPathsCut = 'of the paths that had changed outside the workspace, only the first ones are known';
 

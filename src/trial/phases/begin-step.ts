@@ -8,6 +8,8 @@ import { TrialFailure } from '../failure.ts';
 import { requireHealth } from '../healthcheck.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { TrialStep } from '../spec.ts';
+import { startProgram } from '../start-up.ts';
+import { foldersAbove } from '../tests/put-tests.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /**
@@ -23,7 +25,7 @@ export function beginStep(step: TrialStep, isFirst: boolean): Phase {
     async run(input) {
       const { signal } = input;
       try {
-        await begin(step, input);
+        await begin(step, input, isFirst);
         return {};
       } catch (error) {
         signal.throwIfAborted();
@@ -64,7 +66,13 @@ export async function reachSteps(
   await container.killAll(signal);
 }
 
-async function begin(step: TrialStep, { container, users, spec, parts, signal }: PhaseInput): Promise<void> {
+async function begin(
+  step: TrialStep,
+  { container, users, spec, parts, startUp, signal }: PhaseInput,
+  isFirst: boolean,
+): Promise<void> {
+  // It ended with the processes of the step before.
+  if (!isFirst) await startProgram(container, startUp, spec, signal);
   const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
   await putStep(step, container, user, signal);
   const worker = user ? asUser(container, user) : container;
@@ -89,9 +97,14 @@ async function putStep(
   // A folder replaces a file or a link in its place.
   for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
     if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+  // An agent may have left a link above a folder that is emptied, which would empty another one.
+  const above: NewEntry[] = [];
+  for (const path of new Set(emptied.flatMap(foldersAbove)))
+    if ((await container.kindOf(path, signal)) !== 'folder') above.push({ path, folder: true });
   const { uid = 0, gid = 0 } = owner ?? {};
   await container.put(
     [
+      ...above,
       // A file replaces a folder with all that is in it, and a new folder the file.
       ...emptied.flatMap((path) => [
         { path, content: '' },

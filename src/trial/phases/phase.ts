@@ -43,6 +43,8 @@ export interface PhaseInput {
   kit: Kit | undefined;
   /** The containers beside the sandbox. Undefined if the case has none. */
   services: TrialServices | undefined;
+  /** The program that the environment starts. Undefined for none. */
+  startUp: readonly string[] | undefined;
   /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
   port: ModelPort | undefined;
   /** Undefined if the trial has no model, not even a judge. */

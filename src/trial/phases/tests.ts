@@ -5,6 +5,8 @@ import type { TrialResult } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { gradingEnvironment } from '../environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { startProgram } from '../start-up.ts';
 import { bringArtifacts } from '../tests/bring-artifacts.ts';
 import { bringWorkspace, ofWorkspace } from '../tests/bring-workspace.ts';
 import { gradeOf } from '../tests/grade.ts';
@@ -40,6 +42,7 @@ export async function tested(tests: CaseTests, input: PhaseInput): Promise<Teste
 async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
   const { container, found, signal } = input;
   const systemChanges = found.systemChanges ?? (await changesOf(tests, input));
+  await startAgain(input);
   // If the harness exceeded its disk limit, the tests get additional space.
   const isFull = found.harness?.ended === 'out-of-disk';
   const diskBytes = isFull ? await roomIn(container, input) : undefined;
@@ -61,6 +64,19 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
   const diskBytes = await roomIn(container, input);
   const ran = await run(tests, { ...input, port: sandbox.port }, { container, diskBytes, signal });
   return { kind: 'ran', leftOut: brought.leftOut, ...ran };
+}
+
+/**
+ * Starts the program of the environment for the tests: it ended with the agent's processes. If that fails in
+ * what the agent left, the tests show it.
+ */
+async function startAgain({ container, startUp, spec, signal }: PhaseInput): Promise<void> {
+  try {
+    await startProgram(container, startUp, spec, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof TrialFailure)) throw error;
+  }
 }
 
 async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {

@@ -157,14 +157,14 @@ class RunningService implements AsyncDisposable {
 
   async start(network: Network, signal: AbortSignal): Promise<void> {
     const { engine, images, sandboxName, labels, clock } = this.#request;
-    const { name, files = [], volumes = [] } = this.planned;
+    const { name, files = [], volumes = [], hosts } = this.planned;
     const address = addressOf(this.#index);
     this.#member = await network.join({ address, hostName: name, network: 'none', hosts: {} }, signal);
     const service = await engine.createService(
       {
         ...this.#image.container,
         network: this.#member.network,
-        hosts: { ...namesOf(images.map(({ planned }) => planned)), ...sandboxNames(sandboxName) },
+        hosts: { ...hosts, ...namesOf(images.map(({ planned }) => planned)), ...sandboxNames(sandboxName) },
         labels: { ...labels, 'offsite.service': name },
       },
       signal,

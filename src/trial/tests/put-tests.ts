@@ -38,7 +38,7 @@ export async function putTests(
 }
 
 /** `/logs` for `/logs/verifier`. */
-function foldersAbove(path: string): string[] {
+export function foldersAbove(path: string): string[] {
   const parts = path.split('/').slice(1, -1);
   return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
 }

@@ -169,6 +169,8 @@ function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
     figure('Response', exchange.responseBytes, 'bytes'),
     figure('Wire', exchange.wire),
     figure('Path', exchange.path),
+    figure('Translated from', exchange.translation?.from),
+    ...(exchange.translation?.losses ?? []).map(({ path, kind }) => figure(`Left out: ${kind}`, path)),
   ];
   const tries = failedTries.map(({ reason }, place) =>
     text(`Failed try ${place + 1}`, `/models/exchanges/${index}/failedTries/${place}/reason`, reason),

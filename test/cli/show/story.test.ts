@@ -352,3 +352,77 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     run: { caseId: hostileName },
   });
 }, 60_000);
+
+const account = { usage: [], exchanges: [], connections: [], modelMs: 0, agent: { acted: true } };
+
+test('names of steps, rewards and hosts steer no terminal', async () => {
+  using kept = keptLedger();
+  const hostile = `${hostileText}\n::error::forged`;
+  const times = { startedAt: at, finishedAt: at };
+  const connection = { ...times, host: hostile, port: 1, sentBytes: 0, receivedBytes: 0, failure: hostile };
+  const subject = { ...failed.subject, hosts: [hostile], testsHosts: [hostile] };
+  const result: Partial<TrialResult> = {
+    ...{ verdict: 'failed', subject: subject as NonNullable<TrialResult['subject']> },
+    steps: [{ ...times, name: hostile, verdict: 'passed', rewards: { [hostileName]: 0 } }, { name: hostile }],
+    judgments: [{ name: `${hostile}: ${hostile}`, score: 0 }],
+    models: { ...account, connections: [connection] },
+    testsConnections: [connection],
+  };
+  await kept.add('batch_one', { one: [result] });
+  const shown = openTrial(kept.ledger, 'one#0');
+  const printed = [storyOf(shown), ...parts.map((part) => partsOf(shown, [part]))].map((one) =>
+    plainText(one),
+  );
+  expect(printed.flatMap((one) => harmIn(one))).toEqual([]);
+  expect(printed[0]).toContain('tests at ');
+});
+
+test('a step has a mark only for what it had to reach, and the hosts of agent and tests are shown', async () => {
+  using kept = keptLedger();
+  const step = { startedAt: at, finishedAt: at + 1_000 };
+  const connection = {
+    host: 'a.example',
+    port: 443,
+    startedAt: at,
+    finishedAt: at,
+    sentBytes: 10,
+    receivedBytes: 20,
+  };
+  const subject = { ...failed.subject, hosts: ['a.example', '*.b.example:443'], testsHosts: ['c.example'] };
+  await kept.add('batch_steps', {
+    one: [
+      {
+        ...{ verdict: 'failed', subject: subject as NonNullable<TrialResult['subject']> },
+        models: {
+          ...account,
+          connections: [connection, { ...connection, failure: 'refused' }],
+        },
+        testsConnections: [{ ...connection, host: 'c.example' }],
+        steps: [
+          { ...step, name: 'write', verdict: 'passed', rewards: { reward: 1 } },
+          { ...step, name: 'extend', verdict: 'passed', rewards: { reward: 0 } },
+          { ...step, name: 'polish', verdict: 'failed', rewards: { quality: 0.2, speed: 3 } },
+          { name: 'last' },
+        ],
+        judgments: [
+          { name: 'reward', score: 0.5, threshold: 1 },
+          { name: 'write: reward', score: 1, threshold: 1 },
+          { name: 'extend: reward', score: 0 },
+          { name: 'polish: quality', score: 0.2, threshold: 0.5 },
+          { name: 'polish: speed', score: 3 },
+        ],
+      },
+    ],
+  });
+  const shown = openTrial(kept.ledger, 'one#0');
+  const story = plainText(storyOf(shown));
+  expect(story).toMatch(/✓ write +reward 1, of at least 1/);
+  expect(story).toMatch(/· extend +reward 0, no threshold/);
+  expect(story).toMatch(/✗ polish +quality 0\.2, of at least 0\.5; speed 3, no threshold/);
+  expect(story).toMatch(/· last +not run/);
+  expect(story).toContain('✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run');
+  expect(story).toContain('hosts    a.example, *.b.example:443: 2 connections, 1 failed');
+  expect(story).toContain('tests at c.example: 1 connection');
+  const model = plainText(partsOf(shown, ['model']));
+  expect(model).toMatch(/hosts of the tests +1 connection\n.* c\.example:443 +10 B sent, 20 B received/);
+});

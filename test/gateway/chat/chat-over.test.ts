@@ -55,6 +55,32 @@ const answers: Record<Wire, (said: { text?: string; call?: Document; stop?: stri
     ],
     usage: { input_tokens: 10, output_tokens: 5 },
   }),
+  gemini: ({ text, call, stop = 'STOP' }) => ({
+    modelVersion: 'm-2026',
+    candidates: [
+      {
+        finishReason: stop,
+        content: {
+          role: 'model',
+          parts: [
+            ...(text ? [{ text }] : []),
+            ...(call
+              ? [
+                  {
+                    functionCall: {
+                      id: 'c1',
+                      name: 'add',
+                      args: typeof call === 'string' ? JSON.parse(call) : call,
+                    },
+                  },
+                ]
+              : []),
+          ],
+        },
+      },
+    ],
+    usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5 },
+  }),
 };
 
 describe.each(wires)('a chat over %s', (wire) => {
@@ -100,11 +126,13 @@ describe.each(wires)('a chat over %s', (wire) => {
       },
     );
     expect(sent.stream).toBeFalsy();
-    expect(sent.temperature).toBe(0);
+    expect((sent.generationConfig ?? sent).temperature).toBe(0);
     const all = JSON.stringify(sent);
-    for (const part of ['Be brief.', 'first', 'I add.', 'c1', 'two', 'second', 'adds', '"m"', '100']) {
+    for (const part of ['Be brief.', 'first', 'I add.', 'c1', 'two', 'second', 'adds', '100']) {
       expect(all).toContain(part);
     }
+    // Gemini's path names the model.
+    if (wire !== 'gemini') expect(all).toContain('"m"');
     expect(sent).toMatchSnapshot();
   });
 
@@ -113,11 +141,13 @@ describe.each(wires)('a chat over %s', (wire) => {
       'openai-chat': 'length',
       'openai-responses': 'max_output_tokens',
       'anthropic-messages': 'max_tokens',
+      gemini: 'MAX_TOKENS',
     };
     const refused = {
       'openai-chat': 'content_filter',
       'openai-responses': 'content_filter',
       'anthropic-messages': 'refusal',
+      gemini: 'SAFETY',
     };
     expect((await ask({ text: 'ha', stop: cut[wire] })).answer.stopped).toBe('length');
     expect((await ask({ text: 'no', stop: refused[wire] })).answer.stopped).toBe('refused');

@@ -20,7 +20,7 @@ test('every example of docs/models.md is a file that Offsite reads', () => {
 });
 
 /** What each server documents, seen from where the call arrives. */
-const arrivals: Record<string, { url: string; key?: [header: string, value: string]; model: string }> = {
+const arrivals: Record<string, { url: string; key?: [header: string, value: string]; model?: string }> = {
   sonnet: { url: '/v1/messages', key: ['x-api-key', 'KEY'], model: 'claude-sonnet-4-5' },
   ollama: { url: '/v1/chat/completions', model: 'qwen3-coder:30b' },
   vllm: { url: '/v1/chat/completions', model: 'Qwen/Qwen3-Coder-30B-A3B-Instruct' },
@@ -29,6 +29,10 @@ const arrivals: Record<string, { url: string; key?: [header: string, value: stri
   litellm: { url: '/v1/chat/completions', key: ['authorization', 'Bearer KEY'], model: 'team-default' },
   openai: { url: '/v1/responses', key: ['authorization', 'Bearer KEY'], model: 'gpt-5' },
   anthropic: { url: '/v1/messages', key: ['x-api-key', 'KEY'], model: 'claude-sonnet-4-5' },
+  gemini: {
+    url: '/v1beta/models/gemini-2.5-pro:generateContent',
+    key: ['x-goog-api-key', 'KEY'],
+  },
   azure: { url: '/openai/v1/responses', key: ['api-key', 'KEY'], model: 'my-deployment' },
   'azure-classic': {
     url: '/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21',
@@ -58,8 +62,9 @@ const answers: Record<Wire, object> = {
     stop_reason: 'end_turn',
     content: [{ type: 'text', text: 'ready' }],
   },
+  gemini: { candidates: [{ finishReason: 'STOP', content: { role: 'model', parts: [{ text: 'ready' }] } }] },
 };
-const credentials = ['authorization', 'x-api-key', 'api-key'];
+const credentials = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
 describe('a call of a model configured as docs/models.md says arrives as its server documents:', () => {
   const models = Object.assign({}, ...files.map(({ content }) => ConfigFile.safeParse(content).data?.models));
@@ -81,7 +86,7 @@ describe('a call of a model configured as docs/models.md says arrives as its ser
   });
 
   test('all of them are tested', () => {
-    const http = Object.keys(models).filter((name) => 'wire' in models[name]);
+    const http = Object.keys(models).filter((name) => 'baseUrl' in models[name]);
     expect(http.toSorted()).toEqual(Object.keys(arrivals).toSorted());
   });
 

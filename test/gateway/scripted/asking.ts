@@ -6,14 +6,16 @@ import { stringify } from 'yaml';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { scriptedUpstream } from '../../../src/gateway/scripted/scripted-upstream.ts';
 import type { Upstream } from '../../../src/gateway/upstream.ts';
-import { type Wire, wires } from '../../../src/suite/model-config.ts';
+import type { Wire } from '../../../src/suite/model-config.ts';
 
-export { wires };
+/** The wires whose bodies name the model. */
+export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
 
 const paths: Record<Wire, string> = {
   'openai-chat': '/chat/completions',
   'openai-responses': '/responses',
   'anthropic-messages': '/messages?beta=true',
+  gemini: '/models/m-1:generateContent',
 };
 
 /** A scripted model from a script in a file of its own. */

@@ -20,7 +20,7 @@ export const accepted: Accepted = {
 };
 
 /** This wire requires a limit; every model since Claude 3.5 accepts this one. */
-const DEFAULT_MAX_TOKENS = 8192;
+export const DEFAULT_MAX_TOKENS = 8192;
 
 /**
  * Tools whose calls come back to the client, and the search among the request's own tools; all other tools

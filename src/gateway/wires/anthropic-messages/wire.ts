@@ -2,6 +2,7 @@ import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
+import { translation } from './translation/translation.ts';
 
 const parameter = 'beta=true';
 
@@ -30,6 +31,7 @@ export const anthropicMessages: WireDescriptor = {
   modelEntry,
   requests: { accepted, hostedTool, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  translation,
 };
 
 /** The creation date is unknown, so this uses the epoch. */

@@ -3,6 +3,7 @@ import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, usageOption, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
+import { translation } from './translation/translation.ts';
 
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
@@ -17,4 +18,5 @@ export const openAiChat: WireDescriptor = {
   modelEntry: openAiModelEntry,
   requests: { accepted, hostedTool, usageOption, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  translation,
 };

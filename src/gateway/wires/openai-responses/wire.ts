@@ -3,6 +3,7 @@ import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
+import { translation } from './translation/translation.ts';
 
 /** OpenAI's Responses. */
 export const openAiResponses: WireDescriptor = {
@@ -23,4 +24,5 @@ export const openAiResponses: WireDescriptor = {
   modelEntry: openAiModelEntry,
   requests: { accepted, hostedTool, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  translation,
 };

@@ -1,3 +1,4 @@
+import { stepRewards, stepRewardText, stepStanding } from '../../../record/step-standing.ts';
 import type { StepResult } from '../../../record/trial-record.ts';
 import { stepUsage } from '../../../record/usage.ts';
 import { line } from '../parts/foreign.ts';
@@ -5,7 +6,7 @@ import { count, duration } from '../parts/quantities.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useRecord } from './record-context.ts';
 
-/** The steps of a trial whose case has several. */
+/** The steps of a trial whose case has several. A step has passed if its rewards reached their thresholds. */
 export function Steps() {
   const { record } = useRecord();
   if (!record.steps) return null;
@@ -34,18 +35,24 @@ export function Steps() {
 
 function StepRow({ step }: { step: StepResult }) {
   const { record } = useRecord();
-  const { name, startedAt, finishedAt, verdict, rewards, cause } = step;
+  const { name, startedAt, finishedAt, cause } = step;
+  const standing = stepStanding(step, record);
+  const rewards = stepRewards(step, record);
   const isRun = startedAt !== undefined && finishedAt !== undefined;
-  const said = rewards
-    ? Object.entries(rewards).map(([reward, value]) => `${reward} ${value}`)
-    : cause
-      ? [cause.message]
-      : [];
+  const said = rewards.length > 0 ? rewards.map(stepRewardText) : cause ? [cause.message] : [];
   return (
     <tr>
       <td>{line(name)}</td>
-      <td>{verdict ? <Verdict standing={verdict} /> : isRun ? 'no verdict' : 'not run'}</td>
-      <td>{line(said.join(', '))}</td>
+      <td>
+        {standing === 'not-run' ? (
+          'not run'
+        ) : standing === 'no-threshold' ? (
+          'nothing to reach'
+        ) : (
+          <Verdict standing={standing} />
+        )}
+      </td>
+      <td>{line(said.join('; '))}</td>
       <td>{isRun && duration(finishedAt - startedAt)}</td>
       <td>{isRun && count(stepUsage(record, { startedAt, finishedAt }).totalTokens)}</td>
     </tr>

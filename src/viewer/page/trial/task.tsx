@@ -1,4 +1,6 @@
+import type { HostConnection } from '../../../record/trial-record.ts';
 import { line } from '../parts/foreign.ts';
+import { plural } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';
 import { RecordText } from './record-text.tsx';
 
@@ -19,6 +21,8 @@ export function Task() {
     ['Workspace', record.workspace],
     ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
     ['Network', subject?.network],
+    ['Hosts that the agent may reach', reached(subject?.hosts, record.models?.connections)],
+    ['Hosts that the tests may reach', reached(subject?.testsHosts, record.testsConnections)],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
@@ -56,4 +60,15 @@ export function Task() {
       )}
     </div>
   );
+}
+
+/** Hosts with the number of connections to them; undefined if there was nothing to reach. */
+function reached(
+  hosts: readonly string[] = [],
+  connections: readonly HostConnection[] = [],
+): string | undefined {
+  if (hosts.length === 0 && connections.length === 0) return undefined;
+  const failed = connections.filter(({ failure }) => failure !== undefined).length;
+  const counted = `${plural(connections.length, 'connection')}${failed > 0 ? `, ${failed} failed` : ''}`;
+  return `${hosts.length === 0 ? 'none' : hosts.join(', ')} (${counted})`;
 }

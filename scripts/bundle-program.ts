@@ -1,0 +1,134 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { build, type Metafile, type Plugin } from 'esbuild';
+
+/** The repository. */
+const root = join(import.meta.dirname, '..');
+
+/** The folder of the repository, or of `dist/`, that `main.js` is in. */
+const place = 'src/cli';
+
+export interface Bundled {
+  /** The contents of files by their paths below the output folder: `src/cli/main.js` and its parts. */
+  files: Map<string, Uint8Array>;
+  /** The licenses of the packages whose code the files contain. */
+  licenses: string;
+}
+
+/** Packages that a user installs for the commands that need them. */
+const optional = [
+  '@aws-sdk/*',
+  '@opentelemetry/otlp-transformer',
+  '@opentelemetry/resources',
+  '@temporalio/*',
+];
+
+/** Only a checkout has these, and only a checkout needs them. */
+const ofCheckout = ['esbuild'];
+
+/** Native parts, without which `ssh2` works too. */
+const native = ['cpu-features', '*.node'];
+
+/**
+ * Bundles the command line with the packages it uses, so that a command starts from a few files instead of
+ * hundreds. `sources` is where the files are that sources read beside themselves, as JavaScript: an expression
+ * for the URL of a folder like the repository. `extension` is that of the sources there.
+ */
+export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Promise<Bundled> {
+  const { metafile, outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [`${place}/main.ts`],
+    outdir: root,
+    outbase: root,
+    chunkNames: `${place}/parts/[name]-[hash]`,
+    write: false,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    // Not minified, so that what a crash prints can be found in it.
+    legalComments: 'none',
+    charset: 'utf8',
+    external: [...optional, ...ofCheckout, ...native],
+    banner: {
+      // CommonJS packages expect these names.
+      js: [
+        "import { createRequire as createRequireOfBundle } from 'node:module';",
+        'const require = createRequireOfBundle(import.meta.url);',
+        'const __dirname = import.meta.dirname;',
+        'const __filename = import.meta.filename;',
+        `const urlOfSource = (path) => new URL(path + '.${extension}', ${sources}).href;`,
+      ].join('\n'),
+    },
+    plugins: [placesOfSources, lazyBuiltins, withoutBuildSessions],
+    logLevel: 'warning',
+    metafile: true,
+  });
+  const files = outputFiles.map(({ path, contents }): [string, Uint8Array] => [
+    relative(root, path),
+    contents,
+  ]);
+  return { files: new Map(files), licenses: await licensesIn(metafile) };
+}
+
+/** Sources find the files beside them, although their code moves into the bundle. */
+const placesOfSources: Plugin = {
+  name: 'places-of-sources',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/(src|runners)\/.*\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8');
+      if (!source.includes('import.meta.')) return undefined;
+      const name = relative(root, path).replace(/\.ts$/, '');
+      const contents = source.replaceAll('import.meta.url', `urlOfSource('${name}')`);
+      const left = /import\.meta\.\w+/.exec(contents);
+      if (left)
+        return { errors: [{ text: `${path} uses ${left[0]}; in a bundle only import.meta.url works` }] };
+      return { contents, loader: 'ts' };
+    });
+  },
+};
+
+/**
+ * Reads Node's own modules by `require`. An `import` of one evaluates all that it exports, also what Node
+ * loads only on demand: `node:http` brings a whole HTTP client, `node:fs` the streams.
+ */
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path, kind }) => {
+      return kind === 'import-statement' ? { path, namespace: 'builtin' } : undefined;
+    });
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)});`,
+      loader: 'js',
+    }));
+  },
+};
+
+/** dockerode brings gRPC for sessions of BuildKit, which Offsite does not open. */
+const withoutBuildSessions: Plugin = {
+  name: 'without-build-sessions',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/dockerode\/lib\/session\.js$/ }, () => ({
+      contents:
+        "module.exports = () => { throw new Error('this build of dockerode opens no build session'); };",
+      loader: 'js',
+    }));
+  },
+};
+
+async function licensesIn({ outputs }: Metafile): Promise<string> {
+  const folders = new Set(
+    Object.values(outputs).flatMap(({ inputs }) =>
+      Object.keys(inputs).flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []),
+    ),
+  );
+  const texts = [...folders].toSorted().map(async (folder) => {
+    const { name, version, license } = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'));
+    const file = (await readdir(join(root, folder))).find((each) => /^licen[cs]e(\.\w+)?$/i.test(each));
+    const text = file === undefined ? license : (await readFile(join(root, folder, file), 'utf8')).trim();
+    return `${'-'.repeat(80)}\n${name} ${version}\n\n${text}\n`;
+  });
+  return `This package contains code of the packages below.\n\n${(await Promise.all(texts)).join('\n')}`;
+}

@@ -1,0 +1,15 @@
+// Makes dependencies of the packages that `offsite fleet` needs, which are optional peers, so that `npm prune
+// --omit=dev` keeps them. The Dockerfile runs it in its copy of the checkout.
+
+import { readFile, writeFile } from 'node:fs/promises';
+
+type Names = Record<string, string>;
+const project: { dependencies: Names; devDependencies: Names } = JSON.parse(
+  await readFile('package.json', 'utf8'),
+);
+for (const [name, range] of Object.entries(project.devDependencies)) {
+  if (!/^@(temporalio|aws-sdk)\//.test(name)) continue;
+  delete project.devDependencies[name];
+  project.dependencies[name] = range;
+}
+await writeFile('package.json', JSON.stringify(project, undefined, 2));

@@ -1,0 +1,25 @@
+import { fleetMessages } from '../../bounds/fleet.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+
+/** Where, when and in what portions trials of a fleet run. */
+export interface PlacingOptions {
+  pool: string;
+  priority: number;
+  window: number;
+  slice: number;
+}
+
+/** Throws `OPTION_INVALID`. */
+export function refuseNumbers({ priority, window, slice }: PlacingOptions): void {
+  const { open, slice: longest } = fleetMessages.count;
+  const wrong =
+    priority > 5
+      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
+      : window > open
+        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
+        : slice > longest
+          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
+          : undefined;
+  if (wrong)
+    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
+}

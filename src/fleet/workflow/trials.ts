@@ -1,0 +1,231 @@
+import { ActivityFailure, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { fleetMessages } from '../../bounds/fleet.ts';
+import { headroom } from './budget.ts';
+import {
+  type BatchOutcome,
+  type BatchProgress,
+  type FleetActivities,
+  type LostTrial,
+  noneDone,
+  type Pass,
+  type PlacedTrial,
+  type Spending,
+  type TrialList,
+  type TrialSummary,
+  type TrialsInput,
+  trialName,
+} from './messages.ts';
+import { runTrial } from './trial-activity.ts';
+
+/** A workflow that has scheduled all of its trials passes its permits on in so many steps. */
+const passes = 16;
+
+export interface TrialsParts extends TrialsInput {
+  list: TrialList;
+  /** How many trials may be scheduled at a time. */
+  permits: number;
+  isPaused: boolean;
+  /** Whether more permits and more budget arrive with {@link Trials.receive}. */
+  awaits: boolean;
+  /** Passes on what this workflow does not need any more. */
+  pass?: ((pass: Pass) => Promise<void>) | undefined;
+  /** Called once, when the first trials are scheduled. */
+  begun?: (() => Promise<void>) | undefined;
+}
+
+/** Runs trials of a batch as activities: as many at a time as permits and budget allow. Deterministic. */
+export class Trials {
+  readonly done = noneDone();
+  readonly #parts: TrialsParts;
+  readonly #open = new Map<string, Promise<void>>();
+  /** Scheduled or held trials by task queue. */
+  readonly #queues = new Map<string, number>();
+  readonly #results: { trial: string; summary: TrialSummary }[] = [];
+  readonly #byTrial = new Map<string, TrialSummary>();
+  readonly #lost: LostTrial[] = [];
+  #page: PlacedTrial[] = [];
+  #permits: number;
+  #budget: Spending;
+  #awaits: boolean;
+  #isPaused: boolean;
+  #step: number | undefined;
+  #isBegun = false;
+  /** Counts what may let more trials start, or end the work. */
+  #changes = 0;
+
+  constructor(parts: TrialsParts) {
+    this.#parts = parts;
+    this.#permits = parts.permits;
+    this.#budget = parts.budget;
+    this.#awaits = parts.awaits;
+    this.#isPaused = parts.isPaused;
+  }
+
+  async work(): Promise<void> {
+    for (;;) {
+      const before = this.#changes;
+      while (this.#mayStart) {
+        if (this.#page.length === 0) await this.#readPage();
+        if (this.#mayStart) this.#startNext();
+      }
+      await this.#tellBegun();
+      if (await this.#passOn()) return;
+      await condition(() => this.#changes !== before);
+    }
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#open.values());
+  }
+
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.#changes++;
+  }
+
+  /** Takes over what another workflow passes on. */
+  receive({ permits, budget, isLast }: Pass): void {
+    this.#permits += permits;
+    this.#budget = sumOf(this.#budget, budget, 1);
+    if (isLast) this.#awaits = false;
+    this.#changes++;
+  }
+
+  ended(): BatchOutcome {
+    return { ...this.done, outOfBudget: this.#isOutOfBudget, lostTrials: this.#lost };
+  }
+
+  /** @param after how many results the asker has */
+  progress(after: number): BatchProgress {
+    const results = this.#results
+      .slice(after, after + fleetMessages.count.page)
+      .map((result, index) => ({ position: after + index + 1, ...result }));
+    const queues = [...this.#queues].map(([queue, trials]) => ({ queue, trials }));
+    const { count: trials } = this.#parts.list;
+    return { ...this.ended(), trials, isPaused: this.#isPaused, queues, results };
+  }
+
+  outcome(trial: string): TrialSummary | null {
+    return this.#byTrial.get(trial) ?? null;
+  }
+
+  /** Whether nothing more is started: the next trial may exceed the budget, and none runs that may use less. */
+  get #isOutOfBudget(): boolean {
+    return !this.#awaits && this.#open.size === 0 && !this.#isAllScheduled && this.#room === 0;
+  }
+
+  get #isAllScheduled(): boolean {
+    return this.done.scheduled >= this.#parts.list.count;
+  }
+
+  get #isOver(): boolean {
+    return !this.#awaits && this.#open.size === 0 && (this.#isAllScheduled || this.#isOutOfBudget);
+  }
+
+  /** How many trials the budget allows at a time. */
+  get #room(): number {
+    return headroom(this.#budget, this.#parts.trialBudget, this.done.spent);
+  }
+
+  get #mayStart(): boolean {
+    return !this.#isPaused && !this.#isAllScheduled && this.#open.size < Math.min(this.#permits, this.#room);
+  }
+
+  async #readPage(): Promise<void> {
+    const { document, holder, taskQueue, pool, list } = this.#parts;
+    const { offsiteTrialPage } = proxyActivities<FleetActivities>({
+      startToCloseTimeout: fleetMessages.time.page,
+    });
+    const { scheduled } = this.done;
+    const first = list.first + scheduled * list.step;
+    const count = Math.min(fleetMessages.count.page, list.count - scheduled);
+    this.#page = await offsiteTrialPage({
+      document,
+      holder,
+      list: { ...list, first, count },
+      taskQueue,
+      pool,
+    });
+    if (this.#page.length === 0) throw new Error(`the list of trials ends after ${scheduled}`);
+  }
+
+  #startNext(): void {
+    const next = this.#page.shift();
+    if (!next) return;
+    this.done.scheduled++;
+    const name = trialName(next);
+    this.#count(next.queue, 1);
+    const ran = this.#run(next, name).finally(() => {
+      this.#count(next.queue, -1);
+      this.#open.delete(name);
+      this.#changes++;
+    });
+    this.#open.set(name, ran);
+  }
+
+  async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
+    const { batch, group, document, holder, heartbeatMs, priority } = this.#parts;
+    const order = { batch, document, holder, run, ordinal };
+    try {
+      this.#add(name, await runTrial(order, { queue, heartbeatMs, priority, group }));
+    } catch (error) {
+      if (isCancellation(error)) return;
+      this.done.lost++;
+      const reason =
+        error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
+      if (this.#lost.length < fleetMessages.count.lost)
+        this.#lost.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
+    }
+  }
+
+  #count(queue: string, change: number): void {
+    const count = (this.#queues.get(queue) ?? 0) + change;
+    if (count > 0) this.#queues.set(queue, count);
+    else this.#queues.delete(queue);
+  }
+
+  #add(trial: string, summary: TrialSummary): void {
+    this.#results.push({ trial, summary });
+    this.#byTrial.set(trial, summary);
+    this.done[summary.verdict]++;
+    this.done.spent.tokens += summary.tokens ?? 0;
+    this.done.spent.usd += summary.usd ?? 0;
+  }
+
+  async #tellBegun(): Promise<void> {
+    if (this.#isBegun || this.done.scheduled === 0) return;
+    this.#isBegun = true;
+    await this.#parts.begun?.();
+  }
+
+  /** Passes on what is free once no more trials are started here. Resolves with whether the work is over. */
+  async #passOn(): Promise<boolean> {
+    const { pass, trialBudget } = this.#parts;
+    // Not what it is after the call: this is what the call says.
+    const isOver = this.#isOver;
+    // Without a first trial here, nobody has started the next workflow.
+    if (!pass || !this.#isBegun || !(this.#isAllScheduled || isOver)) return isOver;
+    this.#step ??= Math.max(1, Math.ceil(this.#permits / passes));
+    const permits = this.#permits - this.#open.size;
+    if (permits < this.#step && !isOver) return false;
+    const { spent } = this.done;
+    const kept: Spending = {
+      tokens: spent.tokens + this.#open.size * (trialBudget.tokens ?? 0),
+      usd: spent.usd + this.#open.size * (trialBudget.usd ?? 0),
+    };
+    const budget = sumOf(this.#budget, kept, -1);
+    this.#permits -= permits;
+    this.#budget = sumOf(this.#budget, budget, -1);
+    await pass({ permits, budget, isLast: isOver });
+    return isOver;
+  }
+}
+
+/** What is unlimited stays so. */
+function sumOf(budget: Spending, other: Spending, sign: 1 | -1): Spending {
+  const { tokens, usd } = budget;
+  return {
+    ...(tokens !== undefined && { tokens: tokens + sign * (other.tokens ?? 0) }),
+    ...(usd !== undefined && { usd: usd + sign * (other.usd ?? 0) }),
+  };
+}

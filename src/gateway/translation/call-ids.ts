@@ -1,0 +1,38 @@
+import { hash } from 'node:crypto';
+import type { NeutralMessage } from './neutral-request.ts';
+
+/** Gives each tool call of an answer an id that no other call of the conversation has. */
+export interface CallIds {
+  of(given: unknown): string;
+}
+
+/**
+ * Keeps a model's own ids. A call that has none, or one that is taken, gets the first free number of the
+ * conversation, so that a retry gets the same id. Some servers number the calls of each answer anew, and
+ * Gemini's often have no ids.
+ */
+export function callIds(messages: readonly NeutralMessage[]): CallIds {
+  const taken = new Set(messages.flatMap(idsIn));
+  let number = 0;
+  return {
+    of(given) {
+      let id = typeof given === 'string' ? given.slice(0, 200) : '';
+      while (id === '' || taken.has(id)) {
+        id = `call_${number}`;
+        number += 1;
+      }
+      taken.add(id);
+      return id;
+    },
+  };
+}
+
+function idsIn(message: NeutralMessage): string[] {
+  if (message.from !== 'model') return [];
+  return message.parts.flatMap((part) => (part.type === 'call' ? [part.id] : []));
+}
+
+/** An id that every server takes: some refuse other characters, and OpenAI more than 40. */
+export function portableId(id: string): string {
+  return /^[\w-]{1,40}$/.test(id) ? id : `call_${hash('sha256', id).slice(0, 32)}`;
+}

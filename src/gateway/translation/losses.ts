@@ -1,0 +1,99 @@
+import { modelRequests } from '../../bounds/sandbox.ts';
+import { Refusal } from '../refusal.ts';
+import { isNothing, type JsonObject } from '../wires/lenient.ts';
+
+/** What a kind of loss is, so that losses can be counted over trials. */
+export const lossKinds = [
+  'sampling',
+  'caching',
+  'reasoning',
+  'tool option',
+  'tool result status',
+  'structured output option',
+  'metadata',
+  'service option',
+  'message option',
+  'answer detail',
+  'order',
+] as const;
+export type LossKind = (typeof lossKinds)[number];
+
+/** Something that a translation left out. */
+export interface Loss {
+  /** Where it was, without indexes: `messages[].content[].cache_control`. */
+  path: string;
+  kind: LossKind;
+  /** How often in this exchange. */
+  times: number;
+}
+
+/** Kinds of members that have the same meaning wherever they are. */
+const kindsOfNames: Readonly<Record<string, LossKind>> = {
+  cache_control: 'caching',
+  cache_prompt: 'caching',
+  prompt_cache_key: 'caching',
+  prompt_cache_retention: 'caching',
+  metadata: 'metadata',
+  client_metadata: 'metadata',
+  user: 'metadata',
+  safety_identifier: 'metadata',
+  labels: 'metadata',
+  reasoning: 'reasoning',
+  thinking: 'reasoning',
+  include_reasoning: 'reasoning',
+};
+
+/** What `translation` of a model says about a loss in a request. */
+export type TranslationMode = 'strict' | 'lenient';
+
+/** Collects what the translation of one exchange leaves out. */
+export class Losses {
+  readonly #found = new Map<string, Loss>();
+  readonly #mode: TranslationMode;
+  readonly #model: string;
+
+  constructor(mode: TranslationMode, model: string) {
+    this.#mode = mode;
+    this.#model = model;
+  }
+
+  /** Leaves out something that does not change the meaning. With `strict`, throws a {@link Refusal}. */
+  drop(path: string, kind: LossKind): void {
+    if (this.#mode === 'strict') throw this.#refusal(path, 'and its translation is strict');
+    this.tell(path, kind);
+  }
+
+  /** Records a loss of an answer: it has arrived, so it cannot be refused any more. */
+  tell(path: string, kind: LossKind): void {
+    const known = this.#found.get(path);
+    if (known) known.times += 1;
+    else if (this.#found.size < modelRequests.count.losses) this.#found.set(path, { path, kind, times: 1 });
+  }
+
+  /** Throws a {@link Refusal}: without this, the request would mean something else. */
+  refuse(path: string): never {
+    throw this.#refusal(path, 'and it cannot be left out');
+  }
+
+  /** Leaves out all members of an object that are not named. Empty ones carry nothing. */
+  rest(object: JsonObject, at: string, known: ReadonlySet<string>, kind: LossKind): void {
+    for (const [name, value] of Object.entries(object)) {
+      if (known.has(name) || isNothing(value)) continue;
+      const shown = name.slice(0, 100);
+      this.drop(at === '' ? shown : `${at}.${shown}`, kindsOfNames[name] ?? kind);
+    }
+  }
+
+  all(): Loss[] {
+    return [...this.#found.values()];
+  }
+
+  #refusal(path: string, why: string): Refusal {
+    return new Refusal(
+      400,
+      'NOT_TRANSLATABLE',
+      `the model ${this.#model} cannot be asked for ${JSON.stringify(path)} over its wire, ${why}`,
+      { hint: 'Use a harness that speaks a wire of the model; docs/translation.md says what is carried.' },
+    );
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { ModelPart } from './neutral-request.ts';
+
+/** Counts of tokens; those that an answer does not tell are missing. Input includes cached tokens. */
+export const NeutralUsage = z.object({
+  input: z.int().optional(),
+  /** Includes reasoning. */
+  output: z.int().optional(),
+  cacheRead: z.int().optional(),
+  cacheWrite: z.int().optional(),
+  reasoning: z.int().optional(),
+});
+export type NeutralUsage = z.infer<typeof NeutralUsage>;
+
+/** Why an answer ended. `length`: at its limit of tokens; `context`: the model's context is full. */
+const Stop = z.enum(['done', 'tools', 'length', 'context', 'refused', 'sequence']);
+export type NeutralStop = z.infer<typeof Stop>;
+
+/** A whole answer, independent of its wire. */
+export const NeutralAnswer = z.object({
+  id: z.string().optional(),
+  model: z.string().optional(),
+  parts: z.array(ModelPart),
+  stop: Stop,
+  /** The stop sequence that ended it. */
+  sequence: z.string().optional(),
+  usage: NeutralUsage,
+});
+export type NeutralAnswer = z.infer<typeof NeutralAnswer>;
+
+/**
+ * A step of a streamed answer. Parts follow each other: text, reasoning and refusals as pieces, a call from
+ * `call` to `callEnd`. An `end` is the only successful end; a `failure` is an end that the model told.
+ */
+export type NeutralEvent =
+  | { type: 'start'; id: string | undefined; model: string | undefined; usage?: NeutralUsage }
+  | { type: 'text' | 'refusal' | 'reasoning'; text: string }
+  /** Ends a part of reasoning. */
+  | { type: 'signature'; signature: string; redacted?: true }
+  | { type: 'call'; id: string; name: string }
+  /** A piece of the JSON text of the open call's arguments. */
+  | { type: 'arguments'; text: string }
+  | { type: 'callEnd' }
+  | { type: 'end'; stop: NeutralStop; sequence: string | undefined; usage: NeutralUsage }
+  | { type: 'failure'; message: string; code: string | undefined; overloaded: boolean };
+
+/** An answer as the events that would have streamed it. */
+export function* eventsOf({
+  id,
+  model,
+  parts,
+  stop,
+  sequence,
+  usage,
+}: NeutralAnswer): Generator<NeutralEvent> {
+  yield { type: 'start', id, model, usage };
+  for (const part of parts) {
+    switch (part.type) {
+      case 'text':
+      case 'refusal':
+        yield { type: part.type, text: part.text };
+        break;
+      case 'reasoning':
+        if (part.text !== '') yield { type: 'reasoning', text: part.text };
+        if (part.signature !== undefined)
+          yield { type: 'signature', signature: part.signature, ...(part.redacted && { redacted: true }) };
+        break;
+      case 'call':
+        yield { type: 'call', id: part.id, name: part.name };
+        yield { type: 'arguments', text: part.arguments };
+        yield { type: 'callEnd' };
+    }
+  }
+  yield { type: 'end', stop, sequence, usage };
+}

@@ -1,0 +1,93 @@
+import { modelAnswers } from '../../bounds/model.ts';
+import type { CallIds } from './call-ids.ts';
+import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
+
+/**
+ * The steps of a streamed answer in the order that the neutral form promises: the readers of all wires go
+ * through these, so that no stream can end well twice, go on after its end, or leave a call open.
+ */
+export class StreamSteps {
+  readonly #emit: (event: NeutralEvent) => void;
+  readonly #ids: CallIds;
+  #begun = false;
+  #over = false;
+  #calls = 0;
+  /** Whether the open call has arguments; undefined if no call is open. */
+  #callHasArguments: boolean | undefined;
+
+  constructor(ids: CallIds, emit: (event: NeutralEvent) => void) {
+    this.#ids = ids;
+    this.#emit = emit;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  start(id: string | undefined, model: string | undefined, usage?: NeutralUsage): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#emit({ type: 'start', id, model, ...(usage && { usage }) });
+  }
+
+  text(type: 'text' | 'refusal' | 'reasoning', text: string): void {
+    if (text === '') return;
+    this.#next();
+    this.#emit({ type, text });
+  }
+
+  signature(signature: string, redacted: boolean): void {
+    this.#next();
+    this.#emit({ type: 'signature', signature, ...(redacted && { redacted: true }) });
+  }
+
+  call(id: unknown, name: unknown): void {
+    this.#next();
+    if (typeof name !== 'string' || name === '') throw new UnreadableAnswer('a tool call has no name');
+    this.#calls += 1;
+    if (this.#calls > modelAnswers.count.calls)
+      throw new UnreadableAnswer(`the answer has more than ${modelAnswers.count.calls} tool calls`);
+    this.#callHasArguments = false;
+    this.#emit({ type: 'call', id: this.#ids.of(id), name });
+  }
+
+  arguments(text: string): void {
+    if (this.#callHasArguments === undefined)
+      throw new UnreadableAnswer('arguments arrived outside a tool call');
+    if (text === '') return;
+    this.#callHasArguments = true;
+    this.#emit({ type: 'arguments', text });
+  }
+
+  /** Ends the open call, if there is one. Arguments that are missing are an empty object. */
+  closeCall(): void {
+    if (this.#callHasArguments === undefined) return;
+    if (!this.#callHasArguments) this.#emit({ type: 'arguments', text: '{}' });
+    this.#callHasArguments = undefined;
+    this.#emit({ type: 'callEnd' });
+  }
+
+  end(stop: NeutralStop, usage: NeutralUsage, sequence?: string): void {
+    this.#next();
+    this.#over = true;
+    this.#emit({ type: 'end', stop: stop === 'done' && this.#calls > 0 ? 'tools' : stop, sequence, usage });
+  }
+
+  /** The model told that it failed. */
+  failure(message: string, code: string | undefined, overloaded: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#emit({ type: 'failure', message, code, overloaded });
+  }
+
+  #next(): void {
+    if (this.#over) throw new UnreadableAnswer('the answer goes on after its end');
+    this.start(undefined, undefined);
+    this.closeCall();
+  }
+}

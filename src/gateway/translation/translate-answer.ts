@@ -1,0 +1,140 @@
+import { modelAnswers } from '../../bounds/model.ts';
+import { ByteStore } from '../../byte-store.ts';
+import type { UpstreamAnswer } from '../upstream.ts';
+import { codesOf } from '../wires/answer-facts.ts';
+import { member, parsed } from '../wires/lenient.ts';
+import { errorMessage } from '../wires/openai.ts';
+import { wireTable } from '../wires/wire-table.ts';
+import { callIds } from './call-ids.ts';
+import { eventsOf } from './neutral-answer.ts';
+import type { Transcoder } from './transcoder.ts';
+import type { TranslatedRequest } from './translate-request.ts';
+import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
+import type { Asked } from './wire-translation.ts';
+
+export interface TranslatedAnswer {
+  status: number;
+  headers: UpstreamAnswer['headers'];
+  /** Whether the client gets its answer in one piece. */
+  whole: boolean;
+  transcoder: Transcoder;
+}
+
+/** How an answer that begins like this is told to the client. `at`: epoch milliseconds. */
+export function translateAnswer(
+  { status, headers }: Pick<UpstreamAnswer, 'status' | 'headers'>,
+  translated: TranslatedRequest,
+  purpose: 'answer' | 'count',
+  at: number,
+): TranslatedAnswer {
+  const { from, to, request, losses } = translated;
+  const asked: Asked = { request, at, losses };
+  const ids = callIds(request.messages);
+  const client = wireTable[from].translation;
+  const model = wireTable[to].translation;
+  const kept = keptHeaders(headers);
+  const json = { ...kept, 'content-type': 'application/json' };
+  const inOnePiece = (status: number, tell: (body: string) => object): TranslatedAnswer => ({
+    ...{ status, headers: json, whole: true },
+    transcoder: wholeTranscoder((body) => JSON.stringify(tell(body))),
+  });
+
+  if (purpose === 'count' && countless.has(status)) {
+    translated.estimated = true;
+    return { ...inOnePiece(200, () => countAnswer(translated)), headers: { ...json, ...estimateHeader } };
+  }
+  if (status >= 400) return inOnePiece(status, (body) => errorFor(translated, status, body));
+  if (purpose === 'count') {
+    return inOnePiece(status, (body) => {
+      const tokens = model.count?.read(parsed(body));
+      if (tokens === undefined) throw new UnreadableAnswer(`the answer is no count of tokens of ${to}`);
+      return countAnswer(translated, tokens);
+    });
+  }
+  const type = String(headers['content-type'] ?? '');
+  if (type.startsWith('text/event-stream')) {
+    if (!request.streamed) throw new UnreadableAnswer('the answer is a stream, although none was asked for');
+    return {
+      ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: false },
+      transcoder: streamTranscoder(model, client, asked, ids),
+    };
+  }
+  const read = (body: string) => model.readAnswer(parsed(body), ids, losses);
+  if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
+  // Some servers answer in one piece whatever was asked for.
+  return {
+    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: false },
+    transcoder: wholeTranscoder((body) => {
+      const out: string[] = [];
+      const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
+      for (const event of eventsOf(read(body))) writer.take(event);
+      return out.join('');
+    }),
+  };
+}
+
+/** Statuses of servers that do not count tokens. */
+const countless: ReadonlySet<number> = new Set([404, 405, 501]);
+
+/** Marks a count of tokens that is an estimate. */
+const estimateHeader = { 'x-offsite-estimated': 'true' };
+
+/** The estimate that answers a count of tokens if the wire of the model has no such endpoint. */
+export function estimatedCount(translated: TranslatedRequest): UpstreamAnswer {
+  translated.estimated = true;
+  const body = Buffer.from(JSON.stringify(countAnswer(translated)));
+  const headers = { 'content-type': 'application/json', ...estimateHeader };
+  return { status: 200, headers, body: one(body) };
+}
+
+async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
+
+/** The answer of the client's own endpoint that counts tokens. */
+function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): object {
+  const endpoint = wireTable[from].endpoints.find(({ writeCount }) => writeCount);
+  return endpoint?.writeCount?.(tokens) ?? {};
+}
+
+/** Keeps the upstream's own message, which tells clients what to do, for example to shorten the prompt. */
+function errorFor({ from, to }: TranslatedRequest, status: number, body: string): object {
+  const document = parsed(body);
+  const error = member(document, 'error');
+  const told = wireTable[to].answers.readFacts(document).failure ?? errorMessage(error);
+  const message = told ?? errorMessage(document) ?? `the model answered ${status}`;
+  const code = codesOf(error).find((one) => typeof one === 'string') ?? 'model_failed';
+  return wireTable[from].errorBody(status, String(code), message);
+}
+
+/** Headers that mean the same on every wire. */
+function keptHeaders(headers: UpstreamAnswer['headers']): UpstreamAnswer['headers'] {
+  const names = ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-request-id', 'request-id', 'date'];
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
+}
+
+function wholeTranscoder(tell: (body: string) => string): Transcoder {
+  const store = new ByteStore();
+  return {
+    push(bytes) {
+      if (store.size + bytes.length > modelAnswers.bytes.translated)
+        throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
+      store.add(bytes);
+      return Buffer.alloc(0);
+    },
+    end() {
+      const body = utf8(store.take());
+      return Buffer.from(tell(body));
+    },
+    held: () => store.size,
+  };
+}
+
+function utf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new UnreadableAnswer('the answer is not UTF-8');
+  }
+}

@@ -1,0 +1,91 @@
+import { getHeapStatistics } from 'node:v8';
+import { createParser } from 'eventsource-parser';
+import { modelAnswers } from '../../bounds/model.ts';
+import { messageOf } from '../../offsite-error.ts';
+import type { WireEvent } from '../wires/wire-event.ts';
+import type { CallIds } from './call-ids.ts';
+import { StreamSteps } from './stream-steps.ts';
+import type { Transcoder } from './transcoder.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
+import type { Asked, WireTranslation } from './wire-translation.ts';
+
+/**
+ * Translates a stream event by event: what a chunk of the model's bytes tells goes to the client before the
+ * next chunk is read. A stream that does not end well throws, so that its client sees a broken answer.
+ */
+export function streamTranscoder(
+  model: WireTranslation,
+  client: WireTranslation,
+  asked: Asked,
+  ids: CallIds,
+): Transcoder {
+  let out: string[] = [];
+  let pending = 0;
+  let failed: UnreadableAnswer | undefined;
+  const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
+  const steps = new StreamSteps(ids, (event) => writer.take(event));
+  const reader = model.readStream(steps, asked.losses);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const longest = Math.min(
+    modelAnswers.bytes.translated,
+    getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
+  );
+  const parser = createParser({
+    maxBufferSize: longest,
+    onEvent({ data }) {
+      if (failed) return;
+      try {
+        reader.event(data);
+      } catch (error) {
+        // The events before this one are told first.
+        failed = error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
+      }
+    },
+    onError({ type }) {
+      if (type === 'max-buffer-size-exceeded')
+        failed ??= new UnreadableAnswer(`an event is longer than ${longest} characters`);
+    },
+  });
+  const feed = (text: string) => {
+    const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
+    pending = Math.min(longest, end === -1 ? pending + text.length : text.length - end);
+    parser.feed(text);
+  };
+  const told = () => {
+    const bytes = Buffer.from(out.join(''));
+    out = [];
+    return bytes;
+  };
+  const decode = (bytes?: Buffer) => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined });
+    } catch {
+      throw new UnreadableAnswer('the answer is not UTF-8');
+    }
+  };
+  return {
+    push(bytes) {
+      if (failed) throw failed;
+      feed(decode(bytes));
+      const ready = told();
+      // What came before the failure is told first.
+      if (failed && ready.length === 0) throw failed;
+      return ready;
+    },
+    end() {
+      if (failed) throw failed;
+      // Some servers send no blank line after the last event.
+      feed(`${decode()}\n\n`);
+      if (failed) throw failed;
+      if (!steps.over) reader.end();
+      return told();
+    },
+    // A character may need two bytes.
+    held: () => 2 * pending + writer.held(),
+  };
+}
+
+export function bytesOfEvent({ event, data }: WireEvent): string {
+  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+  return event === undefined ? line : `event: ${event}\n${line}`;
+}

@@ -1,0 +1,63 @@
+import type { JsonObject } from '../wires/lenient.ts';
+import type { WireEvent } from '../wires/wire-event.ts';
+import type { CallIds } from './call-ids.ts';
+import type { Losses } from './losses.ts';
+import type { NeutralAnswer, NeutralEvent } from './neutral-answer.ts';
+import type { NeutralRequest } from './neutral-request.ts';
+import type { StreamSteps } from './stream-steps.ts';
+import type { UnreadableAnswer } from './unreadable-answer.ts';
+
+/** How one wire is translated: into the neutral form, and out of it. */
+export interface WireTranslation {
+  /**
+   * Reads a request of a client. `model` and `streamed` are known from it or its path. Throws a Refusal for
+   * what the neutral form cannot say.
+   */
+  readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;
+  /** Writes a request to a model. Tells `losses` what the wire cannot say. */
+  writeRequest(request: NeutralRequest, losses: Losses, to: RequestTarget): JsonObject;
+  /** Reads a whole answer of a model. Throws {@link UnreadableAnswer}. */
+  readAnswer(body: unknown, ids: CallIds, losses: Losses): NeutralAnswer;
+  writeAnswer(answer: NeutralAnswer, asked: Asked): JsonObject;
+  /** Reads a stream of a model into steps. */
+  readStream(steps: StreamSteps, losses: Losses): EventReader;
+  /** Writes a stream for a client. */
+  writeStream(asked: Asked, emit: (event: WireEvent) => void): EventWriter;
+  /** The path of a request below the base URL. `model`: the model's name in the upstream's API. */
+  path(model: string, streamed: boolean): string;
+  /** The endpoint that counts tokens, if the wire has one. */
+  count?: {
+    path(model: string): string;
+    /** Makes the body of a count of a request's body. */
+    write(request: JsonObject, model: string): JsonObject;
+    read(body: unknown): number | undefined;
+  };
+}
+
+export interface RequestTarget {
+  /** The model's name in the upstream's API. */
+  model: string;
+  maxOutputTokens: number | undefined;
+}
+
+/** The request that an answer belongs to. */
+export interface Asked {
+  request: NeutralRequest;
+  /** Epoch milliseconds. */
+  at: number;
+  losses: Losses;
+}
+
+export interface EventReader {
+  /** Reads the data of one event. Throws {@link UnreadableAnswer}. */
+  event(data: string): void;
+  /** The stream ended without an error of its connection. */
+  end(): void;
+}
+
+export interface EventWriter {
+  /** The last event is an `end` or a `failure`. */
+  take(event: NeutralEvent): void;
+  /** Bytes that it keeps. */
+  held(): number;
+}

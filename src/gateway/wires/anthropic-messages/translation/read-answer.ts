@@ -1,0 +1,79 @@
+import type { CallIds } from '../../../translation/call-ids.ts';
+import type { Losses } from '../../../translation/losses.ts';
+import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { stringIn, typeName } from '../../read-values.ts';
+import { fields } from '../../reply.ts';
+
+export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
+  if (!isObject(body) || !Array.isArray(body.content))
+    throw new UnreadableAnswer('the answer is not one of anthropic-messages');
+  const parts = objectsOf(body.content).flatMap((block) => partOf(block, ids, losses));
+  const stop = stopOf(body.stop_reason);
+  const sequence = stringIn(body, 'stop_sequence');
+  return {
+    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model'), sequence }),
+    parts,
+    stop: stop === 'done' && parts.some(({ type }) => type === 'call') ? 'tools' : stop,
+    usage: usageOf(body.usage),
+  };
+};
+
+function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
+  switch (block.type) {
+    case 'text':
+      if (objectsOf(block.citations).length > 0) losses.tell('answer.citations', 'answer detail');
+      return [{ type: 'text', text: stringIn(block, 'text') ?? '' }];
+    case 'thinking': {
+      const signature = stringIn(block, 'signature') || undefined;
+      return [
+        { type: 'reasoning', text: stringIn(block, 'thinking') ?? '', ...(signature && { signature }) },
+      ];
+    }
+    case 'redacted_thinking':
+      return [{ type: 'reasoning', text: '', signature: stringIn(block, 'data') ?? '', redacted: true }];
+    case 'tool_use': {
+      const name = stringIn(block, 'name');
+      if (!name) throw new UnreadableAnswer('a tool call has no name');
+      return [{ type: 'call', id: ids.of(block.id), name, arguments: JSON.stringify(block.input ?? {}) }];
+    }
+    default:
+      losses.tell(`answer.${typeName(block)}`, 'answer detail');
+      return [];
+  }
+}
+
+const stops: Readonly<Record<string, NeutralStop>> = {
+  end_turn: 'done',
+  tool_use: 'tools',
+  max_tokens: 'length',
+  stop_sequence: 'sequence',
+  refusal: 'refused',
+  model_context_window_exceeded: 'context',
+};
+
+export function stopOf(reason: unknown): NeutralStop {
+  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
+  if (stop) return stop;
+  throw new UnreadableAnswer(
+    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
+  );
+}
+
+/** `input_tokens` excludes cached tokens. */
+export function usageOf(usage: unknown): NeutralUsage {
+  const count = (name: string) => tokens.parse(member(usage, name));
+  const plain = count('input_tokens');
+  const cacheRead = count('cache_read_input_tokens');
+  const cacheWrite = count('cache_creation_input_tokens');
+  return fields({
+    input: plain === undefined ? undefined : plain + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    output: count('output_tokens'),
+    cacheRead,
+    cacheWrite,
+    reasoning: tokens.parse(member(member(usage, 'output_tokens_details'), 'thinking_tokens')),
+  });
+}

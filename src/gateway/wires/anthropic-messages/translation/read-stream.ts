@@ -1,0 +1,104 @@
+import { eventJson } from '../../../translation/event-json.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { codesOf, tellsOverload } from '../../answer-facts.ts';
+import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
+import { stringIn, typeName } from '../../read-values.ts';
+import { stopOf, usageOf } from './read-answer.ts';
+
+export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  const counts: Record<string, unknown> = {};
+  let index = -1;
+  /** The type of the open block. */
+  let open: unknown;
+  let signature = '';
+  let stop: { reason: unknown; sequence: string | undefined } | undefined;
+
+  const begin = (block: unknown, at: unknown) => {
+    if (open !== undefined || at !== index + 1) throw disorder('content_block_start');
+    index += 1;
+    open = member(block, 'type') ?? 'unknown';
+    signature = '';
+    if (!isObject(block)) throw disorder('content_block_start');
+    if (open === 'tool_use') steps.call(block.id, block.name);
+    else if (open === 'text') steps.text('text', stringIn(block, 'text') ?? '');
+    else if (open === 'thinking') {
+      steps.text('reasoning', stringIn(block, 'thinking') ?? '');
+      signature = stringIn(block, 'signature') ?? '';
+    } else if (open === 'redacted_thinking') steps.signature(stringIn(block, 'data') ?? '', true);
+    else losses.tell(`answer.${typeName(block)}`, 'answer detail');
+  };
+  const more = (delta: JsonObject) => {
+    switch (delta.type) {
+      case 'text_delta':
+        return steps.text('text', stringIn(delta, 'text') ?? '');
+      case 'thinking_delta':
+        return steps.text('reasoning', stringIn(delta, 'thinking') ?? '');
+      case 'signature_delta':
+        signature += stringIn(delta, 'signature') ?? '';
+        return;
+      case 'input_json_delta':
+        // A tool that runs at the provider has arguments too.
+        if (open === 'tool_use') steps.arguments(stringIn(delta, 'partial_json') ?? '');
+        return;
+      default:
+        losses.tell('answer.citations', 'answer detail');
+    }
+  };
+  const endBlock = (at: unknown) => {
+    if (open === undefined || at !== index) throw disorder('content_block_stop');
+    if (open === 'tool_use') steps.closeCall();
+    if (open === 'thinking' && signature !== '') steps.signature(signature, false);
+    open = undefined;
+  };
+
+  return {
+    event(data) {
+      const event = eventJson(data);
+      if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
+      const { type } = event;
+      if (type === 'error') {
+        const { error } = event;
+        const [, kind] = codesOf(error);
+        const message = shortText.parse(member(error, 'message')) ?? 'it failed';
+        steps.failure(message, typeof kind === 'string' ? kind : undefined, tellsOverload(error) ?? false);
+        return;
+      }
+      if (steps.over || type === 'ping') return;
+      if (type === 'message_start') {
+        const { message } = event;
+        if (steps.begun || !isObject(message)) throw disorder('message_start');
+        Object.assign(counts, withoutNull(message.usage));
+        const { output, ...usage } = usageOf(counts);
+        steps.start(stringIn(message, 'id'), stringIn(message, 'model'), usage);
+        return;
+      }
+      if (!steps.begun) throw disorder(type);
+      if (type === 'content_block_start') begin(event.content_block, event.index);
+      else if (type === 'content_block_delta') {
+        if (open === undefined || event.index !== index || !isObject(event.delta)) throw disorder(type);
+        more(event.delta);
+      } else if (type === 'content_block_stop') endBlock(event.index);
+      else if (type === 'message_delta') {
+        Object.assign(counts, withoutNull(event.usage));
+        const reason = member(event.delta, 'stop_reason');
+        const sequence = member(event.delta, 'stop_sequence');
+        if (reason != null) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };
+      } else if (type === 'message_stop') {
+        if (open !== undefined || !stop) throw disorder(type);
+        steps.end(stopOf(stop.reason), usageOf(counts), stop.sequence);
+      }
+    },
+    end() {
+      if (!steps.over) throw new UnreadableAnswer('the answer ended before it was complete');
+    },
+  };
+};
+
+function withoutNull(usage: unknown): object {
+  return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
+}
+
+function disorder(type: unknown): UnreadableAnswer {
+  return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
+}

@@ -1,0 +1,79 @@
+import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import type { JsonObject } from '../../lenient.ts';
+import { messageHead, noUsage, stopReasons, usageOf } from './write-answer.ts';
+
+type Block = 'text' | 'thinking' | 'tool_use';
+
+export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) => {
+  let index = -1;
+  let open: Block | undefined;
+  const event = (type: string, data: JsonObject = {}) => emit({ event: type, data: { type, ...data } });
+  const delta = (delta: JsonObject) => event('content_block_delta', { index, delta });
+  const close = () => {
+    if (open === undefined) return;
+    open = undefined;
+    event('content_block_stop', { index });
+  };
+  const begin = (block: Block, content: JsonObject) => {
+    close();
+    open = block;
+    index += 1;
+    event('content_block_start', { index, content_block: content });
+  };
+  const inBlock = (block: Block, content: JsonObject) => {
+    if (open !== block) begin(block, content);
+  };
+
+  const take = (step: NeutralEvent) => {
+    switch (step.type) {
+      case 'start': {
+        const message = {
+          ...messageHead(step, request.model),
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+        };
+        const usage = { ...noUsage, ...usageOf(step.usage ?? {}) };
+        return event('message_start', { message: { ...message, usage } });
+      }
+      case 'text':
+      case 'refusal':
+        inBlock('text', { type: 'text', text: '' });
+        return delta({ type: 'text_delta', text: step.text });
+      case 'reasoning':
+        inBlock('thinking', { type: 'thinking', thinking: '', signature: '' });
+        return delta({ type: 'thinking_delta', thinking: step.text });
+      case 'signature':
+        if (step.redacted) {
+          close();
+          index += 1;
+          event('content_block_start', {
+            index,
+            content_block: { type: 'redacted_thinking', data: step.signature },
+          });
+          return event('content_block_stop', { index });
+        }
+        inBlock('thinking', { type: 'thinking', thinking: '', signature: '' });
+        delta({ type: 'signature_delta', signature: step.signature });
+        return close();
+      case 'call':
+        return begin('tool_use', { type: 'tool_use', id: step.id, name: step.name, input: {} });
+      case 'arguments':
+        return delta({ type: 'input_json_delta', partial_json: step.text });
+      case 'callEnd':
+        return close();
+      case 'end': {
+        close();
+        const stop = { stop_reason: stopReasons[step.stop], stop_sequence: step.sequence ?? null };
+        event('message_delta', { delta: stop, usage: { output_tokens: 0, ...usageOf(step.usage) } });
+        return event('message_stop');
+      }
+      case 'failure':
+        return event('error', {
+          error: { type: step.overloaded ? 'overloaded_error' : 'api_error', message: step.message },
+        });
+    }
+  };
+  return { take, held: () => 0 };
+};

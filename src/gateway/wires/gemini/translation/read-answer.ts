@@ -1,0 +1,74 @@
+import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { stringIn } from '../../read-values.ts';
+import { fields } from '../../reply.ts';
+import { withSignature } from './signatures.ts';
+
+export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
+  if (!isObject(body)) throw new UnreadableAnswer('the answer is not one of gemini');
+  const [candidate, ...others] = objectsOf(body.candidates);
+  const about = {
+    ...fields({ id: stringIn(body, 'responseId'), model: stringIn(body, 'modelVersion') }),
+    usage: usageOf(body.usageMetadata),
+  };
+  if (!candidate && member(body.promptFeedback, 'blockReason') !== undefined)
+    return { ...about, parts: [], stop: 'refused' };
+  if (!candidate || others.length > 0) throw new UnreadableAnswer('the answer is not one of gemini');
+  const parts = objectsOf(member(candidate.content, 'parts')).reduce<ModelPart[]>((read, part) => {
+    const { functionCall } = part;
+    const text = stringIn(part, 'text');
+    if (isObject(functionCall)) {
+      const name = stringIn(functionCall, 'name');
+      if (!name) throw new UnreadableAnswer('a tool call has no name');
+      const call = {
+        type: 'call' as const,
+        id: ids.of(functionCall.id),
+        name,
+        arguments: JSON.stringify(functionCall.args ?? {}),
+      };
+      return withSignature(read, call, stringIn(part, 'thoughtSignature'));
+    }
+    if (text === undefined) losses.tell('answer.parts', 'answer detail');
+    const type = part.thought === true ? 'reasoning' : 'text';
+    return withSignature(read, { type, text: text ?? '' }, stringIn(part, 'thoughtSignature'));
+  }, []);
+  const stop = stopOf(candidate.finishReason);
+  const called = parts.some(({ type }) => type === 'call');
+  return { ...about, parts, stop: stop === 'done' && called ? 'tools' : stop };
+};
+
+const stops: Readonly<Record<string, NeutralStop>> = {
+  STOP: 'done',
+  MAX_TOKENS: 'length',
+  SAFETY: 'refused',
+  RECITATION: 'refused',
+  LANGUAGE: 'refused',
+  BLOCKLIST: 'refused',
+  PROHIBITED_CONTENT: 'refused',
+  SPII: 'refused',
+};
+
+export function stopOf(reason: unknown): NeutralStop {
+  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
+  if (stop) return stop;
+  throw new UnreadableAnswer(
+    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
+  );
+}
+
+/** The wire counts thoughts apart from the rest of the output. */
+export function usageOf(usage: unknown): NeutralUsage {
+  const count = (name: string) => tokens.parse(member(usage, name));
+  const said = count('candidatesTokenCount');
+  const reasoning = count('thoughtsTokenCount');
+  const input = count('promptTokenCount');
+  // An answer without text has no count of it.
+  const output =
+    said === undefined && reasoning === undefined && input === undefined
+      ? undefined
+      : (said ?? 0) + (reasoning ?? 0);
+  return fields({ input, output, cacheRead: count('cachedContentTokenCount'), reasoning });
+}

@@ -1,0 +1,58 @@
+import { eventJson } from '../../../translation/event-json.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { tellsOverload } from '../../answer-facts.ts';
+import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { errorMessage } from '../../openai.ts';
+import { stringIn } from '../../read-values.ts';
+import { stopOf, usageOf } from './read-answer.ts';
+
+export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  let usage: NeutralUsage = {};
+  let reason: unknown;
+
+  const part = (part: JsonObject) => {
+    const signature = stringIn(part, 'thoughtSignature');
+    const text = stringIn(part, 'text');
+    const isThought = part.thought === true;
+    if (signature && !isThought) steps.signature(signature, false);
+    if (isObject(part.functionCall)) {
+      steps.call(part.functionCall.id, part.functionCall.name);
+      steps.arguments(JSON.stringify(part.functionCall.args ?? {}));
+      steps.closeCall();
+    } else if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
+    else if (!signature) losses.tell('answer.parts', 'answer detail');
+    if (signature && isThought) steps.signature(signature, false);
+  };
+
+  return {
+    event(data) {
+      if (steps.over) return;
+      const chunk = eventJson(data);
+      if (!isObject(chunk)) throw new UnreadableAnswer('an event is not a JSON object');
+      const failure = errorMessage(chunk.error);
+      if (failure !== undefined) {
+        const status = member(chunk.error, 'status');
+        const code = typeof status === 'string' ? status : undefined;
+        return steps.failure(failure, code, tellsOverload(chunk.error) ?? false);
+      }
+      steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
+      if (isObject(chunk.usageMetadata)) usage = usageOf(chunk.usageMetadata);
+      const [candidate, ...others] = objectsOf(chunk.candidates);
+      if (others.length > 0) throw new UnreadableAnswer('the answer has more than one candidate');
+      if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined)
+        return steps.end('refused', usage);
+      const parts = objectsOf(member(candidate?.content, 'parts'));
+      // A last event may repeat the usage, but says no more.
+      if (reason !== undefined && parts.length > 0)
+        throw new UnreadableAnswer('the answer goes on after its end');
+      for (const each of parts) part(each);
+      reason ??= candidate?.finishReason ?? undefined;
+    },
+    end() {
+      if (reason === undefined) throw new UnreadableAnswer('the answer ended before it was complete');
+      steps.end(stopOf(reason), usage);
+    },
+  };
+};

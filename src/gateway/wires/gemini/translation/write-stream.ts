@@ -1,0 +1,63 @@
+import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import type { JsonObject } from '../../lenient.ts';
+import { callPart, finishReasons, head, usageOf } from './write-answer.ts';
+
+/** The wire carries a call in one piece, so its arguments are kept until they are complete. */
+export const writeStream: WireTranslation['writeStream'] = ({ request, losses }, emit) => {
+  let about: JsonObject = {};
+  let call = { id: '', name: '' };
+  /** For the next part that is no thought. */
+  let signature: string | undefined;
+  const whole = new WholeText();
+  const send = (part: JsonObject, more: JsonObject = {}, usage: JsonObject = {}) =>
+    emit({
+      event: undefined,
+      data: {
+        candidates: [{ content: { parts: [part], role: 'model' }, ...more, index: 0 }],
+        ...about,
+        ...usage,
+      },
+    });
+  const signed = (part: JsonObject) => {
+    const all = { ...part, ...(signature !== undefined && { thoughtSignature: signature }) };
+    signature = undefined;
+    return all;
+  };
+
+  const take = (step: NeutralEvent) => {
+    switch (step.type) {
+      case 'start':
+        about = head(step, request.model);
+        return;
+      case 'text':
+      case 'refusal':
+        return send(signed({ text: step.text }));
+      case 'reasoning':
+        return send({ text: step.text, thought: true });
+      case 'signature':
+        if (step.redacted) losses.tell('answer.redacted', 'reasoning');
+        else signature = step.signature;
+        return;
+      case 'call':
+        call = { id: step.id, name: step.name };
+        return;
+      case 'arguments':
+        return whole.add(step.text);
+      case 'callEnd':
+        return send(signed(callPart({ ...call, arguments: whole.take() })));
+      case 'end':
+        return send(
+          signed({ text: '' }),
+          { finishReason: finishReasons[step.stop] },
+          { usageMetadata: usageOf(step.usage) },
+        );
+      case 'failure':
+        // Clients do not look for errors in a stream.
+        throw new UnreadableAnswer(step.message);
+    }
+  };
+  return { take, held: () => whole.held };
+};

@@ -1,0 +1,52 @@
+import type { WireDescriptor } from '../wire-descriptor.ts';
+import { readFacts, readStream } from './answers.ts';
+import { readReply, write, writeAnswer, writeStream } from './own-requests.ts';
+import { targetOf } from './paths.ts';
+import { read } from './read.ts';
+import { accepted, freeForm, partMembers, providerSide, spelled } from './requests.ts';
+import { translation } from './translation/translation.ts';
+
+/** Google's Gemini API: generateContent, streamGenerateContent and countTokens. */
+export const gemini: WireDescriptor = {
+  name: 'gemini',
+  endpoints: [
+    { path: '/models/{model}:generateContent' },
+    { path: '/models/{model}:streamGenerateContent' },
+    { path: '/models/{model}:countTokens', writeCount: (totalTokens) => ({ totalTokens }) },
+  ],
+  targetOf,
+  auth: 'x-goog-api-key',
+  ownHeaders: ['x-goog-api-key', 'x-goog-api-client'],
+  passedHeaders: {},
+  headers: {},
+  errorBody: (status, _code, message) => ({ error: { code: status, message, status: statusName(status) } }),
+  modelList: (names) => ({ models: names.map(modelEntry) }),
+  modelEntry,
+  requests: {
+    accepted,
+    hostedTool: () => undefined,
+    providerSide,
+    names: { freeForm, spelled: new Set([...spelled, ...partMembers, ...accepted.members]) },
+    read,
+    write,
+  },
+  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  translation,
+};
+
+function modelEntry(name: string): object {
+  const supportedGenerationMethods = ['generateContent', 'streamGenerateContent', 'countTokens'];
+  return { name: `models/${name}`, displayName: name, supportedGenerationMethods };
+}
+
+function statusName(status: number): string {
+  const names: Record<number, string> = {
+    401: 'UNAUTHENTICATED',
+    403: 'PERMISSION_DENIED',
+    404: 'NOT_FOUND',
+    429: 'RESOURCE_EXHAUSTED',
+    503: 'UNAVAILABLE',
+    504: 'DEADLINE_EXCEEDED',
+  };
+  return names[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT');
+}

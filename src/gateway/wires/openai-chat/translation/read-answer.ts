@@ -1,0 +1,72 @@
+import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { stringIn } from '../../read-values.ts';
+import { fields, plainText } from '../../reply.ts';
+
+export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
+  const [choice, ...others] = objectsOf(member(body, 'choices'));
+  const message = choice?.message;
+  if (!isObject(body) || others.length > 0 || !isObject(message))
+    throw new UnreadableAnswer('the answer is not one of openai-chat');
+  if (choice?.logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+  const parts: ModelPart[] = [];
+  const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {
+    if (text !== '') parts.push({ type, text });
+  };
+  said('reasoning', thoughtIn(message));
+  said('text', plainText(message.content));
+  said('refusal', stringIn(message, 'refusal') ?? '');
+  const refused = parts.some(({ type }) => type === 'refusal');
+  for (const call of objectsOf(message.tool_calls)) {
+    const name = member(call.function, 'name');
+    const given = member(call.function, 'arguments');
+    if (typeof name !== 'string' || name === '') throw new UnreadableAnswer('a tool call has no name');
+    const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
+    parts.push({ type: 'call', id: ids.of(call.id), name, arguments: text || '{}' });
+  }
+  const stop = stopOf(choice?.finish_reason);
+  const called = parts.some(({ type }) => type === 'call');
+  return {
+    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model') }),
+    parts,
+    stop: stop !== 'done' ? stop : refused ? 'refused' : called ? 'tools' : 'done',
+    usage: usageOf(body.usage),
+  };
+};
+
+/** Servers name the model's thoughts in one of two ways. */
+export function thoughtIn(message: Record<string, unknown>): string {
+  return stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
+}
+
+const stops: Readonly<Record<string, NeutralStop>> = {
+  stop: 'done',
+  eos: 'done',
+  tool_calls: 'tools',
+  function_call: 'tools',
+  length: 'length',
+  content_filter: 'refused',
+};
+
+export function stopOf(reason: unknown): NeutralStop {
+  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
+  if (stop) return stop;
+  throw new UnreadableAnswer(
+    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
+  );
+}
+
+export function usageOf(usage: unknown): NeutralUsage {
+  const count = (name: string, of = usage) => tokens.parse(member(of, name));
+  const prompt = member(usage, 'prompt_tokens_details');
+  return fields({
+    input: count('prompt_tokens'),
+    output: count('completion_tokens'),
+    cacheRead: count('cached_tokens', prompt) ?? count('prompt_cache_hit_tokens'),
+    cacheWrite: count('cache_write_tokens', prompt),
+    reasoning: count('reasoning_tokens', member(usage, 'completion_tokens_details')),
+  });
+}

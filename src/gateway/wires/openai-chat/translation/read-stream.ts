@@ -1,0 +1,77 @@
+import { eventJson } from '../../../translation/event-json.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { codesOf, tellsOverload } from '../../answer-facts.ts';
+import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { errorMessage } from '../../openai.ts';
+import { stringIn } from '../../read-values.ts';
+import { stopOf, thoughtIn, usageOf } from './read-answer.ts';
+
+export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  let usage: NeutralUsage = {};
+  let reason: unknown;
+  let refused = false;
+  /** The index and the id of the last call, and whether it still is open. */
+  let call = { index: -1, id: undefined as unknown, open: false };
+
+  const finish = () => {
+    if (steps.over) return;
+    if (reason == null) throw new UnreadableAnswer('the answer ended before it was complete');
+    const stop = stopOf(reason);
+    steps.end(stop === 'done' && refused ? 'refused' : stop, usage);
+  };
+  const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {
+    if (text === '') return;
+    steps.text(type, text);
+    call.open = false;
+  };
+  const called = (delta: JsonObject) => {
+    const { index = call.index < 0 ? 0 : call.index, id } = delta;
+    if (typeof index !== 'number') throw new UnreadableAnswer('a tool call has no number');
+    const name = member(delta.function, 'name');
+    // Some servers number all calls 0, and tell them apart by their ids.
+    const isNew = index > call.index || (typeof name === 'string' && name !== '' && !!id && id !== call.id);
+    if (isNew) {
+      steps.call(id, name);
+      call = { index, id, open: true };
+    } else if (index < call.index || !call.open)
+      throw new UnreadableAnswer('a piece of a tool call arrived after the call had ended');
+    const given = member(delta.function, 'arguments');
+    if (isObject(given)) steps.arguments(JSON.stringify(given));
+    else if (typeof given === 'string') steps.arguments(given);
+  };
+
+  return {
+    event(data) {
+      if (steps.over) return;
+      if (data.trim() === '[DONE]') return finish();
+      const chunk = eventJson(data);
+      if (!isObject(chunk)) throw new UnreadableAnswer('an event is not a JSON object');
+      const failure = errorMessage(chunk.error);
+      if (failure !== undefined) {
+        const [code, type] = codesOf(chunk.error).map((one) => (typeof one === 'string' ? one : undefined));
+        return steps.failure(failure, code ?? type, tellsOverload(chunk.error) ?? false);
+      }
+      steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
+      if (isObject(chunk.usage)) usage = usageOf(chunk.usage);
+      for (const choice of objectsOf(chunk.choices)) {
+        if (choice.index !== undefined && choice.index !== 0)
+          throw new UnreadableAnswer('the answer has more than one choice');
+        if (choice.logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+        const { delta } = choice;
+        if (isObject(delta)) {
+          said('reasoning', thoughtIn(delta));
+          said('text', stringIn(delta, 'content') ?? '');
+          const refusal = stringIn(delta, 'refusal') ?? '';
+          refused ||= refusal !== '';
+          said('refusal', refusal);
+          for (const piece of objectsOf(delta.tool_calls)) called(piece);
+        }
+        reason = choice.finish_reason ?? reason;
+      }
+    },
+    // Not every server ends with [DONE].
+    end: finish,
+  };
+};

@@ -1,0 +1,133 @@
+import { portableId } from '../../../translation/call-ids.ts';
+import type { Losses } from '../../../translation/losses.ts';
+import type { Content, NeutralMessage } from '../../../translation/neutral-request.ts';
+import { dropUnsupported, splitSystem } from '../../../translation/request-parts.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import type { JsonObject } from '../../lenient.ts';
+import { fields } from '../../reply.ts';
+
+export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {
+  const { system, messages } = splitSystem(request.messages, losses);
+  dropUnsupported(request, ['topK'], losses);
+  const { toolChoice: choice, reasoning, tools, streamed } = request;
+  if (reasoning?.budget !== undefined) losses.drop('reasoning.budget', 'reasoning');
+  const offered = tools.length > 0;
+  return fields({
+    model: to.model,
+    messages: [
+      ...(system.length === 0 ? [] : [{ role: 'system', content: system.join('\n\n') }]),
+      ...messagesOf(messages, losses),
+    ],
+    tools: offered
+      ? tools.map(({ name, description, parameters, strict }) => ({
+          type: 'function',
+          function: fields({ name, description, parameters, strict }),
+        }))
+      : undefined,
+    tool_choice: !offered
+      ? undefined
+      : typeof choice === 'object'
+        ? { type: 'function', function: { name: choice.tool } }
+        : choice,
+    parallel_tool_calls: offered ? request.parallelCalls : undefined,
+    stop: request.stop.length === 0 ? undefined : request.stop,
+    // The old name, which local servers know.
+    max_tokens: request.maxTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    seed: request.seed,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    reasoning_effort: reasoning?.effort,
+    response_format: formatOf(request.format),
+    stream: streamed || undefined,
+    stream_options: streamed ? { include_usage: true } : undefined,
+  });
+};
+
+function formatOf(format: Parameters<WireTranslation['writeRequest']>[0]['format']): JsonObject | undefined {
+  if (!format) return undefined;
+  const { schema, name = 'answer', strict } = format;
+  if (!schema) return { type: 'json_object' };
+  return { type: 'json_schema', json_schema: fields({ name, schema, strict }) };
+}
+
+/**
+ * A result of a tool has only text here, so its images follow as the user's, after all results: the wire
+ * wants them next to their calls.
+ */
+function messagesOf(messages: readonly NeutralMessage[], losses: Losses): JsonObject[] {
+  const written: JsonObject[] = [];
+  let media: JsonObject[] = [];
+  const flush = () => {
+    if (media.length > 0) written.push({ role: 'user', content: media });
+    media = [];
+  };
+  for (const message of messages) {
+    if (message.from !== 'tool') flush();
+    switch (message.from) {
+      case 'system':
+      case 'user':
+        written.push({
+          role: 'user',
+          content: contentOf(
+            message.from === 'user' ? message.parts : [{ type: 'text', text: message.text }],
+          ),
+        });
+        break;
+      case 'tool': {
+        const { callId, parts, failed } = message;
+        if (failed) losses.drop('messages[].failed', 'tool result status');
+        const others = parts.filter(({ type }) => type !== 'text');
+        if (others.length > 0) {
+          media.push({ type: 'text', text: `From the result of the tool call ${portableId(callId)}:` });
+          media.push(...others.map(partOf));
+        }
+        const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+        written.push({ role: 'tool', tool_call_id: portableId(callId), content: texts.join('\n') });
+        break;
+      }
+      case 'model':
+        written.push(modelMessage(message, losses));
+    }
+  }
+  flush();
+  return written;
+}
+
+function modelMessage({ parts }: Extract<NeutralMessage, { from: 'model' }>, losses: Losses): JsonObject {
+  const texts = (type: 'text' | 'refusal' | 'reasoning') =>
+    parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
+  const calls = parts.flatMap((part) => (part.type === 'call' ? [part] : []));
+  if (parts.some((part) => part.type === 'reasoning' && part.signature !== undefined))
+    losses.drop('messages[].parts[].signature', 'reasoning');
+  const content = texts('text') || texts('refusal');
+  return fields({
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    // Servers that give thoughts under this name read them back.
+    reasoning_content: texts('reasoning') || undefined,
+    tool_calls:
+      calls.length === 0
+        ? undefined
+        : calls.map(({ id, name, arguments: given }) => ({
+            id: portableId(id),
+            type: 'function',
+            function: { name, arguments: given },
+          })),
+  });
+}
+
+function contentOf(parts: readonly Content[]): string | JsonObject[] {
+  const [only] = parts;
+  if (parts.length === 1 && only?.type === 'text') return only.text;
+  return parts.map(partOf);
+}
+
+function partOf(part: Content): JsonObject {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if ('url' in part) return { type: 'image_url', image_url: { url: part.url } };
+  const url = `data:${part.mediaType};base64,${part.data}`;
+  if (part.type === 'image') return { type: 'image_url', image_url: { url } };
+  return { type: 'file', file: { filename: part.name ?? 'document', file_data: url } };
+}

@@ -1,0 +1,74 @@
+import type { CallIds } from '../../../translation/call-ids.ts';
+import type { Losses } from '../../../translation/losses.ts';
+import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { errorMessage } from '../../openai.ts';
+import { stringIn, typeName } from '../../read-values.ts';
+import { fields } from '../../reply.ts';
+import { reasoningOf } from './reasoning-item.ts';
+
+export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
+  if (!isObject(body) || !Array.isArray(body.output))
+    throw new UnreadableAnswer('the answer is not one of openai-responses');
+  const parts = objectsOf(body.output).flatMap((item) => partsOf(item, ids, losses));
+  const stop = stopOf(body);
+  const called = parts.some(({ type }) => type === 'call');
+  const refused = parts.some(({ type }) => type === 'refusal');
+  return {
+    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model') }),
+    parts,
+    stop: stop !== 'done' ? stop : called ? 'tools' : refused ? 'refused' : 'done',
+    usage: usageOf(body.usage),
+  };
+};
+
+function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
+  switch (item.type) {
+    case 'message':
+      return objectsOf(item.content).map((part): ModelPart => {
+        if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
+        if (objectsOf(part.annotations).length > 0) losses.tell('answer.annotations', 'answer detail');
+        return { type: 'text', text: stringIn(part, 'text') ?? '' };
+      });
+    case 'reasoning':
+      return [reasoningOf(item)];
+    case 'function_call': {
+      const name = stringIn(item, 'name');
+      if (!name) throw new UnreadableAnswer('a tool call has no name');
+      return [
+        { type: 'call', id: ids.of(item.call_id), name, arguments: stringIn(item, 'arguments') || '{}' },
+      ];
+    }
+    default:
+      losses.tell(`answer.${typeName(item)}`, 'answer detail');
+      return [];
+  }
+}
+
+/** Why a response ended. Throws for one that has not, or that failed. */
+export function stopOf(response: JsonObject): NeutralStop {
+  const { status } = response;
+  if (status === 'completed') return 'done';
+  const reason = member(response.incomplete_details, 'reason');
+  if (status === 'incomplete' && reason === 'max_output_tokens') return 'length';
+  if (status === 'incomplete' && reason === 'content_filter') return 'refused';
+  const told = errorMessage(response.error ?? undefined);
+  throw new UnreadableAnswer(
+    told ?? `the answer ended as ${JSON.stringify(reason ?? status ?? null).slice(0, 100)}`,
+  );
+}
+
+export function usageOf(usage: unknown): NeutralUsage {
+  const count = (name: string, of = usage) => tokens.parse(member(of, name));
+  const input = member(usage, 'input_tokens_details');
+  return fields({
+    input: count('input_tokens'),
+    output: count('output_tokens'),
+    cacheRead: count('cached_tokens', input),
+    cacheWrite: count('cache_write_tokens', input),
+    reasoning: count('reasoning_tokens', member(usage, 'output_tokens_details')),
+  });
+}

@@ -1,0 +1,153 @@
+import { modelAnswers } from '../../../../bounds/model.ts';
+import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
+import type { WireTranslation } from '../../../translation/wire-translation.ts';
+import type { JsonObject } from '../../lenient.ts';
+import { callItem, contentOf, endOf, itemId, itemOf, responseHead } from './write-answer.ts';
+
+type Open =
+  | { type: 'text' | 'refusal' | 'reasoning'; item: JsonObject }
+  | { type: 'call'; item: JsonObject; id: string; name: string };
+
+/** The wire repeats each part when it ends, and all of them at the end, so they are kept up to a bound. */
+export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emit) => {
+  let head: JsonObject = {};
+  let sequence_number = 0;
+  let open: Open | undefined;
+  let kept = 0;
+  const whole = new WholeText();
+  const output: JsonObject[] = [];
+  const event = (type: string, data: JsonObject) =>
+    emit({ event: type, data: { type, sequence_number: sequence_number++, ...data } });
+  const place = () => ({ item_id: itemId(head, output.length), output_index: output.length });
+  const inContent = (type: Open['type']) => ({
+    ...place(),
+    [type === 'reasoning' ? 'summary_index' : 'content_index']: 0,
+  });
+
+  const begin = (opened: Open) => {
+    close();
+    open = opened;
+    event('response.output_item.added', { output_index: output.length, item: opened.item });
+    if (opened.type === 'reasoning')
+      event('response.reasoning_summary_part.added', {
+        ...inContent('reasoning'),
+        part: { type: 'summary_text', text: '' },
+      });
+    else if (opened.type !== 'call')
+      event('response.content_part.added', { ...inContent(opened.type), part: contentOf(opened.type, '') });
+  };
+  const end = (item: JsonObject) => {
+    event('response.output_item.done', { output_index: output.length, item });
+    output.push(item);
+    open = undefined;
+  };
+  const close = (signature?: string, redacted?: true) => {
+    if (!open) return;
+    const id = itemId(head, output.length);
+    const text = whole.take();
+    kept += 2 * text.length;
+    if (kept > modelAnswers.bytes.translated)
+      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
+    switch (open.type) {
+      case 'call': {
+        const item = callItem({ id: open.id, name: open.name, arguments: text }, id, request);
+        if (item.type === 'function_call')
+          event('response.function_call_arguments.done', { ...place(), name: item.name, arguments: text });
+        else {
+          event('response.custom_tool_call_input.delta', { ...place(), delta: item.input });
+          event('response.custom_tool_call_input.done', { ...place(), input: item.input });
+        }
+        return end(item);
+      }
+      case 'reasoning':
+        event('response.reasoning_summary_text.done', { ...inContent('reasoning'), text });
+        event('response.reasoning_summary_part.done', {
+          ...inContent('reasoning'),
+          part: { type: 'summary_text', text },
+        });
+        return end(
+          itemOf(
+            {
+              type: 'reasoning',
+              text,
+              ...(signature !== undefined && { signature }),
+              ...(redacted && { redacted }),
+            },
+            id,
+            request,
+          ),
+        );
+      default: {
+        const { type } = open;
+        const [name, member] = type === 'refusal' ? ['refusal', 'refusal'] : ['output_text', 'text'];
+        event(`response.${name}.done`, {
+          ...inContent(type),
+          [member]: text,
+          ...(type === 'text' && { logprobs: [] }),
+        });
+        event('response.content_part.done', { ...inContent(type), part: contentOf(type, text) });
+        return end(itemOf({ type, text }, id, request));
+      }
+    }
+  };
+
+  const take = (step: NeutralEvent) => {
+    const id = itemId(head, output.length + (open ? 1 : 0));
+    switch (step.type) {
+      case 'start': {
+        head = responseHead(step, request, at);
+        const response = { ...head, status: 'in_progress', output: [], usage: null };
+        event('response.created', { response });
+        return event('response.in_progress', { response });
+      }
+      case 'text':
+      case 'refusal':
+      case 'reasoning': {
+        const { type, text } = step;
+        if (open?.type !== type) begin({ type, item: beginningOf(type, id) });
+        whole.add(text);
+        const name =
+          type === 'text' ? 'output_text' : type === 'refusal' ? 'refusal' : 'reasoning_summary_text';
+        return event(`response.${name}.delta`, {
+          ...inContent(type),
+          delta: text,
+          ...(type === 'text' && { logprobs: [] }),
+        });
+      }
+      case 'signature':
+        if (open?.type !== 'reasoning') begin({ type: 'reasoning', item: beginningOf('reasoning', id) });
+        return close(step.signature, step.redacted);
+      case 'call': {
+        const item = { ...callItem({ ...step, arguments: '' }, id, request), status: 'in_progress' };
+        return begin({ type: 'call', item, id: step.id, name: step.name });
+      }
+      case 'arguments':
+        whole.add(step.text);
+        if (open?.item.type === 'function_call')
+          event('response.function_call_arguments.delta', { ...place(), delta: step.text });
+        return;
+      case 'callEnd':
+        return close();
+      case 'end': {
+        close();
+        const response = endOf(head, output, step);
+        return event(`response.${response.status}`, { response });
+      }
+      case 'failure': {
+        const error = { code: step.code ?? 'server_error', message: step.message };
+        return event('response.failed', {
+          response: { ...head, status: 'failed', error, output, usage: null },
+        });
+      }
+    }
+  };
+  return { take, held: () => kept + whole.held };
+};
+
+/** An item at its beginning. */
+function beginningOf(type: 'text' | 'refusal' | 'reasoning', id: string): JsonObject {
+  if (type === 'reasoning') return { id, type: 'reasoning', summary: [] };
+  return { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] };
+}

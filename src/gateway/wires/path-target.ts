@@ -1,0 +1,6 @@
+/** What a path asks for, on a wire whose bodies do not tell it. */
+export interface PathTarget {
+  model: string;
+  purpose: 'answer' | 'count';
+  streamed: boolean;
+}

@@ -1,0 +1,141 @@
+import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
+import { parseForeignJson } from '../parse-json.ts';
+
+/**
+ * What understands Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit
+ * as in engines before 23. `current`: all that authors may write.
+ */
+export type Frontend = 'classic' | 'older' | 'current';
+
+/** Something that a Dockerfile uses and that a frontend does not have. */
+export interface UnmetNeed {
+  /** From 1. */
+  line: number;
+  message: string;
+}
+
+/** The image that the `# syntax=` line of a Dockerfile names. */
+export function namedFrontend(dockerfile: string): string | undefined {
+  return /^#\s*syntax\s*=\s*(\S+)/im.exec(dockerfile)?.[1];
+}
+
+/** Flags by the oldest frontend that has them. */
+const flags: Readonly<Record<string, Readonly<Record<string, Frontend>>>> = {
+  RUN: { mount: 'older', network: 'older', security: 'older' },
+  COPY: { chmod: 'older', parents: 'current', exclude: 'current' },
+  ADD: {
+    chmod: 'older',
+    checksum: 'current',
+    'keep-git-dir': 'current',
+    unpack: 'current',
+    exclude: 'current',
+  },
+};
+
+const needed = {
+  older: 'needs BuildKit: install docker buildx beside the docker CLI',
+  current: "needs Docker 23, or the image that the file's # syntax= line names",
+} as const;
+
+/** What a Dockerfile uses that a frontend has not, after {@link plainDockerfile}. */
+export function unmetNeeds(text: string, frontend: Frontend): UnmetNeed[] {
+  if (frontend === 'current') return [];
+  return DockerfileParser.parse(text)
+    .getInstructions()
+    .flatMap((instruction) => {
+      const keyword = instruction.getKeyword();
+      const line = instruction.getRange().start.line + 1;
+      const names = flagsOf(instruction).map((flag) => flag.getName());
+      const unmet = names.flatMap((name) => {
+        const oldest = flags[keyword]?.[name];
+        if (oldest === undefined || oldest === 'classic' || oldest === frontend) return [];
+        return [{ line, message: `${keyword} --${name} ${needed[oldest]}` }];
+      });
+      const isDocument = keyword !== 'RUN' && hasDocuments(instruction);
+      if (isDocument) unmet.push({ line, message: `a here-document of ${keyword} ${needed.current}` });
+      return unmet;
+    });
+}
+
+export interface PlainDockerfile {
+  text: string;
+  /** What is done in another way than its author wrote it. */
+  notes: string[];
+}
+
+/**
+ * A Dockerfile for a frontend without here-documents: those of RUN become commands for the shell, on the same
+ * lines, and `--link`, which only saves work, is left out.
+ */
+export function plainDockerfile(text: string, frontend: Frontend): PlainDockerfile {
+  if (frontend === 'current') return { text, notes: [] };
+  const lines = text.split('\n');
+  const notes = new Set<string>();
+  const stages = new Map<string, readonly string[]>();
+  let shell: readonly string[] = usualShell;
+  let stage = '';
+  for (const instruction of DockerfileParser.parse(text).getInstructions()) {
+    const { start, end } = instruction.getRange();
+    const keyword = instruction.getKeyword();
+    if (instruction instanceof From) {
+      shell = stages.get(instruction.getImage()?.toLowerCase() ?? '') ?? usualShell;
+      stage = instruction.getBuildStage()?.toLowerCase() ?? '';
+    }
+    if (keyword === 'SHELL') shell = shellOf(instruction) ?? shell;
+    stages.set(stage, shell);
+    if (keyword === 'COPY' || keyword === 'ADD') {
+      const [link] = flagsOf(instruction).filter((flag) => flag.getName() === 'link');
+      if (link) {
+        notes.add('COPY --link is done as COPY');
+        lines[start.line] = (lines[start.line] ?? '').replace(/--link(=\S*)?\s/, '');
+      }
+    }
+    if (keyword !== 'RUN' || !hasDocuments(instruction)) continue;
+    notes.add(`here-documents of RUN are passed to ${shell.join(' ')}`);
+    const given = flagsOf(instruction).map((flag) => `--${flag.getName()}=${flag.getValue() ?? ''} `);
+    lines[start.line] = `RUN ${given.join('')}${JSON.stringify([...shell, scriptOf(instruction)])}`;
+    lines.fill('#', start.line + 1, end.line + 1);
+  }
+  return { text: lines.join('\n'), notes: [...notes] };
+}
+
+const usualShell: readonly string[] = ['/bin/sh', '-c'];
+
+/** A here-document alone is the script; otherwise the shell reads the documents of a command. */
+function scriptOf(instruction: Instruction): string {
+  const text = instruction.getArgumentsContent() ?? '';
+  const [first = '', ...rest] = text.split('\n');
+  const [, indented] = /^<<(-?)["']?\w+["']?\s*$/.exec(first) ?? [];
+  if (indented === undefined) return text;
+  const body = rest.slice(0, -1).map((line) => (indented === '-' ? line.replace(/^\t+/, '') : line));
+  if (!body[0]?.startsWith('#!')) return body.join('\n');
+  // A script of another language is a file.
+  const file = '/tmp/.offsite-script';
+  const end = 'OFFSITE_SCRIPT_END';
+  return [`cat > ${file} <<'${end}'`, ...body, end, `chmod +x ${file} && ${file} && rm ${file}`].join('\n');
+}
+
+function shellOf(instruction: Instruction): readonly string[] | undefined {
+  try {
+    const words: unknown = parseForeignJson(instruction.getArgumentsContent() ?? '');
+    return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Flag {
+  getName(): string;
+  getValue(): string | null;
+}
+
+function flagsOf(instruction: Instruction): Flag[] {
+  const { getFlags } = instruction as { getFlags?(): Flag[] };
+  return getFlags?.call(instruction) ?? [];
+}
+
+/** A document without a name is none: builders read `<< EOF` as a word. */
+function hasDocuments(instruction: Instruction): boolean {
+  const { getHeredocs } = instruction as unknown as { getHeredocs?(): { getName(): string }[] };
+  return (getHeredocs?.call(instruction) ?? []).some((document) => document.getName() !== '');
+}

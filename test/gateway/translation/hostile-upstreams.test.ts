@@ -1,0 +1,199 @@
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { Losses } from '../../../src/gateway/translation/losses.ts';
+import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
+import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
+import { type Wire, wires } from '../../../src/suite/model-config.ts';
+import { requests } from './requests.ts';
+import { servedPlace } from './translated-place.ts';
+
+const pairs = wires.flatMap((model) =>
+  wires.filter((one) => one !== model).map((client) => ({ model, client })),
+);
+
+/** What only a stream that ends well has. */
+const success: Record<Wire, RegExp> = {
+  'openai-chat': /\[DONE\]|"finish_reason":"/,
+  'openai-responses': /response\.(completed|incomplete)/,
+  'anthropic-messages': /message_stop/,
+  gemini: /"finishReason"/,
+};
+
+const call = (id: string, pieces: string[]): NeutralEvent[] => [
+  { type: 'call', id, name: 'bash' },
+  ...pieces.map((text): NeutralEvent => ({ type: 'arguments', text })),
+  { type: 'callEnd' },
+];
+
+const end: NeutralEvent = { type: 'end', stop: 'tools', sequence: undefined, usage: { input: 7, output: 5 } };
+
+/** A stream of a model of this wire. */
+function framesOf(wire: Wire, steps: readonly NeutralEvent[]): string[] {
+  const frames: string[] = [];
+  const request = { ...requests.neutral, usageAsked: true };
+  const asked = { request, at: 0, losses: new Losses('lenient', 'big') };
+  const writer = wireTable[wire].translation.writeStream(asked, (event) => frames.push(bytesOfEvent(event)));
+  for (const step of [{ type: 'start', id: 'a1', model: 'big-1' } as const, ...steps]) writer.take(step);
+  return frames;
+}
+
+const good = [
+  ...['I ', 'look ', 'around.'].map((text): NeutralEvent => ({ type: 'text', text })),
+  ...call('c1', ['{"command":', '"ls"}']),
+  ...call('c2', ['{"command":', '"pwd"}']),
+  end,
+];
+
+const half = (frames: string[]) => frames.slice(0, Math.floor(frames.length / 2));
+const rest = (frames: string[]) => frames.slice(Math.floor(frames.length / 2));
+
+/** Writes a stream, no faster than it is read. */
+async function write(response: ServerResponse, frames: Iterable<string | Buffer>): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const frame of frames) {
+    if (response.destroyed) return;
+    if (!response.write(frame))
+      await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+  }
+}
+
+/** What a client of this wire gets: all bytes, and whether they ended as a complete body does. */
+async function heard(client: Wire, model: Wire, serve: (response: ServerResponse) => unknown) {
+  await using place = await servedPlace(model, {}, serve);
+  const { path, body } = requests.of(client, true);
+  let text = '';
+  let isWhole = true;
+  const decoder = new TextDecoder();
+  try {
+    const answer = await fetch(`${place.origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${place.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    for await (const chunk of answer.body ?? []) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    isWhole = false;
+  }
+  const [exchange] = (await place.session.account()).exchanges;
+  return { text, isWhole, failure: exchange?.failure };
+}
+
+const broken: [string, (frames: string[]) => (string | Buffer)[]][] = [
+  ['ends in the middle', half],
+  [
+    'has garbage in the middle',
+    (frames) => [...half(frames), 'data: {"choices": [{"del\n\n', ...rest(frames)],
+  ],
+  [
+    'has bytes that are not UTF-8',
+    (frames) => [...half(frames), Buffer.from([0x64, 0xff, 0xfe]), ...rest(frames)],
+  ],
+  ['comes in reverse order', (frames) => frames.toReversed()],
+  ['lacks its first half', rest],
+  ['is one piece of nothing', () => ['data: null\n\n']],
+];
+
+for (const [what, change] of broken) {
+  // Each event of gemini stands for itself: there is no sign of those before it.
+  const detectable = pairs.filter(({ model }) => change !== rest || model !== 'gemini');
+  test.each(detectable)(
+    `$model to $client: a stream that ${what} is never a success`,
+    async ({ model, client }) => {
+      const frames = framesOf(model, good);
+      const got = await heard(client, model, async (response) => {
+        await write(response, change(frames));
+        response.end();
+      });
+      expect(got.text).not.toMatch(success[client]);
+      expect(got.isWhole).toBe(false);
+      expect(got.failure).toEqual(expect.any(String));
+    },
+  );
+}
+
+test.each(pairs)(
+  '$model to $client: a connection that is cut breaks the answer',
+  async ({ model, client }) => {
+    const got = await heard(client, model, async (response) => {
+      await write(response, half(framesOf(model, good)));
+      setTimeout(() => response.destroy(), 50);
+    });
+    expect(got.text).not.toMatch(success[client]);
+    expect(got.isWhole).toBe(false);
+  },
+);
+
+test.each(pairs)('$model to $client: calls with the same id become two calls', async ({ model, client }) => {
+  const steps = [...call('same', ['{"command":"ls"}']), ...call('same', ['{"command":"pwd"}']), end];
+  const got = await heard(client, model, async (response) => {
+    await write(response, framesOf(model, steps));
+    response.end();
+  });
+  expect(got).toMatchObject({ isWhole: true, failure: undefined });
+  expect(got.text).toMatch(success[client]);
+  expect(got.text).toContain('"same"');
+  expect(got.text).toContain('"call_0"');
+});
+
+test.each(pairs)(
+  '$model to $client: 100,000 calls end the answer',
+  { timeout: 60_000 },
+  async ({ model, client }) => {
+    const got = await heard(client, model, async (response) => {
+      const all = Array.from({ length: 100_000 }, (_, index) => call(`c${index}`, ['{}'])).flat();
+      await write(response, model === 'openai-responses' ? manyItems() : framesOf(model, [...all, end]));
+      response.end();
+    });
+    expect(got.text).not.toMatch(success[client]);
+    expect(got.isWhole).toBe(false);
+    expect(got.failure).toContain('tool calls');
+  },
+);
+
+/** Our own writer refuses to keep as many. */
+function* manyItems(): Generator<string> {
+  const event = (type: string, data: object) => bytesOfEvent({ event: type, data: { type, ...data } });
+  yield event('response.created', { response: { id: 'r', status: 'in_progress' } });
+  for (let output_index = 0; output_index < 100_000; output_index += 1) {
+    const item = { type: 'function_call', call_id: `c${output_index}`, name: 'bash', arguments: '{}' };
+    yield event('response.output_item.added', { output_index, item });
+    yield event('response.output_item.done', { output_index, item });
+  }
+}
+
+/** The pieces of a call with an argument of 50 MB. */
+function* hugeCall(model: Wire): Generator<string> {
+  const marker = '@piece@';
+  const frames = framesOf(model, [...call('c1', ['{"command":"', marker, '"}']), end]);
+  // Gemini's calls come in one event.
+  const pieces = model === 'gemini' ? 1 : 500;
+  const piece = 'x'.repeat(50_000_000 / pieces);
+  for (const frame of frames) {
+    const isDelta = frame.includes(marker) && !/\.done|\.completed/.test(frame);
+    if (!isDelta) yield frame.replaceAll(marker, '');
+    else for (let sent = 0; sent < pieces; sent += 1) yield frame.replace(marker, piece);
+  }
+}
+
+test.each(pairs)(
+  '$model to $client: an argument of 50 MB streams, or ends the answer where the wire needs it whole',
+  { timeout: 60_000 },
+  async ({ model, client }) => {
+    const before = process.memoryUsage().rss;
+    const got = await heard(client, model, async (response) => {
+      await write(response, hugeCall(model));
+      response.end();
+    });
+    if (model !== 'gemini' && (client === 'openai-chat' || client === 'anthropic-messages')) {
+      expect(got).toMatchObject({ isWhole: true, failure: undefined });
+      expect(got.text.length).toBeGreaterThan(50_000_000);
+    } else {
+      expect(got.text).not.toMatch(success[client]);
+      expect(got.isWhole).toBe(false);
+      expect(got.failure).toMatch(/needs it whole|an event is longer/);
+    }
+    // The test itself keeps the whole answer.
+    expect(process.memoryUsage().rss - before).toBeLessThan(800 * 2 ** 20);
+  },
+);

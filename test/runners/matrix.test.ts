@@ -1,0 +1,118 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runners } from '../../runners/index.ts';
+import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { ModelConfig, type Wire, wires } from '../../src/suite/model-config.ts';
+import { profileOf } from '../../src/suite/plan.ts';
+import { openTrialBench, type TrialBench, timeouts } from '../trial/trial-bench.ts';
+import { INSTALL_PATIENCE, TURN_PATIENCE } from './runner-bench.ts';
+
+/** Two turns: parallel calls, and a call that needs what they left. */
+const script = {
+  turns: [
+    {
+      text: 'I make two files.',
+      run: ['echo one > one.txt', 'echo two > two.txt'],
+      usage: { input: 1000, output: 50, cacheRead: 400 },
+    },
+    { run: 'cat one.txt two.txt', usage: { input: 1200, output: 20, cacheRead: 1000 } },
+    {
+      when: { result: 'one\ntwo' },
+      text: 'Both are there.',
+      usage: { input: 1300, output: 10, cacheRead: 1200 },
+    },
+  ],
+  otherwise: 'A rehearsal',
+};
+
+const page = new URL('../../docs/runners.md', import.meta.url);
+const [from, to] = ['<!-- begin matrix -->\n', '<!-- end matrix -->'];
+
+const harnesses = runners.filter(({ wires: known }) => known === 'any' || known.length > 0);
+const cells = harnesses.flatMap((runner) => wires.map((wire) => ({ runner, wire, harness: runner.name })));
+const told = new Map<string, string>();
+
+let bench: TrialBench;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-matrix-'));
+  writeFileSync(join(folder, 'script.yaml'), JSON.stringify(script));
+  const { env } = process;
+  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  bench = await openTrialBench({
+    ...(certificates && { extraCertificates: certificates.pem }),
+    models: Object.fromEntries(wires.map((wire) => [`on-${wire}`, modelOf(wire)])),
+  });
+}, INSTALL_PATIENCE);
+afterAll(async () => {
+  await bench?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** A model that speaks one wire only. */
+function modelOf(wire: Wire): ModelConfig {
+  return ModelConfig.parse({ scripted: join(folder, 'script.yaml'), wire });
+}
+
+// The first run of a harness on a machine installs it.
+const timeout = INSTALL_PATIENCE + TURN_PATIENCE;
+
+test.each(cells)('$harness works with a model that speaks $wire', { timeout }, async ({ runner, wire }) => {
+  const result = await bench.trial(
+    '',
+    {
+      harness: runner.name,
+      model: `on-${wire}`,
+      modelConfig: modelOf(wire),
+      profile: profileOf({ name: 'plain' }),
+      prompt: 'Make one.txt and two.txt.',
+      verify: 'test "$(cat one.txt two.txt)" = "$(printf "one\\ntwo")"',
+    },
+    { memory: 3 * 1024 ** 3, timeouts: { ...timeouts, install: INSTALL_PATIENCE, harness: TURN_PATIENCE } },
+  );
+  expect(result).toMatchObject({ verdict: 'passed', finalMessage: 'Both are there.' });
+  const commands = result.trajectory?.map(({ command }) => command) ?? [];
+  // Calls of one answer may run at the same time, so either may begin first.
+  expect(commands.slice(0, 2).toSorted()).toEqual(['echo one > one.txt', 'echo two > two.txt']);
+  expect(commands.slice(2)).toEqual(['cat one.txt two.txt']);
+  expect(result.trajectory?.at(-1)?.output?.trim()).toBe('one\ntwo');
+  expect(result.harnessCounts?.usage ?? result.models?.usage[0]?.usage).toMatchObject({
+    inputTokens: 3500,
+    outputTokens: 80,
+    cacheReadTokens: 2600,
+  });
+  const exchanges = result.models?.exchanges ?? [];
+  expect(exchanges.map((exchange) => exchange.wire)).toEqual(exchanges.map(() => wire));
+  expect(exchanges.every(({ failure }) => failure === undefined)).toBe(true);
+
+  const isOwn = runner.wires === 'any' || runner.wires.includes(wire);
+  const losses = exchanges.flatMap(({ translation }) => translation?.losses.map(({ path }) => path) ?? []);
+  expect(exchanges.every(({ translation }) => (translation === undefined) === isOwn)).toBe(true);
+  const lost = [...new Set(losses)].toSorted().map((path) => `\`${path}\``);
+  told.set(
+    `${runner.name} ${wire}`,
+    isOwn ? 'its own' : lost.length === 0 ? 'translated' : `translated, without ${lost.join(', ')}`,
+  );
+});
+
+test('docs/runners.md shows the matrix (else: WRITE_MATRIX=1 with this test)', () => {
+  const text = readFileSync(page, 'utf8');
+  const [before = '', rest = ''] = text.split(from);
+  const [shown = '', after = ''] = rest.split(to);
+  const shownRows = shown.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+  // A cell that was not run stays as it is.
+  const cell = (name: string, at: number) =>
+    told.get(`${name} ${wires[at]}`) ??
+    shownRows.find(([, first]) => first === `\`${name}\``)?.[at + 2] ??
+    'not run';
+  const row = (all: readonly string[]) => `| ${all.join(' | ')} |`;
+  const table = [
+    row(['harness', ...wires.map((wire) => `\`${wire}\``)]),
+    row(['---', ...wires.map(() => '---')]),
+    ...harnesses.map(({ name }) => row([`\`${name}\``, ...wires.map((_, at) => cell(name, at))])),
+  ].join('\n');
+  if (process.env.WRITE_MATRIX) writeFileSync(page, `${before}${from}${table}\n${to}${after}`);
+  else expect(shown).toBe(`${table}\n`);
+});

@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Machine, machineObstacles, needsOf } from '../../src/tasks/needs.ts';
+import { planTasks } from '../../src/tasks/plan-tasks.ts';
+import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+
+let set: TaskSetFolder;
+beforeEach(() => {
+  set = openTaskSet();
+});
+afterEach(() => set[Symbol.dispose]());
+
+const parts = { except: [], images: { 'docker/dockerfile:1': 'my/frontend' }, keys: undefined };
+
+test.each([
+  ['classic', 'classic', ['builder 3', 'builder 4']],
+  ['buildkit', 'older', ['builder 4']],
+  ['buildkit', 'current', []],
+  ['buildkit', 'older', [], 'my/frontend'],
+  ['classic', 'classic', ['builder 3', 'builder 4'], 'my/frontend'],
+] as const)(
+  'a Dockerfile that %s, %s, cannot build is an obstacle: %j',
+  async (kind, frontend, told, image?: string) => {
+    const dockerfile =
+      '# syntax=docker/dockerfile:1\nFROM debian\nCOPY --chmod=700 a /\nCOPY <<EOF /b\nx\nEOF\nRUN <<EOF\nls\nEOF\n';
+    const { place } = set.harbor('task', { 'environment/Dockerfile': dockerfile });
+    const [planned] = planTasks({ path: set.folder }, parts).cases;
+    const machine: Machine = {
+      ...{ cpus: 8, memoryBytes: 2 ** 33 },
+      hasImage: async (name) => name === 'debian' || name === image,
+      builder: async () => ({ kind, frontend }),
+    };
+    if (!planned) throw new Error('the task is a case');
+    const obstacles = await machineObstacles(needsOf(planned, place), place, machine);
+    expect(obstacles.map(({ feature, line }) => `${feature} ${line}`)).toEqual(told);
+  },
+);
