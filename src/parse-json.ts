@@ -44,6 +44,18 @@ export function parseForeignJson(text: string): unknown {
 }
 
 /**
+ * The same for a document of a few kilobytes, such as an event of a stream: it cannot be too heavy, so it is
+ * not weighed.
+ */
+export function parseSmallJson(text: string): unknown {
+  const json: unknown = JSON.parse(text);
+  if (isDeeper(json, foreignJson.count.levels)) {
+    throw new DocumentTooDeep(`the document has more than ${foreignJson.count.levels} levels`);
+  }
+  return json;
+}
+
+/**
  * The same for a document that a schema checks afterwards, which may report a problem with each of its
  * values.
  */

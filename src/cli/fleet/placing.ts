@@ -11,12 +11,13 @@ export interface PlacingOptions {
 
 /** Throws `OPTION_INVALID`. */
 export function refuseNumbers({ priority, window, slice }: PlacingOptions): void {
-  const { open, slice: longest } = fleetMessages.count;
+  const longest = fleetMessages.count.slice;
+  const most = fleetMessages.count.open;
   const wrong =
     priority > 5
       ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > open
-        ? [`a window of ${window} is too large`, `Choose at most ${open}: workflows keep track of each.`]
+      : window > most
+        ? [`a window of ${window} is too large`, `Choose at most ${most}: workflows keep track of each.`]
         : slice > longest
           ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
           : undefined;

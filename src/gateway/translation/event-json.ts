@@ -1,13 +1,14 @@
+import { parseSmallJson } from '../../parse-json.ts';
 import { parsed } from '../wires/lenient.ts';
 
-/** Even an event of nothing but brackets takes little memory up to this many characters. */
-const small = 65_536;
+/** Characters of an event that needs no weighing. */
+const small = 8192;
 
 /** Parses the data of an event; undefined if it is not JSON. Most events are small, and not weighed first. */
 export function eventJson(data: string): unknown {
   if (data.length > small) return parsed(data);
   try {
-    return JSON.parse(data);
+    return parseSmallJson(data);
   } catch {
     return undefined;
   }
